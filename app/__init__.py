@@ -1,0 +1,1 @@
+"""The pages, the HTTP server and the `stepsight` command."""

@@ -1,0 +1,47 @@
+"""The `stepsight` command: every subcommand, and how errors end.
+
+stepsight --help
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from app.commands import datasets, importing, scoring, serving, synthesis, training
+from core.errors import UserError
+
+COMMANDS = (serving, scoring, importing, datasets, training, synthesis)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command."""
+    parser = argparse.ArgumentParser(
+        prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for module in COMMANDS:
+        module.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code: 0, or 2 where the user can mend what is wrong."""
+    args = build_parser().parse_args(argv)
+    try:
+        args.run(args)
+    except UserError as error:
+        print(f"stepsight {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"\nstepsight {args.command}: stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; keep Python from complaining again as it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

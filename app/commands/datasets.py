@@ -1,0 +1,44 @@
+"""Listing what the store holds.
+
+stepsight datasets --json
+"""
+
+import argparse
+import json
+
+from app.commands.options import add_db
+
+_COLUMNS = ("name", "kind", "traces", "errors", "steps", "substeps")
+_TITLES = ("name", "kind", "traces", "with a gold error", "steps", "sub-steps")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("datasets", help="list the datasets of the store")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print name, kind, traces, traces with a gold error, steps and sub-steps of each dataset."""
+    from storage.queries import list_datasets
+    from storage.store import open_store
+
+    with open_store(args.db) as store:
+        found = list_datasets(store)
+    if args.json:
+        print(json.dumps([{column: getattr(row, column) for column in _COLUMNS} for row in found], indent=1))
+        return
+    if not found:
+        print("The store is empty. Import a file: stepsight import KIND PATH")
+        return
+    rows = [_TITLES, *(tuple(_cell(getattr(row, column)) for column in _COLUMNS) for row in found)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    for row in rows:
+        left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+        right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+        print("  ".join([*left, *right]).rstrip())
+
+
+def _cell(value: str | int) -> str:
+    return value if isinstance(value, str) else f"{value:,}"

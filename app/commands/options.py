@@ -1,0 +1,48 @@
+"""Options that several commands share."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeVar
+
+from tqdm import tqdm
+
+from core.errors import UserError
+
+Item = TypeVar("Item")
+
+
+def add_db(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--db",
+        metavar="URL",
+        help="the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else a file of yours)",
+    )
+
+
+def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:
+    """Go through `items` under a bar on stderr that appears after two seconds, and only in a terminal."""
+    yield from tqdm(items, total=total, unit=f" {unit}", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr)
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[IO[str]]:
+    """Standard output for `-`, or a file that appears whole at the end or not at all.
+
+    Raises `UserError` where it cannot be written.
+    """
+    if path == "-":
+        yield sys.stdout
+        return
+    partial = Path(f"{path}.partial")
+    try:
+        with open(partial, "w", encoding="utf-8") as file:
+            yield file
+        os.replace(partial, path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Check the path.") from None
+    finally:
+        partial.unlink(missing_ok=True)

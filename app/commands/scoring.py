@@ -1,0 +1,134 @@
+"""Scoring a file or a dataset.
+
+stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
+stepsight score mr-math-invalid --evaluator mini-bidir --mode hindsight
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from app.commands.options import add_db, open_output, progress
+from core.errors import UserError
+from core.judgment import Mode
+
+if TYPE_CHECKING:
+    from core.scorer import Scorer
+    from core.trace import Trace
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("score", help="score a file, or a dataset of the store")
+    parser.add_argument("dataset", nargs="?", help="score this dataset of the store and keep the judgments there")
+    parser.add_argument(
+        "--input", metavar="FILE", help="traces as JSON Lines (id, problem, steps); - is standard input"
+    )
+    parser.add_argument("--output", metavar="FILE", default="-", help="where results go (default: standard output)")
+    parser.add_argument(
+        "--evaluator", default="mini-bidir", help="a shipped name or a folder (default: %(default)s)"
+    )
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], default="offline")
+    parser.add_argument(
+        "--validity", type=_fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
+    )
+    parser.add_argument("--redundancy", type=_fraction, metavar="T", help="redundant if s_red >= T")
+    parser.add_argument("--skip-too-long", action="store_true", help="leave out, and name, traces over the context")
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Score what the arguments name."""
+    from core.loading import load_evaluator
+    from core.scorer import Scorer
+
+    if (args.dataset is None) == (args.input is None):
+        raise UserError("give either a dataset of the store or --input.", "See stepsight score --help.")
+    scorer = Scorer(load_evaluator(args.evaluator))
+    skipped = _Skipped() if args.skip_too_long else None
+    if args.dataset is not None:
+        _score_dataset(args, scorer, skipped)
+    else:
+        _score_file(args, scorer, skipped)
+    if skipped is not None and skipped.count:
+        print(f"{skipped.count} traces left out.", file=sys.stderr)
+
+
+class _Skipped:
+    """Names each trace that is left out, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, trace: "Trace", error: UserError) -> None:
+        self.count += 1
+        print(f"left out: {error.message}", file=sys.stderr)
+
+
+def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None) -> None:
+    from core.record import judgment_record
+    from core.scores import Thresholds
+
+    evaluator = scorer.evaluator
+    thresholds = Thresholds(
+        evaluator.thresholds.validity if args.validity is None else args.validity,
+        evaluator.thresholds.redundancy if args.redundancy is None else args.redundancy,
+    )
+    traces = _read_traces(args.input)
+    with open_output(args.output) as out:
+        for judgment in progress(scorer.score(traces, args.mode, skipped), None, "traces"):
+            record = judgment_record(judgment, evaluator.name, thresholds)
+            out.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None) -> None:
+    from storage.evaluators import register_evaluator
+    from storage.judgments import count_missing, missing_traces, save_judgments
+    from storage.queries import find_dataset
+    from storage.store import open_store
+
+    evaluator = scorer.evaluator
+    with open_store(args.db) as store:
+        dataset = find_dataset(store, args.dataset)
+        stored = register_evaluator(
+            store,
+            name=evaluator.name,
+            fingerprint=evaluator.fingerprint,
+            format=evaluator.format,
+            attention=evaluator.attention,
+            info={"parameters": evaluator.parameters, "context": evaluator.context},
+        )
+        missing = count_missing(store, dataset.id, stored.id, args.mode)
+        traces = missing_traces(store, dataset.id, stored.id, args.mode)
+        judgments = progress(scorer.score(traces, args.mode, skipped), missing, "traces")
+        done = save_judgments(store, stored.id, judgments)
+    print(
+        f"{dataset.name}: {done:,} traces judged by {evaluator.name} ({args.mode}), "
+        f"{dataset.traces - missing:,} were judged before.",
+        file=sys.stderr,
+    )
+
+
+def _read_traces(path: str) -> "Iterator[Trace]":
+    from core.jsonl import parse_trace, read_file, read_rows
+
+    name = "standard input" if path == "-" else path
+    rows = read_rows(sys.stdin.buffer, name) if path == "-" else read_file(path)
+    empty = True
+    for number, row in rows:
+        empty = False
+        yield parse_trace(row, f"{name} line {number}")
+    if empty:
+        raise UserError(f"{name}: no trace found.", "Write one JSON object per line.")
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 0 to 1")
+    return value

@@ -1,0 +1,34 @@
+"""Writing synthetic traces.
+
+stepsight synth --size 1000 --seed 7 --output traces.jsonl
+"""
+
+import argparse
+import json
+import sys
+
+from app.commands.options import open_output, progress
+from core.errors import UserError
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("synth", help="write synthetic traces with planted errors as JSON Lines")
+    parser.add_argument("--size", type=int, default=100, metavar="N", help="how many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same traces")
+    parser.add_argument("--families", nargs="+", metavar="NAME", help="problem families (default: all)")
+    parser.add_argument("--output", metavar="FILE", default="-", help="default: standard output")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the traces one by one."""
+    from core.jsonl import format_trace
+    from training.synth.corpus import generate
+
+    if args.size < 1:
+        raise UserError(f"--size is {args.size}, expected 1 or more.")
+    with open_output(args.output) as out:
+        for trace in progress(generate(args.seed, args.size, args.families), args.size, "traces"):
+            out.write(json.dumps(format_trace(trace), ensure_ascii=False) + "\n")
+    if args.output != "-":
+        print(f"{args.size:,} traces written to {args.output}.", file=sys.stderr)

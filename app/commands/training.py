@@ -1,0 +1,32 @@
+"""Training an evaluator.
+
+stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("train", help="train an evaluator from a configuration file")
+    parser.add_argument("config", help="a YAML file; training/configs holds the shipped ones")
+    parser.add_argument("--output", metavar="FOLDER", help="default: runs/ and the file's name")
+    parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Train, or go on with a run that was stopped, and print where the evaluator is."""
+    from training.config import read_config
+
+    config = read_config(args.config)
+    import torch
+
+    from training.run import train
+
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    output = Path(args.output or Path("runs") / Path(args.config).stem)
+    print(f"Training into {output}; stop it whenever you like, the same command goes on.", file=sys.stderr)
+    print(train(config, output))

@@ -1,0 +1,74 @@
+"""The evaluators that the pages score with: loaded once, results kept for a while."""
+
+import threading
+from collections import OrderedDict
+
+from core.errors import UserError
+from core.judgment import Judgment, Mode
+from core.loading import load_evaluator, shipped_evaluators
+from core.scorer import Scorer
+from core.trace import Trace
+from storage.evaluators import StoredEvaluator, register_evaluator
+from storage.store import Store
+
+_KEPT = 256
+
+
+class Evaluators:
+    """Scores traces in hindsight mode with evaluators by name. Safe to use from several threads."""
+
+    def __init__(self, folders: tuple[str, ...] = ()) -> None:
+        """`folders` are evaluators to offer beside the shipped ones. Raises `UserError` where one cannot load."""
+        self._scorers: dict[str, Scorer] = {}
+        self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
+        self._lock = threading.Lock()
+        for spec in (*shipped_evaluators(), *folders):
+            scorer = Scorer(load_evaluator(spec))
+            self._scorers[scorer.evaluator.name] = scorer
+        if not self._scorers:
+            raise UserError(
+                "there is no evaluator to score with.", "Train one and give its folder with --evaluator."
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """Bidirectional evaluators first: they are what the pages are for."""
+        return sorted(self._scorers, key=lambda name: (self._scorers[name].evaluator.attention, name))
+
+    def scorer(self, name: str) -> Scorer:
+        """Raises `UserError` where there is no evaluator of that name."""
+        if name not in self._scorers:
+            raise UserError(f"There is no evaluator {name!r}.", f"Choose one of: {', '.join(self.names)}.")
+        return self._scorers[name]
+
+    def judge(self, name: str, trace: Trace) -> Judgment:
+        """The judgment of a trace in hindsight mode. Raises `UserError` where the trace is too long."""
+        scorer = self.scorer(name)
+        key = (scorer.evaluator.fingerprint, trace.digest)
+        with self._lock:
+            kept = self._judgments.get(key)
+        if kept is not None:
+            return Judgment(trace, kept.mode, kept.result)
+        judgment = scorer.score_one(trace, Mode.HINDSIGHT)
+        with self._lock:
+            self._judgments[key] = judgment
+            while len(self._judgments) > _KEPT:
+                self._judgments.popitem(last=False)
+        return judgment
+
+    def register(self, store: Store, name: str) -> StoredEvaluator:
+        """The evaluator's row in the store."""
+        return register(store, self.scorer(name))
+
+
+def register(store: Store, scorer: Scorer) -> StoredEvaluator:
+    """The row of a scorer's evaluator in the store, added where there is none."""
+    evaluator = scorer.evaluator
+    return register_evaluator(
+        store,
+        name=evaluator.name,
+        fingerprint=evaluator.fingerprint,
+        format=evaluator.format,
+        attention=evaluator.attention,
+        info={"parameters": evaluator.parameters, "context": evaluator.context},
+    )

@@ -1,0 +1,75 @@
+"""Response headers that keep a page from running or loading anything that is not ours."""
+
+import re
+import secrets
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_SCRIPT = re.compile(rb"<script(?=[\s>])")
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; script-src-attr 'none'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; "
+    "frame-src 'none'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+class PrivateHeaders:
+    """ASGI middleware: a Content-Security-Policy with a nonce for the page's own scripts, and its companions.
+
+    Gradio evaluates its own templates, hence `unsafe-eval`; injected markup still cannot run, because it has
+    no nonce. Responses reach us uncompressed so that the nonce can be written into them.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = [(k, v) for k, v in scope["headers"] if k.lower() != b"accept-encoding"]
+        response = _Response(send)
+        await self.app({**scope, "headers": headers}, receive, response.send)
+
+
+class _Response:
+    """Holds a page back until it is whole, to write nonces into it; streams everything else."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: Message | None = None
+        self._body = b""
+        self._nonce = secrets.token_urlsafe(16)
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", []), *self._headers()]}
+            if _is_html(message):
+                self._start = message
+            else:
+                await self._send(message)
+        elif message["type"] == "http.response.body" and self._start is not None:
+            self._body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._finish(self._start)
+        else:
+            await self._send(message)
+
+    async def _finish(self, start: Message) -> None:
+        body = _SCRIPT.sub(b'<script nonce="' + self._nonce.encode() + b'"', self._body)
+        kept = [(k, v) for k, v in start["headers"] if k.lower() != b"content-length"]
+        await self._send({**start, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        return [
+            (b"content-security-policy", _POLICY.format(nonce=self._nonce).encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"x-frame-options", b"DENY"),
+        ]
+
+
+def _is_html(message: Any) -> bool:
+    return any(k.lower() == b"content-type" and v.startswith(b"text/html") for k, v in message["headers"])

@@ -1,0 +1,151 @@
+"""The Score page: paste a problem and its solution, see every step judged in both modes."""
+
+import base64
+import json
+from html import escape
+
+import gradio as gr
+
+from app.evaluators import Evaluators
+from app.pages import header
+from app.permalink import ScoreForm
+from app.text import text_html
+from app.view import judged_html, notice_html
+from core.assets import asset
+from core.errors import UserError
+from core.jsonl import parse_trace, read_file
+from core.record import judgment_record
+from core.scores import Thresholds
+from core.split import split_steps
+from core.trace import Trace
+
+_LONGEST = 100_000
+_EMPTY_PREVIEW = '<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>'
+_EMPTY_RESULT = ""
+
+
+def build(evaluators: Evaluators) -> None:
+    """Lay the page out within an open `gr.Blocks`."""
+    header("Score")
+    with gr.Column(elem_classes="page"):
+        gr.HTML(
+            '<h1>Judge a solution, step by step</h1><p class="lead">Online, a step is judged by what comes before '
+            "it; offline, with the whole solution in view. The difference is what later steps reveal.</p>"
+        )
+        with gr.Row(elem_classes="entry"):
+            with gr.Column(scale=3):
+                problem = gr.Textbox(label="Problem", lines=2, max_lines=8, elem_id="problem")
+                solution = gr.Textbox(label="Solution", lines=8, max_lines=24, elem_id="solution")
+            preview = gr.HTML(_EMPTY_PREVIEW, elem_id="preview")
+        with gr.Row(elem_classes="controls"):
+            evaluator = gr.Dropdown(
+                evaluators.names, value=evaluators.names[0], label="Evaluator", elem_id="evaluator", scale=2
+            )
+            validity = gr.Slider(0, 1, 0.5, step=0.01, label="Valid from", elem_id="validity", scale=2)
+            redundancy = gr.Slider(0, 1, 0.15, step=0.01, label="Redundant from", elem_id="redundancy", scale=2)
+            button = gr.Button("Score", variant="primary", elem_id="score", scale=1)
+        result = gr.HTML(_EMPTY_RESULT, elem_id="result")
+        form = [problem, solution, evaluator, validity, redundancy]
+        examples = _examples()
+        gr.HTML("<h2>Try one of these</h2>")
+        chosen = gr.Dataset(
+            components=[gr.Textbox(visible=False), gr.Textbox(visible=False)],
+            samples=[[trace.problem, solution_text(trace)] for trace in examples],
+            sample_labels=[str(trace.meta.get("title", trace.id)) for trace in examples],
+            show_label=False,
+            elem_id="examples",
+        )
+
+    def score(*values: object) -> str:
+        return result_html(evaluators, ScoreForm(*values))  # type: ignore[arg-type]
+
+    def open_link(request: gr.Request) -> list[object]:
+        token = request.query_params.get("s")
+        if not token:
+            return [gr.skip()] * 7
+        try:
+            opened = ScoreForm.from_token(token)
+        except UserError as error:
+            return [*[gr.skip()] * 6, notice_html(str(error))]
+        return [
+            opened.problem,
+            opened.solution,
+            opened.evaluator if opened.evaluator in evaluators.names else gr.skip(),
+            opened.validity,
+            opened.redundancy,
+            preview_html(opened.solution),
+            result_html(evaluators, opened),
+        ]
+
+    def open_example(sample: list[str], name: str, valid: float, redundant: float) -> list[str]:
+        opened = ScoreForm(sample[0], sample[1], name, valid, redundant)
+        return [*sample, preview_html(sample[1]), result_html(evaluators, opened)]
+
+    work = {"concurrency_id": "score", "show_progress": "minimal"}
+    solution.change(preview_html, solution, preview, trigger_mode="always_last", show_progress="hidden")
+    button.click(score, form, result, api_visibility="private", **work)  # type: ignore[arg-type]
+    problem.submit(score, form, result, api_visibility="private", **work)  # type: ignore[arg-type]
+    for slider in (validity, redundancy):
+        slider.release(score, form, result, api_visibility="private", **work)  # type: ignore[arg-type]
+    outputs = [problem, solution, preview, result]
+    inputs = [chosen, evaluator, validity, redundancy]
+    chosen.click(open_example, inputs, outputs, api_visibility="private", **work)  # type: ignore[arg-type]
+    everything = [*form, preview, result]
+    gr.on(None, open_link, None, everything, api_visibility="private", show_progress="hidden")
+
+
+def result_html(evaluators: Evaluators, form: ScoreForm) -> str:
+    """The judged solution, with a link to the page and a download; or a notice that says what is wrong."""
+    try:
+        trace = read_form(form)
+        judgment = evaluators.judge(form.evaluator, trace)
+    except UserError as error:
+        return notice_html(str(error))
+    thresholds = Thresholds(form.validity, form.redundancy)
+    record = judgment_record(judgment, form.evaluator, thresholds)
+    record |= {"problem": trace.problem, "texts": list(trace.substeps)}
+    data = base64.b64encode(json.dumps(record, ensure_ascii=False, indent=1).encode()).decode()
+    token = form.token()
+    link = f'<a class="link" href="/?s={escape(token)}">Link to this result</a>' if token else ""
+    href = f"data:application/json;base64,{data}"
+    return f"""{judged_html(judgment, form.evaluator, thresholds)}
+<p class="out">{link}<a download="stepsight.json" href="{href}">Download JSON</a></p>"""
+
+
+def read_form(form: ScoreForm) -> Trace:
+    """The trace that a person entered. Raises `UserError` where a part is missing or too long."""
+    if not (form.problem or "").strip():
+        raise UserError("The problem is empty.", "Enter the problem, then score again.")
+    if not (form.solution or "").strip():
+        raise UserError("There are no steps.", "Paste a solution, then score again.")
+    if len(form.problem) + len(form.solution) > _LONGEST:
+        raise UserError(f"The text is longer than {_LONGEST:,} characters.", "Score a shorter solution.")
+    return Trace.of(form.problem.strip(), split_steps(form.solution))
+
+
+def preview_html(solution: str | None) -> str:
+    """How the solution is split into steps."""
+    try:
+        steps = split_steps((solution or "")[:_LONGEST])
+    except UserError as error:
+        return notice_html(str(error))
+    if not steps:
+        return _EMPTY_PREVIEW
+    items = "".join(
+        f"<li>{text_html(step) if isinstance(step, str) else '<br>'.join(map(text_html, step))}</li>"
+        for step in steps
+    )
+    count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    return f'<p class="hint">{count}</p><ol class="preview">{items}</ol>'
+
+
+def solution_text(trace: Trace) -> str:
+    """The steps of a trace as text that `split_steps` reads back."""
+    if all(len(step.substeps) == 1 and "\n" not in step.text for step in trace.steps):
+        return "\n".join(f"{number}. {step.text}" for number, step in enumerate(trace.steps, start=1))
+    return json.dumps([list(step.substeps) for step in trace.steps], ensure_ascii=False, indent=1)
+
+
+def _examples() -> list[Trace]:
+    path = asset("traces", "demo.jsonl")
+    return [parse_trace(row, f"{path} line {number}") for number, row in read_file(path)]

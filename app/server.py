@@ -1,0 +1,53 @@
+"""The HTTP server: the pages, the files they need, and the headers that keep them private."""
+
+import os
+from collections.abc import Iterable
+
+# Before Gradio is imported anywhere, or it calls home.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+import gradio as gr
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from app.evaluators import Evaluators
+from app.headers import PrivateHeaders
+from app.pages import browse, score
+from core.assets import asset
+from storage.store import Store
+
+_HEAD = """<link rel="stylesheet" href="/static/katex/katex.min.css">
+<link rel="stylesheet" href="/static/style.css">
+<script defer src="/static/katex/katex.min.js"></script>
+<script defer src="/static/stepsight.js"></script>"""
+
+
+def build_app(store: Store, evaluators: Evaluators) -> FastAPI:
+    """The whole application, ready for uvicorn. Pages are at `/` and `/browse`."""
+    with gr.Blocks(title="StepSight", analytics_enabled=False, fill_width=True) as demo:
+        score.build(evaluators)
+    with demo.route("Browse", "browse", show_in_navbar=False):
+        browse.build(store, evaluators)
+    demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
+    application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
+    application.add_middleware(PrivateHeaders)
+    application.mount("/static", StaticFiles(directory=asset("web")), name="static")
+    mounted: FastAPI = gr.mount_gradio_app(
+        application,
+        demo,
+        path="/",
+        head=_HEAD,
+        theme=_theme(),
+        footer_links=[],
+        run_history=False,
+        show_error=False,
+        enable_monitoring=False,
+        max_file_size="1mb",
+        ssr_mode=False,
+    )
+    return mounted
+
+
+def _theme() -> gr.themes.Base:
+    fonts: Iterable[str] = ("system-ui", "-apple-system", "Segoe UI", "sans-serif")
+    return gr.themes.Base(font=list(fonts), font_mono=["ui-monospace", "monospace"])

@@ -1,0 +1,1 @@
+"""Data files shipped with StepSight; `core.assets` finds them."""

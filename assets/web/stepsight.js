@@ -1,0 +1,84 @@
+// Renders formulas as they appear, and follows links and keys on the Browse page without reloading it.
+(() => {
+  "use strict";
+
+  const renderMaths = () => {
+    if (!window.katex) return;
+    for (const span of document.querySelectorAll("span.math:not([data-done])")) {
+      span.dataset.done = "1";
+      try {
+        window.katex.render(span.textContent, span, {
+          displayMode: "display" in span.dataset,
+          throwOnError: true,
+          trust: false,
+          strict: "ignore",
+          maxExpand: 500,
+          maxSize: 20,
+        });
+      } catch {
+        span.classList.add("source");
+        span.textContent = span.dataset.source;
+      }
+    }
+  };
+
+  let waiting = false;
+  new MutationObserver(() => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      renderMaths();
+    });
+  }).observe(document.documentElement, { childList: true, subtree: true });
+
+  const show = () => document.querySelector("#browse-go")?.click();
+
+  const go = (url) => {
+    history.pushState(null, "", url);
+    show();
+    window.scrollTo({ top: 0 });
+  };
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-go]");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(link.href);
+  });
+
+  const submit = (form) => {
+    const query = new URLSearchParams();
+    for (const [key, value] of new FormData(form)) if (value && value !== "any") query.set(key, value);
+    // An open trace stays open when only the evaluator changes.
+    const before = new URLSearchParams(location.search);
+    const same = ["gold", "q", "dataset"].every((key) => form.dataset[key] === (form.elements[key]?.value ?? ""));
+    if (before.get("trace") && same) query.set("trace", before.get("trace"));
+    go(`${form.dataset.go}?${query}`);
+  };
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-go]");
+    if (!form) return;
+    event.preventDefault();
+    submit(form);
+  });
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest?.("form[data-go]");
+    if (form && event.target.tagName === "SELECT") submit(form);
+  });
+
+  window.addEventListener("popstate", show);
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const kind = { j: "next", k: "prev" }[event.key];
+    const link = kind && document.querySelector(`#browse a.${kind}`);
+    if (link) {
+      event.preventDefault();
+      link.click();
+    }
+  });
+})();

@@ -1,0 +1,1 @@
+"""The evaluator and its arithmetic: no database, no web page, no training loop."""

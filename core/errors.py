@@ -1,0 +1,21 @@
+"""The one exception that a user can cause."""
+
+
+class UserError(Exception):
+    """A mistake in the input, told without a traceback.
+
+    `message` says where and what was found against what was expected; `mend` says how to put it right.
+    The command line prints `str(error)` and exits with 2; a page shows it as a notice.
+    """
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.mend}".strip()
+
+    def at(self, where: str) -> "UserError":
+        """The same error with a place put before it, such as `file.jsonl line 3`."""
+        return UserError(f"{where}: {self.message}", self.mend)

@@ -1,0 +1,1 @@
+"""Checkpoint layouts that StepSight did not write, one module each."""

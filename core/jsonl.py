@@ -1,0 +1,98 @@
+"""Traces as JSON Lines, the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
+
+A step is a text, or a list of texts where it has sub-steps; `labels` is optional, one of neg, neu, pos or null
+per step; other keys are kept as the trace's `meta`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from core.errors import UserError
+from core.trace import Trace
+
+_KEYS = ("id", "problem", "steps", "labels")
+
+
+def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number, object) of each line that is not blank.
+
+    Raises `UserError` with `name` and the line number on invalid UTF-8, invalid JSON, or no object.
+    """
+    for number, raw in enumerate(lines, start=1):
+        where = f"{name} line {number}"
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
+        if not isinstance(row, dict):
+            raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one per line.")
+        yield number, row
+
+
+def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """`read_rows` of a file. Raises `UserError` where it cannot be opened."""
+    with open_input(path) as file:
+        yield from read_rows(file, str(path))
+
+
+def open_input(path: str | Path) -> IO[bytes]:
+    """Open a file for reading bytes, or raise `UserError` saying why not."""
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
+
+
+def parse_trace(row: dict[str, Any], where: str) -> Trace:
+    """A row of the plain format as a trace. Raises `UserError` that starts with `where`."""
+    for key in ("id", "problem", "steps"):
+        if key not in row:
+            raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
+    try:
+        return Trace.of(
+            row["problem"],
+            _steps(row["steps"]),
+            _list(row["labels"], "labels") if row.get("labels") is not None else None,
+            id=_id(row["id"]),
+            meta={key: value for key, value in row.items() if key not in _KEYS},
+        )
+    except UserError as error:
+        raise error.at(where) from None
+
+
+def format_trace(trace: Trace) -> dict[str, Any]:
+    """The row that `parse_trace` reads back."""
+    row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
+    row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
+    if any(label is not None for label in trace.labels):
+        row["labels"] = [None if label is None else label.text for label in trace.labels]
+    return row | dict(trace.meta)
+
+
+def _id(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise UserError(f"the id is {type(value).__name__}, expected text or a whole number.")
+    return str(value)
+
+
+def _list(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise UserError(f"{what} is {type(value).__name__}, expected a list.")
+    return value
+
+
+def _steps(value: object) -> list[str | list[str]]:
+    steps = _list(value, "steps")
+    for number, step in enumerate(steps, start=1):
+        texts = step if isinstance(step, list) else [step]
+        if not all(isinstance(text, str) for text in texts):
+            raise UserError(f"step {number} is {step!r:.60}, expected a text or a list of texts.")
+    return steps

@@ -1,0 +1,35 @@
+"""The three labels of a step, in the order that every array and table uses."""
+
+from enum import IntEnum
+
+from core.errors import UserError
+
+
+class Label(IntEnum):
+    """neg: wrong; neu: valid but redundant; pos: correct and useful.
+
+    The value is the index into a probability vector. "Unlabelled" is `None`, never a number.
+    """
+
+    NEG = 0
+    NEU = 1
+    POS = 2
+
+    @property
+    def text(self) -> str:
+        return self.name.lower()
+
+
+LABEL_NAMES = tuple(label.text for label in Label)
+
+
+def parse_label(value: object) -> Label | None:
+    """Read `"neg"`, `"neu"`, `"pos"` or null (unlabelled). Raises `UserError` on anything else.
+
+    Integers are refused: 0 is neg as an index and neutral as a PRM800K rating.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value.lower() in LABEL_NAMES:
+        return Label[value.upper()]
+    raise UserError(f"label {value!r} found, expected neg, neu, pos or null.", "Ratings -1/0/1 are neg/neu/pos.")

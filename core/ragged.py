@@ -1,0 +1,223 @@
+"""The forward pass for Llama layers on a CPU, several prefixes side by side without padding.
+
+It computes what Transformers' `LlamaModel` computes, on the same weights, with less work:
+
+- the first layer's queries, keys and values depend on token and position alone, so all prefixes of a trace
+  share them;
+- the last layer's queries, output projection and MLP run at step ends only, nothing else is read;
+- no padding: the projections run over the concatenated prefixes, attention over each prefix by itself;
+- single-threaded workers side by side, which keep both the matrix units and the caches busier than one matrix
+  multiplication split between cores.
+
+Norm weights are folded into the matrices that follow them, and rotary pairs are laid side by side so that the
+rotation is one complex multiplication.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from core.inputs import Input, chunks
+from core.model import StepModel
+from core.scores import Floats
+
+_MAX_WORKERS = 8
+
+
+@dataclass(frozen=True)
+class _Layer:
+    qkv: Tensor  # (q + k + v widths, hidden)
+    out: Tensor  # (q width, hidden)
+    gate_up: Tensor  # (2 * mlp, hidden)
+    down: Tensor  # (mlp, hidden)
+
+
+class RaggedForward:
+    """Runs inputs of a Llama-family step model on the CPU in float32."""
+
+    def __init__(self, model: StepModel, token_budget: int = 1024, workers: int | None = None) -> None:
+        config = model.config
+        self.heads: int = config.num_attention_heads
+        self.kv_heads: int = config.num_key_value_heads
+        self.head_dim: int = getattr(config, "head_dim", None) or config.hidden_size // self.heads
+        self.eps: float = config.rms_norm_eps
+        self.causal = bool(getattr(config, "is_causal", True))
+        self.token_budget = token_budget
+        backbone: Any = model.model
+        self.embedding: Tensor = backbone.embed_tokens.weight.detach()
+        self.layers = [self._fold(layer) for layer in backbone.layers]
+        self.norm: Tensor = backbone.norm.weight.detach()
+        self.head = model.score.weight.detach()
+        self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
+        cores = torch.get_num_threads()
+        self.workers = workers or min(cores, _MAX_WORKERS)
+        self.pool = ThreadPoolExecutor(
+            self.workers,
+            "score",
+            initializer=torch.set_num_threads,
+            initargs=(max(1, cores // self.workers),),
+        )
+
+    @staticmethod
+    def supports(model: StepModel) -> bool:
+        """Whether this pass computes what the model's own does."""
+        config = model.config
+        weight = model.score.weight
+        return (
+            config.model_type == "llama"
+            and weight.device.type == "cpu"
+            and weight.dtype == torch.float32
+            and config.hidden_act == "silu"
+            and not (config.attention_bias or config.mlp_bias)
+            and config.rope_parameters["rope_type"] == "default"
+        )
+
+    def run(self, inputs: Sequence[Input]) -> list[Floats]:
+        results: list[Floats] = [np.zeros((0, 3), np.float32)] * len(inputs)
+        total = sum(item.length for item in inputs)
+        # Few inputs are still cut into one share per worker.
+        budget = min(self.token_budget, max(64, -(-total // self.workers)))
+        batches = list(chunks(list(enumerate(inputs)), budget, padded=False))
+        outputs = self.pool.map(lambda batch: self._run_batch([item for _, item in batch]), batches)
+        for batch, rows in zip(batches, outputs, strict=True):
+            for (number, _), probs in zip(batch, rows, strict=True):
+                results[number] = probs
+        return results
+
+    def _fold(self, layer: Any) -> _Layer:
+        attention, mlp = layer.self_attn, layer.mlp
+        before, after = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
+        projections = [
+            self._side_by_side(attention.q_proj.weight * before, self.heads),
+            self._side_by_side(attention.k_proj.weight * before, self.kv_heads),
+            attention.v_proj.weight * before,
+        ]
+        gate_up = torch.cat([mlp.gate_proj.weight * after, mlp.up_proj.weight * after])
+        return _Layer(
+            torch.cat(projections).detach(),
+            attention.o_proj.weight.detach().t(),
+            gate_up.detach(),
+            mlp.down_proj.weight.detach().t(),
+        )
+
+    def _side_by_side(self, weight: Tensor, heads: int) -> Tensor:
+        """Reorder rows so that the two halves of each rotary pair are neighbours."""
+        return weight.view(heads, 2, self.head_dim // 2, -1).transpose(1, 2).reshape(weight.shape)
+
+    def _rotation(self, context: int, theta: float) -> Tensor:
+        """`exp(i · position · frequency)`, shape (context, 1, head_dim / 2)."""
+        powers = torch.arange(0, self.head_dim, 2, dtype=torch.int64).float() / self.head_dim
+        angles = torch.outer(torch.arange(context).float(), 1.0 / theta**powers)
+        return torch.polar(torch.ones_like(angles), angles).unsqueeze(1)
+
+    @torch.inference_mode()
+    def _run_batch(self, batch: list[Input]) -> list[Floats]:
+        bounds = np.concatenate([[0], np.cumsum([item.length for item in batch])]).tolist()
+        spans = [slice(start, stop) for start, stop in pairwise(bounds)]
+        reads = torch.from_numpy(
+            np.concatenate([item.reads + span.start for item, span in zip(batch, spans, strict=True)])
+        )
+        states, attended = self._first_attention(batch, spans)
+        positions = torch.cat([self.rotation[: item.length] for item in batch])
+        for layer in self.layers[:-1]:
+            if layer is not self.layers[0]:
+                qkv = self._rotate(self._project(states, layer.qkv), positions)
+                self._attend(qkv, spans, attended)
+            states = self._mlp(torch.addmm(states, attended, layer.out), layer)
+        last = self.layers[-1]
+        if last is self.layers[0]:
+            attended = attended[reads]
+        else:
+            attended = self._last_attention(states, last, positions, batch, spans, reads)
+        states = self._mlp(torch.addmm(states[reads], attended, last.out), last)
+        states = functional.rms_norm(states, states.shape[-1:], self.norm, self.eps)
+        probs = functional.linear(states, self.head).softmax(-1).numpy()
+        return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
+
+    def _first_attention(self, batch: list[Input], spans: list[slice]) -> tuple[Tensor, Tensor]:
+        """Embeddings and first-layer attention, projections shared by the prefixes of a trace."""
+        longest: dict[int, Input] = {}
+        for item in batch:
+            if id(item.ids) not in longest or item.length > longest[id(item.ids)].length:
+                longest[id(item.ids)] = item
+        shared = {}
+        for key, item in longest.items():
+            states = self.embedding[torch.from_numpy(item.ids[: item.length])]
+            qkv = self._project(states, self.layers[0].qkv)
+            shared[key] = states, self._rotate(qkv, self.rotation[: item.length])
+        states = torch.cat([shared[id(item.ids)][0][: item.length] for item in batch])
+        attended = states.new_empty(len(states), self.heads * self.head_dim)
+        for item, span in zip(batch, spans, strict=True):
+            self._attend(shared[id(item.ids)][1][: item.length], [slice(None)], attended[span])
+        return states, attended
+
+    def _project(self, states: Tensor, weight: Tensor) -> Tensor:
+        return functional.linear(functional.rms_norm(states, states.shape[-1:], eps=self.eps), weight)
+
+    def _rotate(self, projected: Tensor, positions: Tensor) -> Tensor:
+        """Rotate the queries and keys of `projected` in place; its last columns are the values."""
+        heads = projected.shape[1] // self.head_dim - self.kv_heads
+        width = heads * self.head_dim
+        pairs = torch.view_as_complex(projected[:, :width].view(len(projected), heads, -1, 2))
+        pairs.mul_(positions)
+        return projected
+
+    def _attend(self, qkv: Tensor, spans: list[slice], into: Tensor) -> None:
+        """Attention of each span over itself, written to the rows of `into`."""
+        widths = [self.heads * self.head_dim, self.kv_heads * self.head_dim, self.kv_heads * self.head_dim]
+        for span in spans:
+            query, key, value = (self._by_head(part) for part in torch.split(qkv[span], widths, dim=1))
+            self._write(self._attention(query, key, value, self.causal), into[span])
+
+    def _last_attention(
+        self,
+        states: Tensor,
+        layer: _Layer,
+        positions: Tensor,
+        batch: list[Input],
+        spans: list[slice],
+        reads: Tensor,
+    ) -> Tensor:
+        """Attention of the last layer from the positions that are read, shape (reads, heads · head_dim)."""
+        normed = functional.rms_norm(states, states.shape[-1:], eps=self.eps)
+        width = self.heads * self.head_dim
+        query = functional.linear(normed[reads], layer.qkv[:width])
+        pairs = torch.view_as_complex(query.view(len(query), self.heads, -1, 2))
+        pairs.mul_(positions[reads])
+        kv = self._rotate(functional.linear(normed, layer.qkv[width:]), positions)
+        attended = torch.empty_like(query)
+        start = 0
+        for item, span in zip(batch, spans, strict=True):
+            rows = slice(start, start + len(item.reads))
+            key, value = (self._by_head(part) for part in kv[span].chunk(2, dim=1))
+            mask = None
+            if self.causal:
+                mask = torch.from_numpy(np.arange(item.length) <= item.reads[:, None])
+            self._write(self._attention(self._by_head(query[rows]), key, value, False, mask), attended[rows])
+            start = rows.stop
+        return attended
+
+    def _attention(
+        self, query: Tensor, key: Tensor, value: Tensor, causal: bool, mask: Tensor | None = None
+    ) -> Tensor:
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=causal, enable_gqa=self.heads != self.kv_heads
+        )
+
+    def _by_head(self, rows: Tensor) -> Tensor:
+        """(tokens, heads · head_dim) seen as (1, heads, tokens, head_dim)."""
+        return rows.view(1, len(rows), -1, self.head_dim).transpose(1, 2)
+
+    def _write(self, attended: Tensor, into: Tensor) -> None:
+        self._by_head(into).copy_(attended)
+
+    def _mlp(self, states: Tensor, layer: _Layer) -> Tensor:
+        gate, up = self._project(states, layer.gate_up).chunk(2, dim=1)
+        return torch.addmm(states, functional.silu(gate).mul_(up), layer.down)

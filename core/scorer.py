@@ -1,0 +1,104 @@
+"""Scoring: traces in, judgments out, in one of three modes."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from core.encoding import Encoded
+from core.errors import UserError
+from core.evaluator import Evaluator
+from core.hindsight import Hindsight
+from core.inputs import Forward, Input
+from core.judgment import Judgment, Mode
+from core.padded import PaddedForward
+from core.ragged import RaggedForward
+from core.scores import Floats, StepScores
+from core.trace import Trace
+
+Skip = Callable[[Trace, UserError], None]
+
+
+class Scorer:
+    """Scores traces with one evaluator.
+
+    A causal evaluator needs one pass per trace, whatever the mode. A bidirectional one needs one pass per prefix
+    for online and hindsight alike: those passes fill the whole triangle. Within a window equal inputs run once.
+    Safe to use from several threads.
+    """
+
+    def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int = 64) -> None:
+        self.evaluator = evaluator
+        self.window = window
+        if forward is None:
+            ragged = RaggedForward.supports(evaluator.model)
+            forward = RaggedForward(evaluator.model) if ragged else PaddedForward(evaluator.model)
+        self.forward = forward
+
+    def score(
+        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
+    ) -> Iterator[Judgment]:
+        """Yield a judgment for each trace, in input order, holding `window` traces at a time.
+
+        Results do not depend on what else is scored beyond 1e-5. Raises `UserError` at a trace longer than the
+        evaluator's context; with `on_skip` such a trace is left out and handed to it with the error.
+        """
+        mode = Mode(mode)
+        encoded = self._encode(traces, on_skip)
+        while window := list(islice(encoded, self.window)):
+            yield from self._score_window(window, mode)
+
+    def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
+        """The judgment of a single trace."""
+        return next(self.score([trace], mode))
+
+    def _encode(self, traces: Iterable[Trace], on_skip: Skip | None) -> Iterator[tuple[Trace, Encoded]]:
+        for trace in traces:
+            try:
+                encoded = self.evaluator.encode(trace)
+            except UserError as error:
+                if on_skip is None:
+                    raise
+                on_skip(trace, error)
+                continue
+            yield trace, encoded
+
+    def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Judgment]:
+        causal = self.evaluator.attention == "causal"
+        plans = [_whole(encoded) if causal else _plan(encoded, mode) for _, encoded in window]
+        outputs = iter(self._run_unique([item for plan in plans for item in plan]))
+        for (trace, _), plan in zip(window, plans, strict=True):
+            rows = tuple(islice(outputs, len(plan)))
+            yield Judgment(trace, mode, _assemble(rows, mode, causal))
+
+    def _run_unique(self, inputs: list[Input]) -> list[Floats]:
+        """Run each distinct token sequence once."""
+        first: dict[tuple[bytes, bytes], int] = {}
+        which = [first.setdefault((item.key, item.reads.tobytes()), len(first)) for item in inputs]
+        unique = dict(zip(reversed(which), reversed(inputs), strict=True))
+        outputs = self.forward.run([unique[number] for number in range(len(first))])
+        return [outputs[number] for number in which]
+
+
+def _whole(encoded: Encoded) -> list[Input]:
+    return [Input(encoded.ids, len(encoded), encoded.ends)]
+
+
+def _plan(encoded: Encoded, mode: Mode) -> list[Input]:
+    """The inputs that a bidirectional evaluator needs for one trace."""
+    if mode == Mode.OFFLINE:
+        return _whole(encoded)
+    first = 0 if mode == Mode.HINDSIGHT else None
+    return [
+        Input(encoded.ids, int(end) + 1, encoded.ends[(i if first is None else first) : i + 1])
+        for i, end in enumerate(encoded.ends)
+    ]
+
+
+def _assemble(rows: tuple[Floats, ...], mode: Mode, causal: bool) -> StepScores | Hindsight:
+    if causal:
+        scores = StepScores(rows[0])
+        return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
+    if mode == Mode.HINDSIGHT:
+        return Hindsight(rows)
+    return StepScores(np.concatenate(rows) if mode == Mode.ONLINE else rows[0])

@@ -1,0 +1,134 @@
+"""A trace: one problem with its ordered steps."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import UserError
+from core.label import Label, parse_label
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a benchmark numbers and labels, split into the sub-steps that an evaluator scores.
+
+    `label` is the gold label, or None where there is none. `valid` is what the gold says of validity alone:
+    a benchmark that only names the first error says that the steps before it are valid, but not whether they
+    are neu or pos, and says nothing of the steps after it (None).
+    """
+
+    substeps: tuple[str, ...]
+    label: Label | None = None
+    valid: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.label is not None:
+            object.__setattr__(self, "valid", self.label != Label.NEG)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.substeps)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One problem `q` with its steps `h_1 … h_n`; `meta` keeps what else the source says of it.
+
+    Raises `UserError` where the problem is empty, there is no step, a sub-step is empty, or a text holds a
+    NUL byte or half of a surrogate pair (neither can be stored or encoded).
+    """
+
+    id: str
+    problem: str
+    steps: tuple[Step, ...]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_text(self.problem, "the problem")
+        if not self.steps:
+            raise UserError("there are no steps.", "Give at least one step.")
+        for number, step in enumerate(self.steps, start=1):
+            if not step.substeps:
+                raise UserError(f"step {number} is empty.", "Remove it or give it a text.")
+            for text in step.substeps:
+                check_text(text, f"step {number}")
+
+    @classmethod
+    def of(
+        cls,
+        problem: str,
+        steps: Sequence[str | Sequence[str]],
+        labels: Sequence[object] | None = None,
+        id: str = "",
+        meta: Mapping[str, Any] | None = None,
+    ) -> "Trace":
+        """Build a trace from plain texts; a step given as a list of texts is a step with sub-steps.
+
+        `labels`, one per step, are label names or None. Raises `UserError` on a count that does not match.
+        """
+        if labels is not None and len(labels) != len(steps):
+            raise UserError(
+                f"{len(labels)} labels for {len(steps)} steps.",
+                "Give one label per step, null where unlabelled.",
+            )
+        golds = [parse_label(value) for value in labels] if labels is not None else [None] * len(steps)
+        built = tuple(
+            Step((step,) if isinstance(step, str) else tuple(step), gold)
+            for step, gold in zip(steps, golds, strict=True)
+        )
+        return cls(id, problem, built, meta or {})
+
+    @cached_property
+    def substeps(self) -> tuple[str, ...]:
+        """Every sub-step in order: what an evaluator scores."""
+        return tuple(text for step in self.steps for text in step.substeps)
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """For each sub-step the 0-based index of its step, shape (number of sub-steps,)."""
+        counts = [len(step.substeps) for step in self.steps]
+        return np.repeat(np.arange(len(counts)), counts)
+
+    @property
+    def labels(self) -> tuple[Label | None, ...]:
+        return tuple(step.label for step in self.steps)
+
+    @property
+    def first_error(self) -> int | None:
+        """0-based index of the first step that the gold calls wrong, or None."""
+        return next((i for i, step in enumerate(self.steps) if step.valid is False), None)
+
+    @property
+    def has_gold(self) -> bool:
+        return any(step.valid is not None for step in self.steps)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of problem, steps and gold: two traces with the same digest are the same trace."""
+        body = [
+            self.problem,
+            [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid]
+             for step in self.steps],
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
+
+
+def check_text(text: object, what: str) -> str:
+    """Return `text`, or raise `UserError` naming `what` where it cannot be a problem or a step."""
+    if not isinstance(text, str):
+        raise UserError(f"{what} is {type(text).__name__}, expected text.")
+    if not text.strip():
+        raise UserError(f"{what} is empty.", "Give it a text.")
+    if "\x00" in text:
+        raise UserError(f"{what} holds a NUL byte.", "Remove it.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{what} holds half of a surrogate pair.", "Save the text as UTF-8.") from None
+    return text

@@ -1,0 +1,1 @@
+"""The store: schema, migrations, queries, import and export."""

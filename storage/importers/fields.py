@@ -1,0 +1,69 @@
+"""Typed fields of a row. Each raises `UserError` saying what was found and what was expected."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from core.errors import UserError
+from core.trace import check_text
+from storage.importers.kind import Row
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Put `where` before the message of a `UserError` raised in the block."""
+    try:
+        yield
+    except UserError as error:
+        raise error.at(where) from None
+
+
+def field(row: Row, key: str) -> Any:
+    """The value of a field that must be there."""
+    if key not in row:
+        found = ", ".join(map(repr, sorted(row)[:12])) or "none"
+        raise UserError(f"the field {key!r} is missing (found: {found}).", "Check the kind of the file.")
+    return row[key]
+
+
+def text(row: Row, key: str) -> str:
+    """A text that is not empty."""
+    return check_text(field(row, key), f"the field {key!r}")
+
+
+def identifier(row: Row, key: str) -> str:
+    """A text or a whole number, as a text."""
+    value = field(row, key)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise UserError(f"the field {key!r} is {describe(value)}, expected text or a whole number.")
+    return check_text(str(value), f"the field {key!r}")
+
+
+def steps(row: Row, key: str) -> list[tuple[str, ...]]:
+    """A list of steps, each a list of texts (its sub-steps)."""
+    value = field(row, key)
+    if not isinstance(value, list):
+        raise UserError(f"the field {key!r} is {describe(value)}, expected a list of steps.")
+    for number, step in enumerate(value, start=1):
+        if not isinstance(step, list):
+            raise UserError(f"step {number} is {describe(step)}, expected a list of texts.")
+        for item in step:
+            check_text(item, f"step {number}")
+    return [tuple(step) for step in value]
+
+
+def rest(row: Row, *used: str) -> dict[str, Any]:
+    """What the trace keeps as its `meta`: every field that is not one of `used`."""
+    return {key: value for key, value in row.items() if key not in used}
+
+
+def describe(value: object) -> str:
+    """A found value, short enough for a message, in the words of JSON."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

@@ -1,0 +1,56 @@
+"""MR-MATH, redundant steps: every step of a solution rated (GAIR-NLP/ReasonEval).
+
+JSON Lines in spite of the `.json` name. A step is a list of sub-steps; `rating` has one number per step, 1
+for pos, 0 for neu, -1 for neg, as in PRM800K:
+
+    {"id": 1, "question": "Simplify $19x + 1 - 4x - 81$.", "ground_truth_answer": "15x - 80",
+     "generator": "GPT-4 (PRM800K)",
+     "model_output_step_format": [["To simplify …"], ["So …"], ["It helps to …"]], "rating": [1, 1, 0]}
+"""
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace
+from storage.importers.fields import describe, field, identifier, located, rest, steps, text
+from storage.importers.kind import Kind, Row
+
+_STEPS = "model_output_step_format"
+_LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
+    with located(where):
+        texts = steps(row, _STEPS)
+        labels = _labels(row, len(texts))
+        return Trace(
+            id=identifier(row, "id"),
+            problem=text(row, "question"),
+            steps=tuple(Step(substeps, label) for substeps, label in zip(texts, labels, strict=True)),
+            meta=rest(row, "id", "question", _STEPS, "rating"),
+        )
+
+
+def _labels(row: Row, n_steps: int) -> list[Label]:
+    ratings = field(row, "rating")
+    if not isinstance(ratings, list):
+        raise UserError(f"the field 'rating' is {describe(ratings)}, expected a list.")
+    if len(ratings) != n_steps:
+        raise UserError(f"{len(ratings)} ratings for {n_steps} steps.", "Give one rating per step.")
+    return [_label(rating, number) for number, rating in enumerate(ratings, start=1)]
+
+
+def _label(rating: object, number: int) -> Label:
+    # True equals 1 and 1.0 equals 1 in Python, but neither is a rating.
+    if type(rating) is not int or rating not in _LABELS:
+        raise UserError(f"the rating of step {number} is {describe(rating)}.", "Expected 1, 0 or -1.")
+    return _LABELS[rating]
+
+
+KIND = Kind(
+    name="mr-math-redundant",
+    title="MR-MATH with a rating of every step",
+    fields=frozenset({"question", _STEPS, "rating"}),
+    parse=parse,
+    dataset="mr-math-redundant",
+)

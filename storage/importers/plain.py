@@ -1,0 +1,17 @@
+"""The plain format of StepSight, JSON Lines; also the kind `jsonl`. See `core.jsonl`.
+
+A step is a text, or a list of texts where it has sub-steps; `labels` and any other field may be left out:
+
+    {"id": "pencils-1", "problem": "Three pencils cost $1.24. …", "steps":
+     ["Let p be …", ["Then …", "So p = 29."]], "labels": ["pos", null], "generator": "a model"}
+"""
+
+from core.jsonl import parse_trace
+from storage.importers.kind import Kind
+
+KIND = Kind(
+    name="plain",
+    title="JSON Lines with id, problem, steps and optional labels",
+    fields=frozenset({"id", "problem", "steps"}),
+    parse=parse_trace,
+)

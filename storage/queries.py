@@ -1,0 +1,253 @@
+"""Reading datasets and traces, a page or a batch at a time."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from core.label import Label
+from core.trace import Step, Trace, check_text
+from storage.filters import TraceFilter
+from storage.schema import DatasetRow, StepRow, SubstepRow, TraceRow
+from storage.store import NotFoundError, Store
+
+# Traces held in memory at once while going through a dataset.
+BATCH = 500
+_LARGEST_ID = 2**31 - 1
+ANY = TraceFilter()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset and its counts. `errors` counts the traces in which the gold names a first error."""
+
+    id: int
+    name: str
+    kind: str
+    source: str
+    sha256: str
+    created: datetime
+    traces: int
+    errors: int
+    steps: int
+    substeps: int
+
+
+@dataclass(frozen=True)
+class StoredTrace(Trace):
+    """A trace with its place in the store: `id` is its id within the dataset, `trace_id` the database's.
+
+    It goes through a scorer as any trace does, and the judgment that comes out can be stored.
+    """
+
+    trace_id: int = field(kw_only=True)
+    dataset_id: int = field(kw_only=True)
+    dataset: str = field(kw_only=True)
+    position: int = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class TraceSummary:
+    """A trace as a row of a list, without its steps. `first_error` is 0-based."""
+
+    trace_id: int
+    id: str
+    position: int
+    problem: str
+    n_steps: int
+    n_substeps: int
+    first_error: int | None
+    has_gold: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows of a list, and how many there are in all."""
+
+    rows: list[TraceSummary]
+    total: int
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The `trace_id` before and after a trace, None at either end."""
+
+    previous: int | None
+    next: int | None
+
+
+def list_datasets(store: Store) -> list[Dataset]:
+    """Every dataset by name, with its counts, in one query."""
+    with store.read() as session:
+        return [Dataset(**row) for row in session.execute(_datasets().order_by(DatasetRow.name)).mappings()]
+
+
+def find_dataset(store: Store, name: str) -> Dataset:
+    """The dataset of that name. Raises `NotFoundError`."""
+    check_text(name, "the name of the dataset")
+    with store.read() as session:
+        row = session.execute(_datasets().where(DatasetRow.name == name)).mappings().one_or_none()
+        if row is not None:
+            return Dataset(**row)
+        names = session.scalars(select(DatasetRow.name).order_by(DatasetRow.name).limit(10)).all()
+    known = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
+    raise NotFoundError(f"There is no dataset {name!r}.", known)
+
+
+def page_traces(store: Store, dataset_id: int, where: TraceFilter = ANY, limit: int = 50, offset: int = 0) -> Page:
+    """The traces of a dataset from the `offset`-th of those in `where`, at most `limit`, in file order.
+
+    An offset beyond the end gives no rows. Raises `ValueError` on a negative number.
+    """
+    if limit < 0 or offset < 0:
+        raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
+    with store.read() as session:
+        count = _in_dataset(select(func.count()).select_from(TraceRow), dataset_id, where, session)
+        total = session.scalar(count) or 0
+        rows = _in_dataset(_summaries(), dataset_id, where, session).order_by(TraceRow.position)
+        # Numbers beyond the total mean the same and may be larger than a database takes.
+        page = session.execute(rows.limit(min(limit, total)).offset(min(offset, total)))
+        return Page([TraceSummary(**row) for row in page.mappings()], total)
+
+
+def get_trace(store: Store, trace_id: int) -> StoredTrace:
+    """The trace with that database id. Raises `NotFoundError`."""
+    with store.read() as session:
+        for trace in load_traces(session, traces().where(TraceRow.id == _in_range(trace_id))):
+            return trace
+    raise NotFoundError(f"There is no trace {trace_id}.")
+
+
+def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
+    """The trace with that id within the dataset of that name. Raises `NotFoundError`."""
+    check_text(dataset, "the name of the dataset")
+    check_text(id, "the id")
+    with store.read() as session:
+        statement = traces().where(DatasetRow.name == dataset, TraceRow.external_id == id)
+        for trace in load_traces(session, statement):
+            return trace
+    raise NotFoundError(f"There is no trace {id!r} in the dataset {dataset!r}.")
+
+
+def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY) -> Neighbours:
+    """The traces before and after this one in its dataset, of those in `where`.
+
+    The trace itself need not be in `where`. Raises `NotFoundError`.
+    """
+    with store.read() as session:
+        place = select(TraceRow.dataset_id, TraceRow.position).where(TraceRow.id == _in_range(trace_id))
+        found = session.execute(place).one_or_none()
+        if found is None:
+            raise NotFoundError(f"There is no trace {trace_id}.")
+        others = _in_dataset(select(TraceRow.id), found.dataset_id, where, session).limit(1)
+        before = others.where(TraceRow.position < found.position).order_by(TraceRow.position.desc())
+        after = others.where(TraceRow.position > found.position).order_by(TraceRow.position)
+        return Neighbours(session.scalar(before), session.scalar(after))
+
+
+def iterate_traces(store: Store, dataset_id: int, where: TraceFilter = ANY) -> Iterator[StoredTrace]:
+    """Every trace of a dataset in file order, `BATCH` at a time; no connection is held in between."""
+    return iterate(store, dataset_id, where.apply(traces(), store.engine.dialect.name))
+
+
+def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
+    """The traces of a dataset that a statement made from `traces()` gives, as `iterate_traces` does.
+
+    Goes by stretches of positions, whether few or all of their traces are wanted: with a limit instead, a database
+    may plan for the whole dataset every time.
+    """
+    for start in count(0, BATCH):
+        within = TraceRow.position.between(start, start + BATCH - 1)
+        with store.read() as session:
+            rows = statement.where(TraceRow.dataset_id == dataset_id, within).order_by(TraceRow.position)
+            batch = load_traces(session, rows)
+            last = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == dataset_id)
+            done = start + BATCH > (session.scalar(last) or 0)
+        yield from batch
+        if done:
+            return
+
+
+def traces() -> Select[Any]:
+    """A statement for `load_traces`, to be narrowed and ordered."""
+    return select(
+        TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
+        TraceRow.dataset_id, DatasetRow.name,
+    ).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)  # fmt: skip
+
+
+def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
+    """The traces of a statement made from `traces()`, in its order, with their steps: three queries."""
+    rows = session.execute(statement).all()
+    steps = _load_steps(session, [row.id for row in rows]) if rows else {}
+    return [
+        StoredTrace(
+            id=row.external_id,
+            problem=row.problem,
+            steps=tuple(steps[row.id]),
+            meta=row.meta,
+            trace_id=row.id,
+            dataset_id=row.dataset_id,
+            dataset=row.name,
+            position=row.position,
+        )
+        for row in rows
+    ]
+
+
+def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
+    texts: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    found = select(SubstepRow.trace_id, SubstepRow.step, SubstepRow.text).where(SubstepRow.trace_id.in_(ids))
+    for trace_id, step, text in session.execute(
+        found.order_by(SubstepRow.trace_id, SubstepRow.step, SubstepRow.position)
+    ):
+        texts[trace_id, step].append(text)
+    steps: defaultdict[int, list[Step]] = defaultdict(list)
+    golds = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid).where(
+        StepRow.trace_id.in_(ids)
+    )
+    for trace_id, position, label, valid in session.execute(golds.order_by(StepRow.trace_id, StepRow.position)):
+        gold = None if label is None else Label(label)
+        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid))
+    return steps
+
+
+def _summaries() -> Select[Any]:
+    same = ("position", "problem", "n_steps", "n_substeps", "first_error", "has_gold")
+    return select(
+        TraceRow.id.label("trace_id"),
+        TraceRow.external_id.label("id"),
+        *[getattr(TraceRow, name) for name in same],
+    )
+
+
+def _in_range(trace_id: int) -> int:
+    """`trace_id`, or one that no trace has where the database could not compare it."""
+    return trace_id if 0 < trace_id <= _LARGEST_ID else 0
+
+
+def _datasets() -> Select[Any]:
+    counted = (
+        select(
+            TraceRow.dataset_id,
+            func.count().label("traces"),
+            func.count(TraceRow.first_error).label("errors"),
+            func.sum(TraceRow.n_steps).label("steps"),
+            func.sum(TraceRow.n_substeps).label("substeps"),
+        )
+        .group_by(TraceRow.dataset_id)
+        .subquery()
+    )
+    counts = [func.coalesce(counted.c[name], 0).label(name) for name in ("traces", "errors", "steps", "substeps")]
+    columns = [getattr(DatasetRow, name) for name in ("id", "name", "kind", "source", "sha256", "created")]
+    return select(*columns, *counts).outerjoin(counted, counted.c.dataset_id == DatasetRow.id)
+
+
+def _in_dataset(statement: Select[Any], dataset_id: int, where: TraceFilter, session: Session) -> Select[Any]:
+    narrowed = statement.where(TraceRow.dataset_id == dataset_id)
+    return where.apply(narrowed, session.get_bind().dialect.name)

@@ -1,0 +1,226 @@
+"""The tables, as typed models. Migrations create them; a test holds the two together.
+
+Steps and sub-steps are keyed by trace and position, so that reading a trace touches neighbouring rows and
+needs no join. `valid` and `label` are NULL where the gold says nothing, never 0.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+# PostgreSQL refuses to index a text longer than about 2,700 bytes; four bytes a character stay below it.
+NAME_LENGTH = 200
+ID_LENGTH = 500
+DIGEST_LENGTH = 64
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC. SQLite forgets the time zone, so it is put back on reading."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Base(DeclarativeBase):
+    """Every constraint has a name: a later migration can only change what it can name."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class DatasetRow(Base):
+    """What was imported under one name. `source` and `sha256` are of the last file that added a trace."""
+
+    __tablename__ = "datasets"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
+    kind: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    source: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
+class TraceRow(Base):
+    """One problem and what is counted of its steps. `first_error` is 0-based; `digest` is `Trace.digest`."""
+
+    __tablename__ = "traces"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    external_id: Mapped[str] = mapped_column(String(ID_LENGTH))
+    position: Mapped[int]
+    problem: Mapped[str] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    n_steps: Mapped[int]
+    n_substeps: Mapped[int]
+    first_error: Mapped[int | None]
+    has_gold: Mapped[bool]
+    meta: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "external_id"),
+        UniqueConstraint("dataset_id", "position"),
+        UniqueConstraint("id", "dataset_id"),
+        CheckConstraint("position >= 0", name="position"),
+        CheckConstraint("n_steps > 0 AND n_substeps >= n_steps", name="counts"),
+        CheckConstraint("first_error >= 0 AND first_error < n_steps", name="first_error"),
+        CheckConstraint("first_error IS NULL OR has_gold", name="has_gold"),
+    )
+
+
+# Each filter on the gold has an index of its own: a filtered page is read in order and stops when full.
+Index(
+    "ix_traces_gold_error",
+    TraceRow.dataset_id,
+    TraceRow.position,
+    sqlite_where=TraceRow.first_error.is_not(None),
+    postgresql_where=TraceRow.first_error.is_not(None),
+)
+Index(
+    "ix_traces_gold_clean",
+    TraceRow.dataset_id,
+    TraceRow.position,
+    sqlite_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(True),
+    postgresql_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(True),
+)
+Index(
+    "ix_traces_gold_missing",
+    TraceRow.dataset_id,
+    TraceRow.position,
+    sqlite_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(False),
+    postgresql_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(False),
+)
+# The counts of a dataset, and of each filter, are read from this index alone, without the texts.
+Index(
+    "ix_traces_counts",
+    TraceRow.dataset_id,
+    TraceRow.first_error,
+    TraceRow.has_gold,
+    TraceRow.n_steps,
+    TraceRow.n_substeps,
+)
+
+
+class StepRow(Base):
+    """`label` is 0, 1, 2 for neg, neu, pos; NULL where unlabelled. `valid` as in `core.trace.Step`."""
+
+    __tablename__ = "steps"
+
+    trace_id: Mapped[int] = mapped_column(ForeignKey("traces.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    label: Mapped[int | None] = mapped_column(SmallInteger)
+    valid: Mapped[bool | None]
+
+    __table_args__ = (
+        CheckConstraint("position >= 0", name="position"),
+        CheckConstraint("label IN (0, 1, 2)", name="label"),
+        CheckConstraint("label IS NULL OR (valid IS NOT NULL AND valid = (label <> 0))", name="label_says_valid"),
+    )
+
+
+class SubstepRow(Base):
+    """`step` is the position of the step, `position` that of the sub-step within it."""
+
+    __tablename__ = "substeps"
+
+    trace_id: Mapped[int] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    text: Mapped[str] = mapped_column(Text)
+
+    __table_args__ = (
+        ForeignKeyConstraint(["trace_id", "step"], ["steps.trace_id", "steps.position"], ondelete="CASCADE"),
+        CheckConstraint("position >= 0", name="position"),
+    )
+
+
+class EvaluatorRow(Base):
+    """A model, or an imported score file, known by its fingerprint; the name is only for people."""
+
+    __tablename__ = "evaluators"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
+    format: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    attention: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    info: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
+class JudgmentRow(Base):
+    """What one evaluator said of one trace in one mode.
+
+    `probabilities` are little-endian float32, rows of neg, neu, pos: n rows, or the n (n + 1) / 2 rows of the
+    packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline),
+    and `online_*` those of the diagonal; `retroactive` is the largest absolute retroactive change. The
+    dataset is repeated here so that one index can sort a dataset by what an evaluator says.
+
+    An evaluator that has judged cannot be deleted, since what it said cost far more than the row.
+    """
+
+    __tablename__ = "judgments"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    trace_id: Mapped[int]
+    dataset_id: Mapped[int]
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"))
+    mode: Mapped[str] = mapped_column(String(20))
+    trace_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    probabilities: Mapped[bytes] = mapped_column(LargeBinary)
+    validity: Mapped[float]
+    redundancy: Mapped[float]
+    online_validity: Mapped[float | None]
+    online_redundancy: Mapped[float | None]
+    retroactive: Mapped[float | None]
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (
+        ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
+        UniqueConstraint("trace_id", "evaluator_id", "mode"),
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        CheckConstraint(
+            "(mode = 'hindsight') = (online_validity IS NOT NULL)"
+            " AND (mode = 'hindsight') = (online_redundancy IS NOT NULL)"
+            " AND (mode = 'hindsight') = (retroactive IS NOT NULL)",
+            name="hindsight_columns",
+        ),
+        Index("ix_judgments_evaluator_validity", "evaluator_id", "dataset_id", "mode", "validity", "trace_id"),
+    )

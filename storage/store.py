@@ -1,0 +1,161 @@
+"""The store: one database of traces and judgments, on SQLite or PostgreSQL."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from storage import revisions
+from storage.location import describe, locate
+
+# An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
+_BUSY_SECONDS = 60
+_CONNECT_SECONDS = 10
+_WRITES = "stepsight_writes"
+
+
+class NotFoundError(UserError):
+    """What was asked for is not in the store."""
+
+
+class Store:
+    """An open store. Safe to share between threads: every `read` and `write` has a session of its own.
+
+    `name` is the path, or the address without the password.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self.engine = engine
+        self.name = name
+        self._writer = engine.execution_options(**{_WRITES: True})
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session for reading. Raises `UserError` where the database fails."""
+        with _told(self.name), Session(self.engine, autoflush=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session that commits when the block ends and keeps nothing of it when the block raises.
+
+        On SQLite the write lock is taken at the start, because a reader that turns into a writer cannot wait
+        for another one. Raises `UserError` where the database fails.
+        """
+        with _told(self.name), Session(self._writer) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Close the pooled connections. Closing twice does no harm."""
+        self.engine.dispose()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_store(url: str | None = None) -> Store:
+    """Open a store, creating or upgrading its schema.
+
+    `url` is a path, `sqlite:///PATH` or `postgresql://…`; None means `STEPSIGHT_DB`, else the default file
+    (see `storage.location.locate`). Raises `UserError` saying what is wrong and how to mend it.
+    """
+    address = locate(url)
+    name = describe(address)
+    with _told(name, every=True):
+        _prepare(address, name)
+        return Store(_engine(address), name)
+
+
+def _prepare(url: URL, name: str) -> None:
+    # Foreign keys stay off here: a migration that rebuilds a table drops it, its children would go along.
+    engine = _engine(url, poolclass=NullPool, foreign_keys=False)
+    with engine.connect() as connection:
+        current = revisions.is_current(connection, name)
+    if current:
+        return
+    if engine.dialect.name == "sqlite":
+        _use_wal(engine)
+    with engine.execution_options(**{_WRITES: True}).begin() as connection:
+        revisions.upgrade(connection, name)
+
+
+def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, **options)
+        _set_up_sqlite(engine, foreign_keys)
+        return engine
+    waits = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
+    try:
+        return create_engine(url, pool_pre_ping=True, connect_args=waits, **options)
+    except ImportError:
+        raise UserError(
+            "The driver for PostgreSQL is not installed.", "Run: pip install 'stepsight[postgresql]'"
+        ) from None
+
+
+def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, record: object) -> None:
+        # The driver would begin transactions of its own, and not for every statement; `begin` below does.
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.create_function("unicode_lower", 1, _lower, deterministic=True)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _use_wal(engine: Engine) -> None:
+    """Let readers and one writer work at once. The mode stays with the file; no transaction can set it."""
+    raw = engine.raw_connection()
+    try:
+        raw.cursor().execute("PRAGMA journal_mode = WAL")
+    finally:
+        raw.close()
+
+
+def _lower(text: str | None) -> str | None:
+    return None if text is None else text.lower()
+
+
+@contextmanager
+def _told(name: str, every: bool = False) -> Iterator[None]:
+    """Turn a failing database into a `UserError`; `every`: also what would else be a fault of ours."""
+    try:
+        yield
+    except PoolTimeout:
+        raise UserError(f"{name}: too many requests at once.", "Try again.") from None
+    except DBAPIError as error:
+        if not (every or isinstance(error, OperationalError) or type(error) is DatabaseError):
+            raise
+        reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"
+        raise UserError(f"{name}: {reason.rstrip('.')}.", _mend(reason)) from None
+
+
+def _mend(reason: str) -> str:
+    known = {
+        "locked": "Another process is writing to it. Try again when that has finished.",
+        "full": "Free some space, then try again.",
+        "readonly": "Allow writing to the file and its folder.",
+        "unable to open": "Check the path, and that its folder can be written.",
+        "not a database": "Name a store, or a file that does not exist yet.",
+        "malformed": "The file is damaged. Restore it from a copy.",
+        "permission denied": "Give this user the right to create and change tables.",
+        "does not exist": "Create it first, or check its name.",
+        "connection": "Check the address, and that the server runs.",
+    }
+    return next((mend for part, mend in known.items() if part in reason.lower()), "Check the store's address.")

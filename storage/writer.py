@@ -1,0 +1,177 @@
+"""Adding traces to a dataset."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import func, insert, select, text
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from core.trace import Trace, check_text
+from storage.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow
+from storage.upsert import insert_once
+
+Located = tuple[str, Trace]
+
+
+class TraceWriter:
+    """Adds traces to one dataset within a transaction, after those that it has.
+
+    The dataset is made where there is none, and locked until the transaction ends. Counts what it `added`, what
+    was `unchanged` since an earlier transaction, and what was `repeated` in this one. Raises `UserError` where the
+    dataset is of another kind.
+    """
+
+    def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
+        self._session = session
+        self._dataset = dataset
+        self._dataset_id = _open_dataset(session, dataset, kind, source)
+        newest = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == self._dataset_id)
+        last = session.scalar(newest)
+        self._start = self._next = 0 if last is None else last + 1
+        self._refresh_at = 1000
+        self.unchanged = self.repeated = 0
+
+    @property
+    def added(self) -> int:
+        return self._next - self._start
+
+    @property
+    def read(self) -> int:
+        return self.added + self.unchanged + self.repeated
+
+    @property
+    def total(self) -> int:
+        """How many traces the dataset has."""
+        return self._next
+
+    def add(self, batch: list[Located]) -> None:
+        """Add the traces of a batch that are new; each comes with its place, such as `file.jsonl line 3`.
+
+        Raises `UserError` at an id that is known with other content, and at what cannot be stored.
+        """
+        for where, trace in batch:
+            _check(trace, where)
+        known = self._known(batch)
+        new = []
+        for where, trace in batch:
+            if trace.id not in known:
+                known[trace.id] = trace.digest, self._next
+                new.append((self._next, trace))
+                self._next += 1
+            else:
+                self._recognise(trace, where, *known[trace.id])
+        if new:
+            self._insert(new)
+
+    def finish(self, source: str, sha256: str) -> None:
+        """Note where the newest traces came from."""
+        if self.added:
+            row = self._session.get_one(DatasetRow, self._dataset_id)
+            row.source, row.sha256 = source, sha256
+            self._refresh()
+
+    def _known(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
+        """Digest and position of the ids that the dataset has, those of earlier batches included."""
+        ids = [trace.id for _, trace in batch]
+        found = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
+            TraceRow.dataset_id == self._dataset_id, TraceRow.external_id.in_(ids)
+        )
+        return {row.external_id: (row.digest, row.position) for row in self._session.execute(found)}
+
+    def _recognise(self, trace: Trace, where: str, digest: str, position: int) -> None:
+        ours = position >= self._start
+        if digest == trace.digest:
+            self.repeated += ours
+            self.unchanged += not ours
+        elif ours:
+            raise UserError(
+                f"{where}: the id {trace.id!r} stands earlier in the file with other content.",
+                "Give every trace an id of its own.",
+            )
+        else:
+            raise UserError(
+                f"{where}: the dataset {self._dataset!r} holds trace {trace.id!r} with other content.",
+                "Give the changed trace another id, or import the file as another dataset.",
+            )
+
+    def _insert(self, new: list[tuple[int, Trace]]) -> None:
+        rows = [_trace_values(self._dataset_id, position, trace) for position, trace in new]
+        returning = insert(TraceRow).returning(TraceRow.id, sort_by_parameter_order=True)
+        ids = self._session.scalars(returning, rows, execution_options=_ONE_STATEMENT).all()
+        stored = [(id, trace) for id, (_, trace) in zip(ids, new, strict=True)]
+        for model, values in ((StepRow, _step_values), (SubstepRow, _substep_values)):
+            rows = [row for id, trace in stored for row in values(id, trace)]
+            self._session.execute(insert(model), rows, execution_options=_ONE_STATEMENT)
+        if self.added >= self._refresh_at:
+            self._refresh()
+            self._refresh_at *= 4
+
+    def _refresh(self) -> None:
+        """Tell PostgreSQL how large the tables have become.
+
+        It would find out by itself, but not within this transaction and not in the first minute after it, and
+        meanwhile would read whole tables where an index serves.
+        """
+        if self._session.get_bind().dialect.name == "postgresql":
+            for model in (TraceRow, StepRow, SubstepRow):
+                self._session.execute(text(f"ANALYZE {model.__tablename__}"))
+
+
+# Otherwise rows are grouped by which of their values are None, with a statement for each group.
+_ONE_STATEMENT = {"render_nulls": True}
+
+
+def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
+    insert_once(session, DatasetRow, [{"name": name, "kind": kind, "source": source, "sha256": ""}], "name")
+    found = select(DatasetRow.id, DatasetRow.kind).where(DatasetRow.name == name).with_for_update()
+    dataset_id, stored_kind = session.execute(found).one()
+    if stored_kind != kind:
+        raise UserError(
+            f"The dataset {name!r} is of kind {stored_kind}, the file is imported as {kind}.",
+            "Give the dataset another name.",
+        )
+    return int(dataset_id)
+
+
+def _check(trace: Trace, where: str) -> None:
+    """Refuse what a core trace allows and a database does not."""
+    try:
+        check_text(trace.id, "the id")
+        if len(trace.id) > ID_LENGTH:
+            raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
+        json.dumps(trace.meta, ensure_ascii=False, allow_nan=False).encode()
+    except UserError as error:
+        raise error.at(where) from None
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: a text holds half of a surrogate pair.", "Save the text as UTF-8.") from None
+    except ValueError:
+        raise UserError(f"{where}: a number is NaN or infinite.", "Write null instead.") from None
+
+
+def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any]:
+    return {
+        "dataset_id": dataset_id,
+        "external_id": trace.id,
+        "position": position,
+        "problem": trace.problem,
+        "digest": trace.digest,
+        "n_steps": len(trace.steps),
+        "n_substeps": len(trace.substeps),
+        "first_error": trace.first_error,
+        "has_gold": trace.has_gold,
+        "meta": dict(trace.meta),
+    }
+
+
+def _step_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
+    for position, step in enumerate(trace.steps):
+        label = None if step.label is None else int(step.label)
+        yield {"trace_id": trace_id, "position": position, "label": label, "valid": step.valid}
+
+
+def _substep_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
+    for step, owner in enumerate(trace.steps):
+        for position, substep in enumerate(owner.substeps):
+            yield {"trace_id": trace_id, "step": step, "position": position, "text": substep}

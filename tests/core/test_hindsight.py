@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from core.hindsight import Hindsight
+from core.scores import StepScores
+
+
+def row(*validities):
+    return np.array([[1 - v, 0.0, v] for v in validities], np.float32)
+
+
+# Three steps; the second falls from 0.8 to 0.3 when the third is revealed.
+H = Hindsight((row(0.9), row(0.9, 0.8), row(0.9, 0.3, 0.7)))
+
+
+def test_the_diagonal_is_online_and_the_last_row_offline():
+    np.testing.assert_allclose(H.online.validity, [0.9, 0.8, 0.7])
+    np.testing.assert_allclose(H.offline.validity, [0.9, 0.3, 0.7])
+    np.testing.assert_allclose(H.retroactive, [0.0, -0.5, 0.0], atol=1e-6)
+
+
+def test_a_column_is_how_a_verdict_changed():
+    np.testing.assert_allclose(H.reveal(1).validity, [0.8, 0.3])
+    with pytest.raises(IndexError):
+        H.reveal(3)
+
+
+def test_packing_keeps_every_entry():
+    again = Hindsight.from_packed(H.packed)
+    assert H.packed.shape == (6, 3)
+    for ours, theirs in zip(H.rows, again.rows, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_constant_triangle_repeats_its_columns():
+    scores = StepScores(row(0.9, 0.2))
+    constant = Hindsight.constant(scores)
+    np.testing.assert_array_equal(constant.online.probs, scores.probs)
+    np.testing.assert_array_equal(constant.offline.probs, scores.probs)
+    assert not constant.retroactive.any()
+
+
+def test_what_is_no_triangle_is_refused():
+    with pytest.raises(ValueError, match="row 1"):
+        Hindsight((row(0.1, 0.2),))
+    with pytest.raises(ValueError, match="do not fill a triangle"):
+        Hindsight.from_packed(np.zeros((4, 3), np.float32))

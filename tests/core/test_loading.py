@@ -1,0 +1,108 @@
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from core.errors import UserError
+from core.loading import load_evaluator
+from tests.checkpoints import write_evaluator
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_evaluator(tmp_path / "tiny")
+
+
+def edit_weights(folder, change):
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def edit_json(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_saved_evaluator_comes_back_with_the_same_weights(folder):
+    evaluator = load_evaluator(folder)
+    assert (evaluator.name, evaluator.attention, evaluator.format) == ("tiny", "bidirectional", "stepsight")
+    assert evaluator.provenance == {"made": "by a test"}
+    stored = load_file(folder / "model.safetensors")
+    for name, tensor in evaluator.model.state_dict().items():
+        assert torch.equal(tensor, stored[name]), name
+
+
+def test_the_fingerprint_follows_weights_template_and_mask(folder, tmp_path):
+    original = load_evaluator(folder).fingerprint
+    assert load_evaluator(folder).fingerprint == original
+    other = load_evaluator(write_evaluator(tmp_path / "causal", is_causal=True)).fingerprint
+    edit_weights(folder, lambda tensors: tensors["score.weight"].mul_(1.01))
+    changed = load_evaluator(folder).fingerprint
+    assert len({original, other, changed}) == 3
+
+
+def test_the_mask_is_the_only_difference_of_a_pair(folder, tmp_path):
+    twin = write_evaluator(tmp_path / "twin", is_causal=True)
+    ours, theirs = (json.loads((path / "config.json").read_text()) for path in (folder, twin))
+    assert {key for key in ours if ours[key] != theirs[key]} == {"is_causal"}
+    assert load_evaluator(twin).attention == "causal"
+
+
+def test_what_is_no_evaluator_is_refused(tmp_path):
+    with pytest.raises(UserError, match="there is no evaluator"):
+        load_evaluator(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"config\.json is missing"):
+        load_evaluator(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(UserError, match="nor a layout that StepSight knows"):
+        load_evaluator(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("model.safetensors", r"model\.safetensors is missing"),
+        ("tokenizer.json", r"tokenizer\.json is missing"),
+        ("config.json", r"config\.json is missing"),
+    ],
+)
+def test_a_missing_file_is_named(folder, file, message):
+    (folder / file).unlink()
+    with pytest.raises(UserError, match=message):
+        load_evaluator(folder)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json", "stepsight.json"])
+def test_a_damaged_file_is_named(folder, file):
+    (folder / file).write_bytes(b"\x10{not whole")
+    with pytest.raises(UserError, match=file):
+        load_evaluator(folder)
+
+
+def test_missing_and_misshapen_tensors_are_named(folder):
+    name = "model.layers.1.mlp.up_proj.weight"
+    edit_weights(folder, lambda tensors: tensors.update({name: torch.zeros(2, 2)}))
+    with pytest.raises(UserError, match=r"layers\.1\.mlp\.up_proj\.weight has shape \(2, 2\)"):
+        load_evaluator(folder)
+    edit_weights(folder, lambda tensors: tensors.pop(name))
+    with pytest.raises(UserError, match=r"1 tensors are missing, the first is layers\.1\.mlp\.up_proj"):
+        load_evaluator(folder)
+
+
+def test_a_missing_or_misshapen_head_is_named(folder):
+    edit_weights(folder, lambda tensors: tensors.update({"score.weight": torch.zeros(2, 32)}))
+    with pytest.raises(UserError, match=r"the score head has shape \(2, 32\), expected \(3, 32\)"):
+        load_evaluator(folder)
+    edit_weights(folder, lambda tensors: tensors.pop("score.weight"))
+    with pytest.raises(UserError, match="no score head"):
+        load_evaluator(folder)
+
+
+def test_config_and_card_must_agree_on_the_mask(folder):
+    edit_json(folder / "stepsight.json", attention="causal")
+    with pytest.raises(UserError, match="disagree on the attention mask"):
+        load_evaluator(folder)
+    edit_json(folder / "stepsight.json", attention="sideways")
+    with pytest.raises(UserError, match="attention 'sideways' found"):
+        load_evaluator(folder)

@@ -1,0 +1,61 @@
+import pytest
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace
+
+
+def test_substeps_are_numbered_through_with_their_owners():
+    trace = Trace.of("q", ["a", ["b", "c"]])
+    assert trace.substeps == ("a", "b", "c")
+    assert trace.owners.tolist() == [0, 1, 1]
+    assert trace.steps[1].text == "b\nc"
+
+
+def test_a_label_says_whether_the_step_is_valid_and_none_says_nothing():
+    trace = Trace.of("q", ["a", "b", "c", "d"], ["pos", "neu", "neg", None])
+    assert [step.valid for step in trace.steps] == [True, True, False, None]
+    assert trace.labels == (Label.POS, Label.NEU, Label.NEG, None)
+    assert trace.first_error == 2
+
+
+def test_validity_without_a_label_is_kept():
+    trace = Trace("", "q", (Step(("a",), valid=True), Step(("b",), valid=False)))
+    assert trace.labels == (None, None)
+    assert trace.first_error == 1
+    assert trace.has_gold
+
+
+def test_unlabelled_trace_has_no_gold_and_no_error():
+    trace = Trace.of("q", ["a"])
+    assert not trace.has_gold
+    assert trace.first_error is None
+
+
+def test_digest_tells_substeps_from_steps_and_depends_on_gold():
+    digests = {
+        Trace.of("q", ["a", "b"]).digest,
+        Trace.of("q", [["a", "b"]]).digest,
+        Trace.of("q", ["a", "b"], ["pos", None]).digest,
+    }
+    assert len(digests) == 3
+    assert Trace.of("q", ["a"], id="x").digest == Trace.of("q", ["a"], id="y").digest
+
+
+@pytest.mark.parametrize(
+    ("problem", "steps", "labels", "message"),
+    [
+        (" ", ["a"], None, "the problem is empty"),
+        ("q", [], None, "there are no steps"),
+        ("q", ["a", ""], None, "step 2 is empty"),
+        ("q", ["a", []], None, "step 2 is empty"),
+        ("q", ["a\x00b"], None, "step 1 holds a NUL byte"),
+        ("q\ud800", ["a"], None, "the problem holds half of a surrogate pair"),
+        (3, ["a"], None, "the problem is int, expected text"),
+        ("q", ["a", "b"], ["pos"], "1 labels for 2 steps"),
+        ("q", ["a"], [0], "label 0 found, expected neg, neu, pos or null"),
+    ],
+)
+def test_what_cannot_be_a_trace_is_refused(problem, steps, labels, message):
+    with pytest.raises(UserError, match=message):
+        Trace.of(problem, steps, labels)

@@ -1,0 +1,108 @@
+"""Small traces and rows that the tests of the store share."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.hindsight import Hindsight
+from core.judgment import Judgment, Mode
+from core.label import Label
+from core.scores import StepScores
+from core.trace import Step, Trace
+from storage.evaluators import StoredEvaluator, register_evaluator
+from storage.queries import StoredTrace, find_dataset, iterate_traces
+from storage.store import Store
+from storage.writer import TraceWriter
+
+ERROR = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 1 + 1 = 3.", "Done."]], ["pos", "neg"], id="error")
+CLEAN = Trace.of("What is 2 + 2?", ["It is 4."], ["pos"], id="clean", meta={"generator": "hand"})
+MISSING = Trace.of("What is 3 + 3?", ["It is 6.", "Yes."], id="missing")
+# Valid before the error, wrong at it, unlabelled after it.
+FIRST_ERROR = Trace(
+    "first",
+    "What is 4 + 4?",
+    (Step(("a",), valid=True), Step(("b", "c"), Label.NEG), Step(("d",))),
+)
+SAMPLES = (ERROR, CLEAN, MISSING, FIRST_ERROR)
+
+
+def add(store: Store, traces: Iterable[Trace] = SAMPLES, dataset: str = "sums") -> list[StoredTrace]:
+    """Put traces into a dataset and read all of it."""
+    with store.write() as session:
+        writer = TraceWriter(session, dataset, "plain", "test.jsonl")
+        writer.add([(f"row {number}", trace) for number, trace in enumerate(traces, start=1)])
+        writer.finish("test.jsonl", "0" * 64)
+    return list(iterate_traces(store, find_dataset(store, dataset).id))
+
+
+def many(count: int) -> list[Trace]:
+    """Traces with ids "0", "1", …; every third has an error, every third none, every third no gold."""
+    labels = (["neg"], ["pos"], None)
+    return [Trace.of(f"Problem {i}", [f"Step of {i}"], labels[i % 3], id=str(i)) for i in range(count)]
+
+
+def evaluator(store: Store, name: str = "mini") -> StoredEvaluator:
+    return register_evaluator(store, name=name, fingerprint=f"of {name}", format="stepsight", attention="causal")
+
+
+def scores(n: int, seed: int = 0) -> StepScores:
+    return StepScores(np.random.default_rng(seed).dirichlet([1, 1, 1], n).astype(np.float32))
+
+
+def triangle(n: int, seed: int = 0) -> Hindsight:
+    """Rows of all lengths up to `n`."""
+    return Hindsight(tuple(scores(j + 1, seed + j).probs for j in range(n)))
+
+
+def judge(trace: Trace, mode: Mode | str, seed: int = 0) -> Judgment:
+    n = len(trace.substeps)
+    return Judgment(trace, Mode(mode), triangle(n, seed) if mode == "hindsight" else scores(n, seed))
+
+
+def same(left: StepScores | Hindsight, right: StepScores | Hindsight) -> bool:
+    """Whether two results agree to the bit."""
+    return type(left) is type(right) and np.array_equal(_array(left), _array(right))
+
+
+def _array(result: StepScores | Hindsight) -> NDArray[np.float32]:
+    return result.packed if isinstance(result, Hindsight) else result.probs
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> Path:
+    """A JSON Lines file; a text is written as it is."""
+    lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def plain_row(number: int, **other: Any) -> dict[str, Any]:
+    return {"id": number, "problem": f"Problem {number}", "steps": ["One.", ["Two.", "Three."]]} | other
+
+
+def invalid_row(**other: Any) -> dict[str, Any]:
+    return {
+        "id": 7,
+        "question": "What is 1 + 1?",
+        "ground_truth_answer": "2",
+        "generator": "Abel13B-001",
+        "model_output": "1. A sum. 2. So 3.",
+        "model_output_step_format": [["A sum."], ["So 3.", "Yes."], ["Done."]],
+        "model_output_answer_correctness": "correct",
+        "model_output_solution_correctness": "wrong",
+        "model_output_solution_first_error_step": 2,
+    } | other
+
+
+def redundant_row(**other: Any) -> dict[str, Any]:
+    return {
+        "id": 7,
+        "question": "What is 1 + 1?",
+        "ground_truth_answer": "2",
+        "generator": "GPT-4 (PRM800K)",
+        "model_output_step_format": [["A sum."], ["Sums are nice.", "Yes."], ["So 3."]],
+        "rating": [1, 0, -1],
+    } | other

@@ -1,0 +1,28 @@
+import pytest
+
+from core.errors import UserError
+from storage.evaluators import find_evaluator, list_evaluators, register_evaluator
+from storage.store import NotFoundError, Store
+from tests.storage.samples import evaluator
+
+
+def test_an_evaluator_is_added_once_and_stays_as_it_was(store: Store) -> None:
+    first = register_evaluator(
+        store, name="mini", fingerprint="abc", format="stepsight", attention="causal", info={"seed": 1}
+    )
+    again = register_evaluator(store, name="renamed", fingerprint="abc", format="other", attention="bidirectional")
+    assert again == first
+    assert (first.name, first.format, first.attention, first.info) == ("mini", "stepsight", "causal", {"seed": 1})
+    assert find_evaluator(store, "abc") == first
+
+
+def test_evaluators_are_listed_by_name(store: Store) -> None:
+    added = [evaluator(store, name) for name in ("b", "a", "c")]
+    assert list_evaluators(store) == [added[1], added[0], added[2]]
+
+
+def test_unknown_evaluator_and_unusable_name(store: Store) -> None:
+    with pytest.raises(NotFoundError, match="no evaluator with the fingerprint 'abc'"):
+        find_evaluator(store, "abc")
+    with pytest.raises(UserError, match="the name of the evaluator is empty"):
+        evaluator(store, "")

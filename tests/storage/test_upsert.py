@@ -1,0 +1,29 @@
+from sqlalchemy import select
+
+from storage.schema import EvaluatorRow
+from storage.store import Store
+from storage.upsert import insert_once, insert_or_update
+
+
+def row(**values: str) -> dict[str, object]:
+    return {"name": "n", "fingerprint": "f", "format": "x", "attention": "causal", "info": {}} | values
+
+
+def names(store: Store) -> dict[str, str]:
+    with store.read() as session:
+        return {found.fingerprint: found.name for found in session.scalars(select(EvaluatorRow))}
+
+
+def test_insert_once_leaves_what_is_there(store: Store) -> None:
+    with store.write() as session:
+        insert_once(session, EvaluatorRow, [row()], "fingerprint")
+        insert_once(session, EvaluatorRow, [row(name="other"), row(fingerprint="g")], "fingerprint")
+    assert names(store) == {"f": "n", "g": "n"}
+
+
+def test_insert_or_update_replaces_unless_the_same(store: Store) -> None:
+    with store.write() as session:
+        for rows in ([row()], [row(name="same format")], [row(name="new format", format="y")]):
+            insert_or_update(session, EvaluatorRow, rows, key=["fingerprint"], unless_same=["format"])
+            found = session.scalars(select(EvaluatorRow).execution_options(populate_existing=True)).one()
+            assert found.name == {"n": "n", "same format": "n", "new format": "new format"}[str(rows[0]["name"])]

@@ -1,0 +1,143 @@
+"""The configuration of a training run: a YAML file, checked before any work."""
+
+import dataclasses
+import difflib
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.errors import UserError
+from core.evaluator import ATTENTIONS
+
+TRUNCATIONS = ("random", "as-labelled")
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """Dimensions of a Llama backbone trained from scratch; `mlp` is the width of its feed-forward layer and
+    `context` its longest input in tokens."""
+
+    hidden: int
+    layers: int
+    heads: int
+    mlp: int
+    context: int = 4096
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training traces: `synthetic` of them from the corpus generator with `seed`, and the labelled traces of
+    `files` (JSON Lines)."""
+
+    synthetic: int = 0
+    seed: int = 0
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One training run. `truncation` random cuts every second trace after a step drawn uniformly, so that where
+    a trace ends says nothing of its last step; as-labelled keeps traces whole."""
+
+    attention: str
+    data: Data
+    backbone: Backbone | None = None
+    init: str | None = None
+    vocabulary: int = 1024
+    truncation: str = "random"
+    epochs: int = 1
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = 0.1
+    warmup_steps: int = 100
+    clip: float = 1.0
+    seed: int = 13
+    bf16: bool = False
+    save_steps: int = 200
+    held_out: int = 1000
+    notes: str = field(default="", compare=False)
+
+
+def read_config(path: str | Path) -> TrainConfig:
+    """Read and check a YAML file.
+
+    Raises `UserError` naming the file and key on an unknown key (with the nearest valid one), a wrong type or
+    an impossible combination.
+    """
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
+    try:
+        config: TrainConfig = _build(TrainConfig, values, "")
+        _check(config)
+    except UserError as error:
+        raise error.at(str(path)) from None
+    return config
+
+
+def _check(config: TrainConfig) -> None:
+    _one_of("attention", config.attention, ATTENTIONS)
+    _one_of("truncation", config.truncation, TRUNCATIONS)
+    if (config.backbone is None) == (config.init is None):
+        raise UserError("give either backbone (from scratch) or init (a folder), not both.")
+    if config.backbone and config.backbone.hidden % config.backbone.heads:
+        raise UserError("backbone.hidden is not a multiple of backbone.heads.")
+    if not config.data.synthetic and not config.data.files:
+        raise UserError("data names no traces.", "Give data.synthetic a count, or data.files.")
+    for key in ("epochs", "batch_size", "learning_rate", "clip", "save_steps"):
+        if getattr(config, key) <= 0:
+            raise UserError(f"{key} is {getattr(config, key)}, expected more than 0.")
+
+
+def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UserError(f"{key} is {value!r}, expected one of {', '.join(allowed)}.")
+
+
+def _build(kind: Any, values: object, prefix: str) -> Any:
+    if not isinstance(values, dict):
+        raise UserError(f"{prefix or 'the file'} is {type(values).__name__}, expected keys with values.")
+    fields = {item.name: item for item in dataclasses.fields(kind)}
+    for key in values:
+        if key not in fields:
+            near = difflib.get_close_matches(str(key), fields, 1, 0.5)
+            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(fields)}."
+            raise UserError(f"unknown key {prefix}{key}.", hint)
+    hints = typing.get_type_hints(kind)
+    for key, item in fields.items():
+        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+        if required and key not in values:
+            raise UserError(f"the key {prefix}{key} is missing.")
+    return kind(**{key: _convert(hints[key], value, prefix + key) for key, value in values.items()})
+
+
+def _convert(hint: Any, value: object, key: str) -> Any:
+    """`value` as the type `hint`, or a `UserError` naming `key`."""
+    if isinstance(hint, types.UnionType):
+        inner = next(part for part in typing.get_args(hint) if part is not type(None))
+        return None if value is None else _convert(inner, value, key)
+    if dataclasses.is_dataclass(hint):
+        return _build(hint, value, f"{key}.")
+    if typing.get_origin(hint) is tuple:
+        parts = typing.get_args(hint)
+        if not isinstance(value, list) or (parts[-1] is not Ellipsis and len(value) != len(parts)):
+            raise UserError(f"{key} is {value!r}, expected a list of {len(parts)}.")
+        return tuple(_convert(parts[0], item, key) for item in value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
+        raise UserError(f"{key} is {value!r}, expected {hint.__name__}.", _scientific(hint, value))
+    return value
+
+
+def _scientific(hint: Any, value: object) -> str:
+    looks_like_number = isinstance(value, str) and "e" in value.lower()
+    return "YAML reads 1e-3 as text; write 1.0e-3." if hint is float and looks_like_number else ""

@@ -1,0 +1,1 @@
+"""The synthetic corpus: worked solutions with planted errors and later evidence, labelled by construction."""
