@@ -2,6 +2,8 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
 
 from core.errors import UserError
 from core.judgment import Judgment, Mode
@@ -17,13 +19,18 @@ _KEPT = 256
 class Evaluators:
     """Scores traces in hindsight mode with evaluators by name. Safe to use from several threads."""
 
-    def __init__(self, folders: tuple[str, ...] = ()) -> None:
-        """`folders` are evaluators to offer beside the shipped ones. Raises `UserError` where one cannot load."""
+    def __init__(self, folders: Sequence[str | Path] = (), *, shipped: bool = True) -> None:
+        """`folders` are evaluators to offer, beside the shipped ones unless `shipped` is false.
+
+        Raises `UserError` where one cannot load, or two have the same name.
+        """
         self._scorers: dict[str, Scorer] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
         self._lock = threading.Lock()
-        for spec in (*shipped_evaluators(), *folders):
+        for spec in (*(shipped_evaluators() if shipped else ()), *folders):
             scorer = Scorer(load_evaluator(spec))
+            if scorer.evaluator.name in self._scorers:
+                raise UserError(f"two evaluators are named {scorer.evaluator.name!r}.", "Rename the folder of one.")
             self._scorers[scorer.evaluator.name] = scorer
         if not self._scorers:
             raise UserError(

@@ -37,7 +37,9 @@ class ScoreForm:
             text = zlib.decompressobj().decompress(packed, _LONGEST_TEXT)
             problem, solution, evaluator, validity, redundancy = json.loads(text)
             form = cls(str(problem), str(solution), str(evaluator), float(validity), float(redundancy))
-        except (binascii.Error, zlib.error, ValueError, TypeError):
+            # JSON can spell half of a surrogate pair, which no page can show.
+            f"{form.problem}{form.solution}{form.evaluator}".encode()
+        except (binascii.Error, zlib.error, ValueError, TypeError, OverflowError, RecursionError):
             raise UserError("This link was cut or changed.", "Ask for it again, or paste the solution.") from None
         if not (0 <= form.validity <= 1 and 0 <= form.redundancy <= 1):
             raise UserError("This link holds a threshold outside 0 to 1.", "Paste the solution instead.")

@@ -1,6 +1,7 @@
 """The HTTP server: the pages, the files they need, and the headers that keep them private."""
 
 import os
+import warnings
 from collections.abc import Iterable
 
 # Before Gradio is imported anywhere, or it calls home.
@@ -16,10 +17,10 @@ from app.pages import browse, score
 from core.assets import asset
 from storage.store import Store
 
-_HEAD = """<link rel="stylesheet" href="/static/katex/katex.min.css">
-<link rel="stylesheet" href="/static/style.css">
-<script defer src="/static/katex/katex.min.js"></script>
-<script defer src="/static/stepsight.js"></script>"""
+_HEAD = """<link rel="stylesheet" href="/stepsight/katex/katex.min.css">
+<link rel="stylesheet" href="/stepsight/style.css">
+<script defer src="/stepsight/katex/katex.min.js"></script>
+<script defer src="/stepsight/stepsight.js"></script>"""
 
 
 def build_app(store: Store, evaluators: Evaluators) -> FastAPI:
@@ -31,7 +32,9 @@ def build_app(store: Store, evaluators: Evaluators) -> FastAPI:
     demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
     application.add_middleware(PrivateHeaders)
-    application.mount("/static", StaticFiles(directory=asset("web")), name="static")
+    application.mount("/stepsight", StaticFiles(directory=asset("web")), name="stepsight")
+    # Gradio warns of several pages even where server-side rendering is off.
+    warnings.filterwarnings("ignore", "SSR mode is not supported", UserWarning)
     mounted: FastAPI = gr.mount_gradio_app(
         application,
         demo,

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator
 from html import escape
 
+# A block ends where another of its kind begins, or a text of unclosed ones would take quadratic time.
 _MATHS = re.compile(
     r"""
-    \\\[ (?P<display>.+?) \\\]
+    (?<!\\)\\\[ (?P<display>(?:(?!(?<!\\)\\\[).)+?) \\\]
   | \$\$ (?P<dollars>.+?) \$\$
-  | \\\( (?P<inline>.+?) \\\)
-  | \\begin\{(?P<name>(?:align|gather|equation|eqnarray|alignat)\*?)\} .+? \\end\{(?P=name)\}
+  | (?<!\\)\\\( (?P<inline>(?:(?!(?<!\\)\\\().)+?) \\\)
+  | \\begin\{(?P<name>(?:align|gather|equation|eqnarray|alignat)\*?)\}
+    (?:(?!\\begin\{(?P=name)\}).)+? \\end\{(?P=name)\}
   | (?<![\\$]) \$ (?P<dollar>(?:\\.|[^$\\\n])+?) \$ (?![\d$])
     """,
     re.VERBOSE | re.DOTALL,
@@ -31,7 +33,7 @@ def _pieces(text: str) -> Iterator[str]:
     position = 0
     while found := _MATHS.search(text, position):
         if _is_price(found) or len(found[0]) > _LONGEST:
-            yield escape(text[position : found.start() + 1])
+            yield _plain(text[position : found.start() + 1])
             position = found.start() + 1
             continue
         yield _plain(text[position : found.start()])

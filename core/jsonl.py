@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from core.errors import UserError
-from core.trace import Trace
+from core.trace import Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
 
@@ -30,7 +30,7 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
             continue
         try:
             row = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
         if not isinstance(row, dict):
             raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one per line.")
@@ -69,18 +69,18 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
-    """The row that `parse_trace` reads back."""
+    """The row that `parse_trace` reads back; validity without a label has no place in it."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
         row["labels"] = [None if label is None else label.text for label in trace.labels]
-    return row | dict(trace.meta)
+    return dict(trace.meta) | row
 
 
 def _id(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UserError(f"the id is {type(value).__name__}, expected text or a whole number.")
-    return str(value)
+    return check_text(str(value), "the id")
 
 
 def _list(value: object, what: str) -> list[Any]:

@@ -21,10 +21,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from core.inputs import Input, chunks
+from core.linear import ROWS, FixedLinear
 from core.model import StepModel
 from core.scores import Floats
 
@@ -33,10 +35,13 @@ _MAX_WORKERS = 8
 
 @dataclass(frozen=True)
 class _Layer:
-    qkv: Tensor  # (q + k + v widths, hidden)
-    out: Tensor  # (q width, hidden)
-    gate_up: Tensor  # (2 * mlp, hidden)
-    down: Tensor  # (mlp, hidden)
+    qkv: FixedLinear
+    query: FixedLinear
+    key_value: FixedLinear
+    out: FixedLinear
+    gate: FixedLinear
+    up: FixedLinear
+    down: FixedLinear
 
 
 class RaggedForward:
@@ -99,12 +104,14 @@ class RaggedForward:
             self._side_by_side(attention.k_proj.weight * before, self.kv_heads),
             attention.v_proj.weight * before,
         ]
-        gate_up = torch.cat([mlp.gate_proj.weight * after, mlp.up_proj.weight * after])
         return _Layer(
-            torch.cat(projections).detach(),
-            attention.o_proj.weight.detach().t(),
-            gate_up.detach(),
-            mlp.down_proj.weight.detach().t(),
+            qkv=FixedLinear(torch.cat(projections)),
+            query=FixedLinear(projections[0]),
+            key_value=FixedLinear(torch.cat(projections[1:])),
+            out=FixedLinear(attention.o_proj.weight),
+            gate=FixedLinear(mlp.gate_proj.weight * after),
+            up=FixedLinear(mlp.up_proj.weight * after),
+            down=FixedLinear(mlp.down_proj.weight),
         )
 
     def _side_by_side(self, weight: Tensor, heads: int) -> Tensor:
@@ -121,22 +128,22 @@ class RaggedForward:
     def _run_batch(self, batch: list[Input]) -> list[Floats]:
         bounds = np.concatenate([[0], np.cumsum([item.length for item in batch])]).tolist()
         spans = [slice(start, stop) for start, stop in pairwise(bounds)]
-        reads = torch.from_numpy(
-            np.concatenate([item.reads + span.start for item, span in zip(batch, spans, strict=True)])
-        )
+        wanted = np.concatenate([item.reads + span.start for item, span in zip(batch, spans, strict=True)])
+        reads = torch.from_numpy(_padded(wanted))
         states, attended = self._first_attention(batch, spans)
         positions = torch.cat([self.rotation[: item.length] for item in batch])
         for layer in self.layers[:-1]:
             if layer is not self.layers[0]:
-                qkv = self._rotate(self._project(states, layer.qkv), positions)
+                qkv = layer.qkv(self._normed(states))
+                self._rotate(qkv[: len(positions)], positions)
                 self._attend(qkv, spans, attended)
-            states = self._mlp(torch.addmm(states, attended, layer.out), layer)
+            states = self._mlp(layer.out.plus(attended, states), layer)
         last = self.layers[-1]
         if last is self.layers[0]:
             attended = attended[reads]
         else:
             attended = self._last_attention(states, last, positions, batch, spans, reads)
-        states = self._mlp(torch.addmm(states[reads], attended, last.out), last)
+        states = self._mlp(last.out.plus(attended, states[reads]), last)[: len(wanted)]
         states = functional.rms_norm(states, states.shape[-1:], self.norm, self.eps)
         probs = functional.linear(states, self.head).softmax(-1).numpy()
         return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
@@ -149,25 +156,26 @@ class RaggedForward:
                 longest[id(item.ids)] = item
         shared = {}
         for key, item in longest.items():
-            states = self.embedding[torch.from_numpy(item.ids[: item.length])]
-            qkv = self._project(states, self.layers[0].qkv)
-            shared[key] = states, self._rotate(qkv, self.rotation[: item.length])
-        states = torch.cat([shared[id(item.ids)][0][: item.length] for item in batch])
-        attended = states.new_empty(len(states), self.heads * self.head_dim)
+            embedded = self.embedding[torch.from_numpy(_padded(item.ids[: item.length]))]
+            qkv = self.layers[0].qkv(self._normed(embedded))
+            self._rotate(qkv[: item.length], self.rotation[: item.length])
+            shared[key] = qkv
+        ids = _padded(np.concatenate([item.ids[: item.length] for item in batch]))
+        states = self.embedding[torch.from_numpy(ids)]
+        attended = states.new_zeros(len(states), self.heads * self.head_dim)
         for item, span in zip(batch, spans, strict=True):
-            self._attend(shared[id(item.ids)][1][: item.length], [slice(None)], attended[span])
+            self._attend(shared[id(item.ids)], [slice(item.length)], attended[span])
         return states, attended
 
-    def _project(self, states: Tensor, weight: Tensor) -> Tensor:
-        return functional.linear(functional.rms_norm(states, states.shape[-1:], eps=self.eps), weight)
+    def _normed(self, states: Tensor) -> Tensor:
+        return functional.rms_norm(states, states.shape[-1:], eps=self.eps)
 
-    def _rotate(self, projected: Tensor, positions: Tensor) -> Tensor:
+    def _rotate(self, projected: Tensor, positions: Tensor) -> None:
         """Rotate the queries and keys of `projected` in place; its last columns are the values."""
         heads = projected.shape[1] // self.head_dim - self.kv_heads
         width = heads * self.head_dim
         pairs = torch.view_as_complex(projected[:, :width].view(len(projected), heads, -1, 2))
         pairs.mul_(positions)
-        return projected
 
     def _attend(self, qkv: Tensor, spans: list[slice], into: Tensor) -> None:
         """Attention of each span over itself, written to the rows of `into`."""
@@ -186,13 +194,13 @@ class RaggedForward:
         reads: Tensor,
     ) -> Tensor:
         """Attention of the last layer from the positions that are read, shape (reads, heads · head_dim)."""
-        normed = functional.rms_norm(states, states.shape[-1:], eps=self.eps)
-        width = self.heads * self.head_dim
-        query = functional.linear(normed[reads], layer.qkv[:width])
+        normed = self._normed(states)
+        query = layer.query(normed[reads])
         pairs = torch.view_as_complex(query.view(len(query), self.heads, -1, 2))
         pairs.mul_(positions[reads])
-        kv = self._rotate(functional.linear(normed, layer.qkv[width:]), positions)
-        attended = torch.empty_like(query)
+        kv = layer.key_value(normed)
+        self._rotate(kv[: len(positions)], positions)
+        attended = torch.zeros_like(query)
         start = 0
         for item, span in zip(batch, spans, strict=True):
             rows = slice(start, start + len(item.reads))
@@ -219,5 +227,10 @@ class RaggedForward:
         self._by_head(into).copy_(attended)
 
     def _mlp(self, states: Tensor, layer: _Layer) -> Tensor:
-        gate, up = self._project(states, layer.gate_up).chunk(2, dim=1)
-        return torch.addmm(states, functional.silu(gate).mul_(up), layer.down)
+        normed = self._normed(states)
+        return layer.down.plus(layer.up.times(normed, layer.gate.swish(normed)), states)
+
+
+def _padded(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`values` with zeros up to a multiple of `ROWS`; the rows they become are computed and never read."""
+    return np.concatenate([values, np.zeros(-len(values) % ROWS, np.int64)])

@@ -37,7 +37,7 @@ def _json_list(text: str) -> list[str | list[str]] | None:
         return None
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     for number, step in enumerate(value, start=1):
         parts = step if isinstance(step, list) else [step]

@@ -127,7 +127,6 @@ def _flush(store: Store, waiting: dict[tuple[int, str], dict[str, Any]]) -> None
         return
     # In one order for all writers, or two of them could wait for each other.
     rows = [waiting[key] for key in sorted(waiting)]
-    waiting.clear()
     with store.write() as session:
         insert_or_update(
             session,
@@ -136,6 +135,7 @@ def _flush(store: Store, waiting: dict[tuple[int, str], dict[str, Any]]) -> None
             key=("trace_id", "evaluator_id", "mode"),
             unless_same=("probabilities", "trace_digest"),
         )
+    waiting.clear()
 
 
 def _values(evaluator_id: int, judgment: Judgment) -> dict[str, Any]:

@@ -107,8 +107,8 @@ def page_traces(store: Store, dataset_id: int, where: TraceFilter = ANY, limit: 
     if limit < 0 or offset < 0:
         raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
     with store.read() as session:
-        count = _in_dataset(select(func.count()).select_from(TraceRow), dataset_id, where, session)
-        total = session.scalar(count) or 0
+        matching = _in_dataset(select(func.count()).select_from(TraceRow), dataset_id, where, session)
+        total = session.scalar(matching) or 0
         rows = _in_dataset(_summaries(), dataset_id, where, session).order_by(TraceRow.position)
         # Numbers beyond the total mean the same and may be larger than a database takes.
         page = session.execute(rows.limit(min(limit, total)).offset(min(offset, total)))
@@ -118,9 +118,10 @@ def page_traces(store: Store, dataset_id: int, where: TraceFilter = ANY, limit: 
 def get_trace(store: Store, trace_id: int) -> StoredTrace:
     """The trace with that database id. Raises `NotFoundError`."""
     with store.read() as session:
-        for trace in load_traces(session, traces().where(TraceRow.id == _in_range(trace_id))):
-            return trace
-    raise NotFoundError(f"There is no trace {trace_id}.")
+        found = load_traces(session, traces().where(TraceRow.id == _in_range(trace_id)))
+    if not found:
+        raise NotFoundError(f"There is no trace {trace_id}.")
+    return found[0]
 
 
 def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
@@ -128,10 +129,10 @@ def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
     check_text(dataset, "the name of the dataset")
     check_text(id, "the id")
     with store.read() as session:
-        statement = traces().where(DatasetRow.name == dataset, TraceRow.external_id == id)
-        for trace in load_traces(session, statement):
-            return trace
-    raise NotFoundError(f"There is no trace {id!r} in the dataset {dataset!r}.")
+        found = load_traces(session, traces().where(DatasetRow.name == dataset, TraceRow.external_id == id))
+    if not found:
+        raise NotFoundError(f"There is no trace {id!r} in the dataset {dataset!r}.")
+    return found[0]
 
 
 def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY) -> Neighbours:
@@ -232,20 +233,15 @@ def _in_range(trace_id: int) -> int:
 
 
 def _datasets() -> Select[Any]:
-    counted = (
-        select(
-            TraceRow.dataset_id,
-            func.count().label("traces"),
-            func.count(TraceRow.first_error).label("errors"),
-            func.sum(TraceRow.n_steps).label("steps"),
-            func.sum(TraceRow.n_substeps).label("substeps"),
-        )
-        .group_by(TraceRow.dataset_id)
-        .subquery()
-    )
-    counts = [func.coalesce(counted.c[name], 0).label(name) for name in ("traces", "errors", "steps", "substeps")]
     columns = [getattr(DatasetRow, name) for name in ("id", "name", "kind", "source", "sha256", "created")]
-    return select(*columns, *counts).outerjoin(counted, counted.c.dataset_id == DatasetRow.id)
+    counts = (
+        func.count(TraceRow.dataset_id).label("traces"),
+        func.count(TraceRow.first_error).label("errors"),
+        func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
+        func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),
+    )
+    joined = select(*columns, *counts).outerjoin(TraceRow, TraceRow.dataset_id == DatasetRow.id)
+    return joined.group_by(DatasetRow.id)
 
 
 def _in_dataset(statement: Select[Any], dataset_id: int, where: TraceFilter, session: Session) -> Select[Any]:

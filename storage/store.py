@@ -1,7 +1,11 @@
 """The store: one database of traces and judgments, on SQLite or PostgreSQL."""
 
+import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +21,11 @@ from storage.location import describe, locate
 # An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
 _BUSY_SECONDS = 60
 _CONNECT_SECONDS = 10
-_WRITES = "stepsight_writes"
+# How SQLite begins a transaction; an option of the connection.
+_BEGIN = "stepsight_begin"
+_WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
+# PostgreSQL's codes for a missing right, and for a user to whom no schema is open.
+_DENIED = ("42501", "3F000")
 
 
 class NotFoundError(UserError):
@@ -33,7 +41,7 @@ class Store:
     def __init__(self, engine: Engine, name: str) -> None:
         self.engine = engine
         self.name = name
-        self._writer = engine.execution_options(**{_WRITES: True})
+        self._writer = engine.execution_options(**_WRITING)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -49,6 +57,7 @@ class Store:
         for another one. Raises `UserError` where the database fails.
         """
         with _told(self.name), Session(self._writer) as session, session.begin():
+            session.connection()
             yield session
 
     def close(self) -> None:
@@ -72,7 +81,7 @@ def open_store(url: str | None = None) -> Store:
     """
     address = locate(url)
     name = describe(address)
-    with _told(name, every=True):
+    with _told(name):
         _prepare(address, name)
         return Store(_engine(address), name)
 
@@ -86,11 +95,13 @@ def _prepare(url: URL, name: str) -> None:
         return
     if engine.dialect.name == "sqlite":
         _use_wal(engine)
-    with engine.execution_options(**{_WRITES: True}).begin() as connection:
+    with engine.execution_options(**_WRITING).begin() as connection:
         revisions.upgrade(connection, name)
 
 
 def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
+    # NaN is no JSON: SQLite would keep it, PostgreSQL would not.
+    options["json_serializer"] = partial(json.dumps, ensure_ascii=False, allow_nan=False)
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, **options)
         _set_up_sqlite(engine, foreign_keys)
@@ -115,17 +126,24 @@ def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(_WRITES)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        statement = connection.get_execution_options().get(_BEGIN, "BEGIN")
+        if statement:
+            connection.exec_driver_sql(statement)
 
 
 def _use_wal(engine: Engine) -> None:
     """Let readers and one writer work at once. The mode stays with the file; no transaction can set it."""
-    raw = engine.raw_connection()
-    try:
-        raw.cursor().execute("PRAGMA journal_mode = WAL")
-    finally:
-        raw.close()
+    patience = time.monotonic() + _BUSY_SECONDS
+    with engine.execution_options(**{_BEGIN: ""}).connect() as connection:
+        while True:
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                return
+            except OperationalError as error:
+                # Here alone SQLite does not wait for another process that is opening the file.
+                if getattr(error.orig, "sqlite_errorcode", None) != SQLITE_BUSY or time.monotonic() > patience:
+                    raise
+                time.sleep(0.02)
 
 
 def _lower(text: str | None) -> str | None:
@@ -133,17 +151,25 @@ def _lower(text: str | None) -> str | None:
 
 
 @contextmanager
-def _told(name: str, every: bool = False) -> Iterator[None]:
-    """Turn a failing database into a `UserError`; `every`: also what would else be a fault of ours."""
+def _told(name: str) -> Iterator[None]:
+    """Turn a failing database into a `UserError`; a fault of ours keeps its traceback."""
     try:
         yield
     except PoolTimeout:
         raise UserError(f"{name}: too many requests at once.", "Try again.") from None
     except DBAPIError as error:
-        if not (every or isinstance(error, OperationalError) or type(error) is DatabaseError):
+        if not _failing(error):
             raise
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"
         raise UserError(f"{name}: {reason.rstrip('.')}.", _mend(reason)) from None
+
+
+def _failing(error: DBAPIError) -> bool:
+    """Whether the database failed, and not what was asked of it."""
+    if isinstance(error, OperationalError):
+        # SQLite reports a wrong statement in the same class as a full disk, but with another code.
+        return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR
+    return type(error) is DatabaseError or getattr(error.orig, "sqlstate", None) in _DENIED
 
 
 def _mend(reason: str) -> str:
@@ -154,6 +180,7 @@ def _mend(reason: str) -> str:
         "unable to open": "Check the path, and that its folder can be written.",
         "not a database": "Name a store, or a file that does not exist yet.",
         "malformed": "The file is damaged. Restore it from a copy.",
+        "no schema": "Give this user the right to create and change tables.",
         "permission denied": "Give this user the right to create and change tables.",
         "does not exist": "Create it first, or check its name.",
         "connection": "Check the address, and that the server runs.",

@@ -88,13 +88,25 @@ def _check(config: TrainConfig) -> None:
     _one_of("truncation", config.truncation, TRUNCATIONS)
     if (config.backbone is None) == (config.init is None):
         raise UserError("give either backbone (from scratch) or init (a folder), not both.")
-    if config.backbone and config.backbone.hidden % config.backbone.heads:
-        raise UserError("backbone.hidden is not a multiple of backbone.heads.")
+    if config.backbone:
+        _above_zero(config.backbone, ("hidden", "layers", "heads", "mlp", "context"), "backbone.")
+        if config.backbone.hidden % (2 * config.backbone.heads):
+            raise UserError("backbone.hidden is not an even multiple of backbone.heads.")
+    if config.data.synthetic < 0:
+        raise UserError(f"data.synthetic is {config.data.synthetic}, expected 0 or more.")
     if not config.data.synthetic and not config.data.files:
         raise UserError("data names no traces.", "Give data.synthetic a count, or data.files.")
-    for key in ("epochs", "batch_size", "learning_rate", "clip", "save_steps"):
-        if getattr(config, key) <= 0:
-            raise UserError(f"{key} is {getattr(config, key)}, expected more than 0.")
+    _above_zero(config, ("vocabulary", "epochs", "batch_size", "learning_rate", "clip", "save_steps"))
+    if config.warmup_steps < 0:
+        raise UserError(f"warmup_steps is {config.warmup_steps}, expected 0 or more.")
+
+
+def _above_zero(values: object, keys: tuple[str, ...], prefix: str = "") -> None:
+    for key in keys:
+        value = getattr(values, key)
+        # NaN is not above zero either, though no comparison says so.
+        if not value > 0:
+            raise UserError(f"{prefix}{key} is {value}, expected more than 0.")
 
 
 def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -104,7 +116,8 @@ def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def _build(kind: Any, values: object, prefix: str) -> Any:
     if not isinstance(values, dict):
-        raise UserError(f"{prefix or 'the file'} is {type(values).__name__}, expected keys with values.")
+        where = prefix.rstrip(".") or "the file"
+        raise UserError(f"{where} is {type(values).__name__}, expected keys with values.")
     fields = {item.name: item for item in dataclasses.fields(kind)}
     for key in values:
         if key not in fields:
@@ -128,8 +141,9 @@ def _convert(hint: Any, value: object, key: str) -> Any:
         return _build(hint, value, f"{key}.")
     if typing.get_origin(hint) is tuple:
         parts = typing.get_args(hint)
-        if not isinstance(value, list) or (parts[-1] is not Ellipsis and len(value) != len(parts)):
-            raise UserError(f"{key} is {value!r}, expected a list of {len(parts)}.")
+        count = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
+        if not isinstance(value, list) or (count and len(value) != len(parts)):
+            raise UserError(f"{key} is {value!r}, expected a list{count}.")
         return tuple(_convert(parts[0], item, key) for item in value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

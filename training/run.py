@@ -19,8 +19,8 @@ import transformers
 from torch.utils.data import Sampler
 from transformers import LlamaConfig, Trainer, TrainerCallback, TrainingArguments, set_seed
 from transformers.trainer_pt_utils import LengthGroupedSampler
-from transformers.trainer_utils import get_last_checkpoint
 
+from core.checkpoint import read_json
 from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
 from core.evaluator import save_evaluator
@@ -35,25 +35,42 @@ from training.tokenizer import SEPARATOR, train_tokenizer
 
 # Traces that the tokenizer is learnt from; more change nothing but the time.
 _TOKENIZER_TRACES = 4000
+_CHECKPOINTS = "checkpoints"
+_RECORD = "config.used.json"
+
+
+class EpochSampler(LengthGroupedSampler):
+    """Batches of similar length, in an order drawn from the seed and the epoch alone: a resumed run meets the
+    order that an uninterrupted one does."""
+
+    def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
+        super().__init__(batch_size, lengths=lengths, generator=torch.Generator())  # type: ignore[no-untyped-call]
+        self.seed = seed
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the trainer before each epoch."""
+        self.generator.manual_seed(self.seed + epoch)
 
 
 class StepTrainer(Trainer):
-    """Transformers' trainer with batches of similar length in an order drawn by the seed."""
+    """Transformers' trainer with batches of similar length."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
         examples: Any = self.train_dataset
         lengths = [len(example.ids) for example in examples]
-        generator = torch.Generator().manual_seed(self.args.seed)
-        return LengthGroupedSampler(self.args.train_batch_size, lengths=lengths, generator=generator)
+        return EpochSampler(self.args.train_batch_size, lengths, self.args.seed)
 
 
 class StopOnNan(TrainerCallback):
     """Stops a run whose loss is no number, naming the step."""
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        if logs and not np.isfinite(logs.get("loss", 0.0)):
+        # The mean over the run, logged at its end, tells of the steps after the last regular log.
+        losses = [logs[key] for key in ("loss", "train_loss") if key in logs] if logs else []
+        if not np.isfinite(losses).all():
             raise UserError(
-                f"the loss became {logs['loss']} by step {state.global_step}.",
+                f"the loss became {losses[0]} by step {state.global_step}.",
                 "Lower learning_rate or clip, then start again; checkpoints before that step are whole.",
             )
 
@@ -62,9 +79,9 @@ def train(config: TrainConfig, output: Path) -> Path:
     """Train an evaluator and write its folder to `output`; returns it.
 
     Checkpoints go to `output/checkpoints`; a killed run goes on from the last one. Raises `UserError` where
-    `output` holds a run with another configuration, or a data file has a bad line.
+    `output` cannot be written or holds a run with another configuration, or a data file has a bad line.
     """
-    _claim(config, output)
+    _check_output(config, output)
     encoder, model = _build(config)
     examples = build_examples(
         read_traces(config.data),
@@ -75,6 +92,7 @@ def train(config: TrainConfig, output: Path) -> Path:
     )
     if not examples:
         raise UserError("no trace has a label to learn from.", "Check data.files.")
+    _claim(config, output)
     trainer = StepTrainer(
         model=model,
         args=_arguments(config, output),
@@ -82,8 +100,7 @@ def train(config: TrainConfig, output: Path) -> Path:
         data_collator=collate,
         callbacks=[StopOnNan()],
     )
-    last: str | None = get_last_checkpoint(str(output / "checkpoints"))  # type: ignore[no-untyped-call]
-    trainer.train(resume_from_checkpoint=last)
+    trainer.train(resume_from_checkpoint=_last_checkpoint(output))
     history = trainer.state.log_history
     (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
     save_evaluator(output, model, encoder, _provenance(config, examples, history), dtype=torch.float16)
@@ -99,14 +116,45 @@ def read_traces(data: Data) -> Iterator[Trace]:
             yield parse_trace(row, f"{path} line {number}")
 
 
+def _check_output(config: TrainConfig, output: Path) -> None:
+    """Refuse a folder that holds a run with another configuration; notes are no part of it."""
+    record = output / _RECORD
+    if record.is_file():
+        used = read_json(record)
+        if {key: value for key, value in used.items() if key != "notes"} != _settings(config):
+            raise UserError(f"{output} holds a run with another configuration.", "Choose another --output.")
+
+
 def _claim(config: TrainConfig, output: Path) -> None:
-    """Make `output` this run's folder; refuse one that holds a run with another configuration."""
-    record = output / "config.used.json"
-    text = json.dumps(asdict(config), indent=1) + "\n"
-    if record.is_file() and record.read_text(encoding="utf-8") != text:
-        raise UserError(f"{output} holds a run with another configuration.", "Choose another --output.")
-    (output / "checkpoints").mkdir(parents=True, exist_ok=True)
-    record.write_text(text, encoding="utf-8")
+    """Make `output` this run's folder."""
+    try:
+        (output / _CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+        text = json.dumps(_settings(config) | {"notes": config.notes}, indent=1)
+        (output / _RECORD).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written ({error.strerror}).", "Choose another --output.") from None
+
+
+def _settings(config: TrainConfig) -> dict[str, Any]:
+    """The configuration without its notes, as JSON gives it back."""
+    values: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    del values["notes"]
+    return values
+
+
+def _last_checkpoint(output: Path) -> str | None:
+    """The newest whole checkpoint. A kill may cut one short; its state is written last."""
+    found = (output / _CHECKPOINTS).glob("checkpoint-*/trainer_state.json")
+    by_step = sorted(found, key=lambda state: int(state.parent.name.partition("-")[2]))
+    return next((str(state.parent) for state in reversed(by_step) if _is_whole(state)), None)
+
+
+def _is_whole(state: Path) -> bool:
+    try:
+        read_json(state)
+    except UserError:
+        return False
+    return True
 
 
 def _build(config: TrainConfig) -> tuple[Encoder, StepModel]:
@@ -153,7 +201,7 @@ def _texts(traces: Iterable[Trace]) -> Iterator[str]:
 
 def _arguments(config: TrainConfig, output: Path) -> TrainingArguments:
     return TrainingArguments(
-        output_dir=str(output / "checkpoints"),
+        output_dir=str(output / _CHECKPOINTS),
         per_device_train_batch_size=config.batch_size,
         num_train_epochs=config.epochs,
         learning_rate=config.learning_rate,
@@ -180,7 +228,7 @@ def _arguments(config: TrainConfig, output: Path) -> TrainingArguments:
 def _provenance(config: TrainConfig, examples: list[Example], history: list[dict[str, Any]]) -> dict[str, Any]:
     losses = [row["loss"] for row in history if "loss" in row]
     return {
-        "config": {key: value for key, value in asdict(config).items() if key != "notes"},
+        "config": _settings(config),
         "examples": len(examples),
         "tokens": int(sum(len(example.ids) for example in examples)) * config.epochs,
         "final_loss": float(np.mean(losses[-10:])) if losses else None,

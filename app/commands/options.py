@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -32,17 +32,21 @@ def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[It
 def open_output(path: str) -> Iterator[IO[str]]:
     """Standard output for `-`, or a file that appears whole at the end or not at all.
 
-    Raises `UserError` where it cannot be written.
+    What is no file, such as /dev/null, is written to and not replaced. Raises `UserError` where it cannot be.
     """
     if path == "-":
         yield sys.stdout
         return
-    partial = Path(f"{path}.partial")
+    replaces = Path(path).is_file() or not Path(path).exists()
+    partial = f"{path}.partial" if replaces else path
     try:
         with open(partial, "w", encoding="utf-8") as file:
             yield file
-        os.replace(partial, path)
+        if replaces:
+            os.replace(partial, path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}).", "Check the path.") from None
     finally:
-        partial.unlink(missing_ok=True)
+        if replaces:
+            with suppress(OSError):
+                os.unlink(partial)

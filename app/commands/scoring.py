@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
     else:
         _score_file(args, scorer, skipped)
     if skipped is not None and skipped.count:
-        print(f"{skipped.count} traces left out.", file=sys.stderr)
+        print(f"{skipped.count:,} {'trace' if skipped.count == 1 else 'traces'} left out.", file=sys.stderr)
 
 
 class _Skipped:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import gradio as gr
 
 from app.evaluators import Evaluators
-from app.pages import header
+from app.pages import block, header
 from app.text import text_html
 from app.view import judged_html, notice_html, plain_html
 from core.errors import UserError
@@ -80,7 +80,7 @@ def build(store: Store, evaluators: Evaluators) -> None:
     """Lay the page out within an open `gr.Blocks`."""
     header("Browse")
     with gr.Column(elem_classes="page"):
-        content = gr.HTML(elem_id="browse", value='<p class="hint">Loading</p>')
+        content = block(elem_id="browse", value='<p class="hint">Loading</p>')
         go = gr.Button("Show this address", elem_id="browse-go")
 
     def show(request: gr.Request) -> str:
@@ -97,7 +97,7 @@ def browse_html(store: Store, evaluators: Evaluators, query: Mapping[str, str]) 
     try:
         address = Address.read(query)
         opened = get_trace(store, address.trace) if address.trace is not None else None
-        where = TraceFilter(address.gold, address.q)  # type: ignore[arg-type]
+        where = TraceFilter(address.gold, address.q)
     except UserError as error:
         notice, address, opened, where = notice_html(str(error)), Address(), None, TraceFilter()
     try:
@@ -152,7 +152,7 @@ def _list(store: Store, dataset: Dataset, address: Address, where: TraceFilter) 
     previous = _go(address.url(page=address.page - 1), "Previous", "prev") if address.page > 1 else ""
     following = _go(address.url(page=address.page + 1), "Next", "next") if first + _PER_PAGE <= page.total else ""
     return f"""<h1>{escape(dataset.name)}</h1><p class="lead">{counts}</p>{empty}
-<ol class="traces">{rows}</ol><p class="pager">{previous}<span>{shown}</span>{following}</p>"""
+<ol class="traces">{rows}</ol><p class="pager" data-trace="" data-page="{address.page}">{previous}<span>{shown}</span>{following}</p>"""
 
 
 def _list_row(row: TraceSummary, address: Address) -> str:
@@ -187,7 +187,7 @@ def _trace(
         for key, value in trace.meta.items()
         if isinstance(value, str | int | float) and not isinstance(value, bool) and len(str(value)) <= _PREVIEW
     )
-    return f"""<p class="pager">{"".join(links)}<span>{escape(trace.dataset)} · {escape(trace.id)}</span>
+    return f"""<p class="pager" data-trace="{trace.trace_id}">{"".join(links)}<span>{escape(trace.dataset)} · {escape(trace.id)}</span>
 <span class="keys"><kbd>j</kbd> next <kbd>k</kbd> previous</span></p>{body}
 <p class="meta"><span>{source}</span>{meta}</p>"""
 

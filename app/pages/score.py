@@ -7,7 +7,7 @@ from html import escape
 import gradio as gr
 
 from app.evaluators import Evaluators
-from app.pages import header
+from app.pages import block, header
 from app.permalink import ScoreForm
 from app.text import text_html
 from app.view import judged_html, notice_html
@@ -28,7 +28,7 @@ def build(evaluators: Evaluators) -> None:
     """Lay the page out within an open `gr.Blocks`."""
     header("Score")
     with gr.Column(elem_classes="page"):
-        gr.HTML(
+        block(
             '<h1>Judge a solution, step by step</h1><p class="lead">Online, a step is judged by what comes before '
             "it; offline, with the whole solution in view. The difference is what later steps reveal.</p>"
         )
@@ -36,7 +36,7 @@ def build(evaluators: Evaluators) -> None:
             with gr.Column(scale=3):
                 problem = gr.Textbox(label="Problem", lines=2, max_lines=8, elem_id="problem")
                 solution = gr.Textbox(label="Solution", lines=8, max_lines=24, elem_id="solution")
-            preview = gr.HTML(_EMPTY_PREVIEW, elem_id="preview")
+            preview = block(_EMPTY_PREVIEW, elem_id="preview")
         with gr.Row(elem_classes="controls"):
             evaluator = gr.Dropdown(
                 evaluators.names, value=evaluators.names[0], label="Evaluator", elem_id="evaluator", scale=2
@@ -44,15 +44,16 @@ def build(evaluators: Evaluators) -> None:
             validity = gr.Slider(0, 1, 0.5, step=0.01, label="Valid from", elem_id="validity", scale=2)
             redundancy = gr.Slider(0, 1, 0.15, step=0.01, label="Redundant from", elem_id="redundancy", scale=2)
             button = gr.Button("Score", variant="primary", elem_id="score", scale=1)
-        result = gr.HTML(_EMPTY_RESULT, elem_id="result")
+        result = block(_EMPTY_RESULT, elem_id="result")
         form = [problem, solution, evaluator, validity, redundancy]
         examples = _examples()
-        gr.HTML("<h2>Try one of these</h2>")
+        block("<h2>Try one of these</h2>")
         chosen = gr.Dataset(
             components=[gr.Textbox(visible=False), gr.Textbox(visible=False)],
             samples=[[trace.problem, solution_text(trace)] for trace in examples],
             sample_labels=[str(trace.meta.get("title", trace.id)) for trace in examples],
             show_label=False,
+            samples_per_page=50,
             elem_id="examples",
         )
 

@@ -29,15 +29,29 @@
     requestAnimationFrame(() => {
       waiting = false;
       renderMaths();
+      if (keys.length && isShown()) move(keys.shift());
     });
   }).observe(document.documentElement, { childList: true, subtree: true });
 
   const show = () => document.querySelector("#browse-go")?.click();
 
+  // Keys pressed before the trace they lead away from is there wait for it.
+  const keys = [];
+
   const go = (url) => {
     history.pushState(null, "", url);
     show();
     window.scrollTo({ top: 0 });
+  };
+
+  const move = (kind) => document.querySelector(`#browse a.${kind}`)?.click();
+
+  // Whether what the address asks for has arrived.
+  const isShown = () => {
+    const pager = document.querySelector("#browse .pager");
+    const query = new URLSearchParams(location.search);
+    if (!pager || pager.dataset.trace !== (query.get("trace") ?? "")) return false;
+    return pager.dataset.trace !== "" || pager.dataset.page === (query.get("page") ?? "1");
   };
 
   document.addEventListener("click", (event) => {
@@ -75,10 +89,9 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
     const kind = { j: "next", k: "prev" }[event.key];
-    const link = kind && document.querySelector(`#browse a.${kind}`);
-    if (link) {
-      event.preventDefault();
-      link.click();
-    }
+    if (!kind || !document.querySelector("#browse .pager")) return;
+    event.preventDefault();
+    if (isShown()) move(kind);
+    else keys.push(kind);
   });
 })();

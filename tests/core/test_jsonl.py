@@ -23,6 +23,8 @@ def test_whole_number_ids_become_text():
         ({"labels": ["pos"]}, "f line 3: 1 labels for 2 steps"),
         ({"labels": ["good", None]}, "f line 3: label 'good' found"),
         ({"id": 1.5}, "f line 3: the id is float"),
+        ({"id": " "}, "f line 3: the id is empty"),
+        ({"id": "a\ud800"}, "f line 3: the id holds half of a surrogate pair"),
     ],
 )
 def test_a_bad_row_says_where_and_what(change, message):

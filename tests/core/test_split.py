@@ -67,6 +67,10 @@ def test_a_bracket_that_is_no_json_is_text():
     assert split_steps("[asy] draw [/asy]\nfour") == ["[asy] draw [/asy]", "four"]
 
 
+def test_brackets_too_deep_for_json_are_text():
+    assert split_steps("[" * 5000) == ["[" * 5000]
+
+
 def test_empty_text_has_no_steps():
     assert split_steps(" \n ") == []
 

@@ -1,4 +1,7 @@
+from math import nan
+
 import pytest
+from sqlalchemy.exc import StatementError
 
 from core.errors import UserError
 from storage.evaluators import find_evaluator, list_evaluators, register_evaluator
@@ -26,3 +29,9 @@ def test_unknown_evaluator_and_unusable_name(store: Store) -> None:
         find_evaluator(store, "abc")
     with pytest.raises(UserError, match="the name of the evaluator is empty"):
         evaluator(store, "")
+
+
+def test_what_is_known_of_an_evaluator_is_json(store: Store) -> None:
+    with pytest.raises((StatementError, ValueError), match="not JSON compliant"):
+        register_evaluator(store, name="x", fingerprint="f", format="f", attention="causal", info={"loss": nan})
+    assert list_evaluators(store) == []

@@ -1,3 +1,5 @@
+from typing import Any
+
 from sqlalchemy import select
 
 from storage.schema import EvaluatorRow
@@ -5,7 +7,7 @@ from storage.store import Store
 from storage.upsert import insert_once, insert_or_update
 
 
-def row(**values: str) -> dict[str, object]:
+def row(**values: Any) -> dict[str, Any]:
     return {"name": "n", "fingerprint": "f", "format": "x", "attention": "causal", "info": {}} | values
 
 

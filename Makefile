@@ -1,0 +1,43 @@
+# Every target sets up what it needs, from a bare checkout on.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: app test check bench screenshots clean
+
+app: $(VENV)/.app
+	$(BIN)/stepsight app
+
+test: $(VENV)/.dev
+	$(BIN)/python -m tests.browser
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.app
+	$(BIN)/python -m tests.benchmarks.scorer
+
+screenshots: $(VENV)/.dev
+	$(BIN)/python -m tests.browser
+	$(BIN)/python -m tests.screenshots
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "StepSight needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.app: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) -e '.[dev]'
+	touch $@ $(VENV)/.app

@@ -1,0 +1,44 @@
+"""What the server answers, without a browser."""
+
+import urllib.error
+import urllib.request
+
+import pytest
+
+from tests.serving import serving
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("served")) as address:
+        yield address
+
+
+@pytest.mark.parametrize("path", ["/", "/browse", "/browse?trace=1"])
+def test_pages_answer_under_our_policy(address, path):
+    with urllib.request.urlopen(address + path) as response:
+        body = response.read().decode()
+        policy = response.headers["content-security-policy"]
+    assert response.status == 200
+    nonce = policy.split("'nonce-")[1].split("'")[0]
+    assert f'nonce="{nonce}"' in body
+    assert "frame-ancestors 'none'" in policy
+    assert "http://" not in body.replace(address, "").replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(
+    "path", ["style.css", "stepsight.js", "katex/katex.min.js", "katex/fonts/KaTeX_Main-Regular.woff2"]
+)
+def test_the_files_that_pages_need_are_served(address, path):
+    with urllib.request.urlopen(f"{address}/stepsight/{path}") as response:
+        assert response.status == 200
+        assert response.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path", ["/stepsight/../cli.py", "/stepsight/%2e%2e/evaluators/mini-bidir/config.json", "/docs"]
+)
+def test_other_files_are_not(address, path):
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(address + path)
+    assert caught.value.code == 404

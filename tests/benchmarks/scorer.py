@@ -1,0 +1,138 @@
+"""How fast the Scorer is, against the plain loop and against what the processor can do.
+
+    python -m tests.benchmarks.scorer [EVALUATOR]
+
+One run measures everything in turn, several times over, and prints medians, so that a machine whose speed drifts
+gives ratios that hold. Counted are the tokens of all prefixes, as a plain loop would read them.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from core.evaluator import Evaluator
+from core.judgment import Mode
+from core.linear import FixedLinear
+from core.loading import load_evaluator
+from core.scorer import Scorer
+from core.trace import Trace
+from training.synth.corpus import generate
+
+TRACES = 48
+ROUNDS = 7
+SIDE = 1024
+
+
+def main() -> None:
+    """Measure and print."""
+    evaluator = load_evaluator(sys.argv[1] if len(sys.argv) > 1 else "mini-bidir")
+    scorer = Scorer(evaluator)
+    traces = list(generate(seed=5, size=TRACES))
+    encoded = [evaluator.encode(trace) for trace in traces]
+    tokens = {
+        Mode.OFFLINE: sum(len(item) for item in encoded),
+        Mode.HINDSIGHT: sum(int(end) + 1 for item in encoded for end in item.ends),
+    }
+    jobs: dict[str, Callable[[], object]] = {}
+    for mode in tokens:
+        jobs[f"{mode} loop"] = lambda mode=mode: list(loop(evaluator, traces, mode))
+        jobs[f"{mode} scorer"] = lambda mode=mode: list(scorer.score(traces, mode))
+    jobs["limit, torch.mm"] = lambda: [left @ right for _ in range(20)]
+    jobs["limit, oneDNN"] = lambda: [fixed(left) for _ in range(20)]
+    left, right = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
+    fixed = FixedLinear(right)
+    seconds = measure(jobs)
+    report(evaluator, tokens, seconds, {mode: flops(evaluator, encoded, mode) for mode in tokens})
+    print(f"largest difference between scorer and loop: {difference(evaluator, scorer, traces):.1e}")
+    print(f"10 steps, 250 tokens, hindsight: {1000 * latency(scorer):.0f} ms (median of {ROUNDS})")
+
+
+def measure(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Median seconds of each job, run in turn after one round that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    rounds = tqdm(range(ROUNDS + 1), desc="rounds", disable=not sys.stderr.isatty())
+    for number in rounds:
+        for name, job in jobs.items():
+            start = time.perf_counter()
+            job()
+            if number:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+@torch.inference_mode()
+def loop(evaluator: Evaluator, traces: list[Trace], mode: Mode) -> Iterator[list[np.ndarray]]:
+    """One input per forward through Transformers' model, as ReasonEval's script does; rows of probabilities."""
+    for trace in traces:
+        encoded = evaluator.encode(trace)
+        rows = []
+        for j in range(len(encoded.ends)) if mode == Mode.HINDSIGHT else [len(encoded.ends) - 1]:
+            ids = torch.from_numpy(encoded.ids[: encoded.ends[j] + 1])[None]
+            ends = torch.from_numpy(encoded.ends[: j + 1])[None]
+            out = evaluator.model(ids, torch.ones_like(ids), ends)
+            rows.append(out["logits"][0].softmax(-1).numpy())
+        yield rows
+
+
+def flops(evaluator: Evaluator, encoded: list, mode: Mode) -> float:
+    """Multiply-adds times two of the plain forward passes: projections, MLP and attention."""
+    config = evaluator.model.config
+    d, layers = config.hidden_size, config.num_hidden_layers
+    per_token = 2 * layers * (4 * d * d + 3 * d * config.intermediate_size)
+    lengths = [
+        int(end) + 1 for item in encoded for end in (item.ends if mode == Mode.HINDSIGHT else item.ends[-1:])
+    ]
+    return float(sum(length * per_token + 4 * layers * length * length * d for length in lengths))
+
+
+def report(
+    evaluator: Evaluator, tokens: dict[Mode, int], seconds: dict[str, float], work: dict[Mode, float]
+) -> None:
+    """Print a table of tokens per second and of each against the loop and the two limits."""
+    gflops = {name: 20 * 2 * SIDE**3 / seconds[name] / 1e9 for name in seconds if name.startswith("limit")}
+    print(f"{evaluator.name}: {evaluator.parameters / 1e6:.2f} M parameters, {torch.get_num_threads()} threads")
+    for name, speed in gflops.items():
+        print(f"{name}: {speed:.0f} GFLOP/s")
+    print(f"{'':20}{'tokens/s':>10}{'x loop':>8}{'of torch.mm':>13}{'of oneDNN':>11}")
+    for mode, count in tokens.items():
+        for kind in ("loop", "scorer"):
+            taken = seconds[f"{mode} {kind}"]
+            speed = work[mode] / taken / 1e9
+            shares = [speed / limit for limit in gflops.values()]
+            print(
+                f"{mode + ' ' + kind:20}{count / taken:>10,.0f}{seconds[f'{mode} loop'] / taken:>8.2f}"
+                f"{shares[0]:>13.2f}{shares[1]:>11.2f}"
+            )
+
+
+def difference(evaluator: Evaluator, scorer: Scorer, traces: list[Trace]) -> float:
+    """Largest difference of a probability between the two."""
+    pairs = zip(scorer.score(traces, Mode.HINDSIGHT), loop(evaluator, traces, Mode.HINDSIGHT), strict=True)
+    return max(
+        float(np.abs(ours - theirs).max())
+        for judgment, rows in pairs
+        for ours, theirs in zip(judgment.hindsight.rows, rows, strict=True)
+    )
+
+
+def latency(scorer: Scorer) -> float:
+    """Seconds for the hindsight triangle of one trace of 10 steps and about 250 tokens."""
+    steps = [f"Then we add {n} and get {n} + {n + 3} = {2 * n + 3}." for n in range(11, 21)]
+    trace = Trace.of("Add the numbers from the list one after the other.", steps)
+    size = len(scorer.evaluator.encode(trace))
+    print(f"latency trace: {len(steps)} steps, {size} tokens")
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        scorer.score_one(trace, Mode.HINDSIGHT)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    main()

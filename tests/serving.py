@@ -1,0 +1,37 @@
+"""The real application on a free port of the loopback, for browser tests and screenshots."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from app.commands.serving import listen
+from app.evaluators import Evaluators
+from app.seed import seed
+from app.server import build_app
+from storage.imports import import_file
+from storage.store import open_store
+
+
+@contextmanager
+def serving(folder: Path, files: dict[str, Path] | None = None) -> Iterator[str]:
+    """Serve a seeded store kept in `folder`, with `files` (kind to path) imported; yields the base address."""
+    with open_store(str(folder / "store.db")) as store:
+        evaluators = Evaluators()
+        seed(store, evaluators)
+        for kind, path in (files or {}).items():
+            import_file(store, kind, path, kind)
+        listener = listen(0)
+        server = uvicorn.Server(uvicorn.Config(build_app(store, evaluators), log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)

@@ -1,0 +1,48 @@
+"""The registry: finding a kind, and telling which one a row is of."""
+
+import json
+
+import pytest
+
+from core.errors import UserError
+from storage.importers import KINDS, find_kind, guess_kind, read_traces
+from tests.storage.samples import invalid_row, plain_row, redundant_row
+
+
+def test_every_kind_is_found_by_its_name_and_plain_by_another() -> None:
+    assert set(KINDS) == {"mr-math-invalid", "mr-math-redundant", "plain"}
+    assert all(find_kind(name).name == name for name in KINDS)
+    assert find_kind("jsonl") is KINDS["plain"]
+
+
+def test_an_unknown_kind_names_the_others() -> None:
+    with pytest.raises(UserError, match=r"no kind 'csv'.*mr-math-invalid, mr-math-redundant, plain, jsonl"):
+        find_kind("csv")
+
+
+def test_a_row_is_recognised_by_its_fields() -> None:
+    assert guess_kind(invalid_row()) == "mr-math-invalid"
+    assert guess_kind(redundant_row()) == "mr-math-redundant"
+    assert guess_kind(plain_row(1)) == "plain"
+    assert guess_kind({"id": 1, "scores": []}) is None
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("row", [invalid_row(), redundant_row(), plain_row(1)], ids=guess_kind)
+def test_a_file_of_another_kind_says_which(kind: str, row: dict[str, object]) -> None:
+    traces = read_traces(KINDS[kind], [json.dumps(row).encode()], "f")
+    likely = guess_kind(row)
+    if likely == kind:
+        assert len(list(traces)) == 1
+    else:
+        message = f"^f line 1: .*The row looks like {likely}, not {kind}. Import it as {likely}.$"
+        with pytest.raises(UserError, match=message):
+            list(traces)
+
+
+def test_reading_goes_row_by_row() -> None:
+    def lines() -> object:
+        yield json.dumps(plain_row(1)).encode()
+        raise AssertionError("read too far")
+
+    assert next(read_traces(KINDS["plain"], lines(), "f"))[1].id == "1"  # type: ignore[arg-type]

@@ -1,0 +1,74 @@
+from typing import Any
+
+import pytest
+
+from core.errors import UserError
+from core.label import Label
+from storage.importers.mr_math_invalid import parse
+from tests.storage.samples import invalid_row
+
+
+def test_the_first_error_is_one_based_and_splits_the_steps() -> None:
+    trace = parse(invalid_row(), "row 1")
+    assert (trace.id, trace.problem) == ("7", "What is 1 + 1?")
+    assert trace.substeps == ("A sum.", "So 3.", "Yes.", "Done.")
+    assert trace.owners.tolist() == [0, 1, 1, 2]
+    # Step 2 of the file is index 1: valid before it, wrong at it, nothing said after it.
+    assert trace.first_error == 1
+    assert [step.valid for step in trace.steps] == [True, False, None]
+    assert trace.labels == (None, Label.NEG, None)
+
+
+def test_a_correct_solution_is_valid_throughout_without_labels() -> None:
+    row = invalid_row(model_output_solution_correctness="correct", model_output_solution_first_error_step="N/A")
+    trace = parse(row, "row 1")
+    assert [step.valid for step in trace.steps] == [True, True, True]
+    assert trace.labels == (None, None, None)
+    assert trace.first_error is None
+    assert trace.has_gold
+
+
+def test_everything_else_is_kept() -> None:
+    assert parse(invalid_row(note=None), "row 1").meta == {
+        "ground_truth_answer": "2",
+        "generator": "Abel13B-001",
+        "model_output": "1. A sum. 2. So 3.",
+        "model_output_answer_correctness": "correct",
+        "model_output_solution_correctness": "wrong",
+        "note": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model_output_solution_first_error_step": 0}, "is 0, expected a step from 1 to 3"),
+        ({"model_output_solution_first_error_step": 4}, "is 4, expected a step from 1 to 3"),
+        ({"model_output_solution_first_error_step": "2"}, "is '2', expected a step from 1 to 3"),
+        ({"model_output_solution_first_error_step": True}, "is true, expected a step from 1 to 3"),
+        ({"model_output_solution_first_error_step": 2.0}, "is 2.0, expected a step from 1 to 3"),
+        ({"model_output_solution_first_error_step": "N/A"}, "is 'N/A', expected a step from 1 to 3"),
+        ({"model_output_solution_correctness": "correct"}, "marked correct, yet .* is 2"),
+        ({"model_output_solution_correctness": "Wrong"}, "is 'Wrong'. Expected correct or wrong"),
+        ({"model_output_solution_correctness": None}, "is null. Expected correct or wrong"),
+        ({"question": ""}, "'question' is empty"),
+        ({"question": 1}, "'question' is int, expected text"),
+        ({"id": None}, "'id' is null, expected text or a whole number"),
+        ({"model_output_step_format": []}, "expected a step from 1 to 0"),
+        ({"model_output_step_format": [["a"], []]}, "step 2 is empty"),
+        ({"model_output_step_format": ["a", "b"]}, "step 1 is 'a', expected a list of texts"),
+        ({"model_output_step_format": None}, "is null, expected a list of steps"),
+    ],
+    ids=str,
+)
+def test_what_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"^row 1: .*{message}"):
+        parse(invalid_row(**change), "row 1")
+
+
+@pytest.mark.parametrize("key", sorted(set(invalid_row()) - set(parse(invalid_row(), "").meta)))
+def test_a_missing_field(key: str) -> None:
+    row = invalid_row()
+    del row[key]
+    with pytest.raises(UserError, match=f"^row 1: the field '{key}' is missing"):
+        parse(row, "row 1")

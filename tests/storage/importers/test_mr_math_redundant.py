@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+
+from core.errors import UserError
+from core.label import Label
+from storage.importers.mr_math_redundant import parse
+from tests.storage.samples import redundant_row
+
+
+def test_ratings_become_labels() -> None:
+    trace = parse(redundant_row(), "row 1")
+    assert (trace.id, trace.problem) == ("7", "What is 1 + 1?")
+    assert trace.labels == (Label.POS, Label.NEU, Label.NEG)
+    assert [step.valid for step in trace.steps] == [True, True, False]
+    assert trace.first_error == 2
+    assert trace.substeps == ("A sum.", "Sums are nice.", "Yes.", "So 3.")
+    assert trace.meta == {"ground_truth_answer": "2", "generator": "GPT-4 (PRM800K)"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rating": [1, 0]}, "2 ratings for 3 steps"),
+        ({"rating": [1, 0, 2]}, "the rating of step 3 is 2. Expected 1, 0 or -1"),
+        ({"rating": [1, None, 0]}, "the rating of step 2 is null"),
+        ({"rating": [True, 0, 0]}, "the rating of step 1 is true"),
+        ({"rating": [1.0, 0, 0]}, "the rating of step 1 is 1.0"),
+        ({"rating": ["1", 0, 0]}, "the rating of step 1 is '1'"),
+        ({"rating": [[1], 0, 0]}, "the rating of step 1 is a list"),
+        ({"rating": 1}, "'rating' is 1, expected a list"),
+        ({"model_output_step_format": [], "rating": []}, "there are no steps"),
+    ],
+    ids=str,
+)
+def test_what_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"^row 1: .*{message}"):
+        parse(redundant_row(**change), "row 1")
+
+
+@pytest.mark.parametrize("key", ["id", "question", "model_output_step_format", "rating"])
+def test_a_missing_field(key: str) -> None:
+    row = redundant_row()
+    del row[key]
+    with pytest.raises(UserError, match=f"^row 1: the field '{key}' is missing"):
+        parse(row, "row 1")
