@@ -59,7 +59,6 @@ class TrainConfig:
     seed: int = 13
     bf16: bool = False
     save_steps: int = 200
-    held_out: int = 1000
     notes: str = field(default="", compare=False)
 
 

@@ -17,7 +17,7 @@ from app.view import judged_html, notice_html, plain_html
 from core.errors import UserError
 from core.judgment import Judgment, Mode
 from core.scores import Thresholds
-from storage.filters import TraceFilter
+from storage.filters import Gold, TraceFilter
 from storage.judgments import find_judgment
 from storage.queries import (
     Dataset,
@@ -47,7 +47,7 @@ class Address:
 
     dataset: str = ""
     trace: int | None = None
-    gold: str = "any"
+    gold: Gold = "any"
     q: str = ""
     page: int = 1
     evaluator: str = ""
@@ -58,7 +58,7 @@ class Address:
         return cls(
             dataset=query.get("dataset", ""),
             trace=_number(query["trace"], "trace") if query.get("trace") else None,
-            gold=query.get("gold") or "any",
+            gold=query.get("gold") or "any",  # type: ignore[arg-type]  # the filter checks it
             q=query.get("q", ""),
             page=max(1, _number(query.get("page") or "1", "page")),
             evaluator=query.get("evaluator", ""),
@@ -87,7 +87,7 @@ def build(store: Store, evaluators: Evaluators) -> None:
         return browse_html(store, evaluators, dict(request.query_params))
 
     options = {"api_visibility": "private", "show_progress": "hidden", "concurrency_id": "score"}
-    gr.on(None, show, None, content, **options)  # type: ignore[arg-type]
+    gr.on(None, show, None, content, **options)
     go.click(show, None, content, trigger_mode="always_last", **options)  # type: ignore[arg-type]
 
 
@@ -145,14 +145,15 @@ def _list(store: Store, dataset: Dataset, address: Address, where: TraceFilter) 
     first = (address.page - 1) * _PER_PAGE + 1
     shown = f"{first:,}–{first + len(page.rows) - 1:,} of {page.total:,}" if page.rows else f"0 of {page.total:,}"
     counts = (
-        f"{dataset.traces:,} traces, {dataset.errors:,} with a gold error, "
-        f"{dataset.steps:,} steps, {dataset.substeps:,} sub-steps"
+        f"{_count(dataset.traces, 'trace')}, {dataset.errors:,} with a gold error, "
+        f"{_count(dataset.steps, 'step')}, {_count(dataset.substeps, 'sub-step')}"
     )
     empty = '<p class="hint">No trace meets these conditions.</p>' if not page.rows else ""
     previous = _go(address.url(page=address.page - 1), "Previous", "prev") if address.page > 1 else ""
     following = _go(address.url(page=address.page + 1), "Next", "next") if first + _PER_PAGE <= page.total else ""
     return f"""<h1>{escape(dataset.name)}</h1><p class="lead">{counts}</p>{empty}
-<ol class="traces">{rows}</ol><p class="pager" data-trace="" data-page="{address.page}">{previous}<span>{shown}</span>{following}</p>"""
+<ol class="traces">{rows}</ol><p class="pager" data-trace="" data-page="{address.page}">
+{previous}<span>{shown}</span>{following}</p>"""
 
 
 def _list_row(row: TraceSummary, address: Address) -> str:
@@ -163,7 +164,7 @@ def _list_row(row: TraceSummary, address: Address) -> str:
     elif row.has_gold:
         gold = "✓ no error"
     return f"""<li><a data-go href="{address.url(trace=row.trace_id)}"><b>{escape(row.id)}</b>
-<span class="t">{text_html(problem)}</span><span class="n">{row.n_steps} steps</span>
+<span class="t">{text_html(problem)}</span><span class="n">{_count(row.n_steps, "step")}</span>
 <span class="n wide">{gold}</span></a></li>"""
 
 
@@ -183,11 +184,12 @@ def _trace(
     except UserError as error:
         body, source = plain_html(trace, str(error)), "not scored"
     meta = "".join(
-        f"<span>{escape(key.replace('_', ' '))} <strong>{escape(str(value))}</strong></span>"
+        f"<span>{escape(key.replace('_', ' '))} <strong>{text_html(value)}</strong></span>"
         for key, value in trace.meta.items()
-        if isinstance(value, str | int | float) and not isinstance(value, bool) and len(str(value)) <= _PREVIEW
+        if isinstance(value, str) and 0 < len(value) <= _PREVIEW
     )
-    return f"""<p class="pager" data-trace="{trace.trace_id}">{"".join(links)}<span>{escape(trace.dataset)} · {escape(trace.id)}</span>
+    return f"""<p class="pager" data-trace="{trace.trace_id}">{"".join(links)}
+<span>{escape(trace.dataset)} · {escape(trace.id)}</span>
 <span class="keys"><kbd>j</kbd> next <kbd>k</kbd> previous</span></p>{body}
 <p class="meta"><span>{source}</span>{meta}</p>"""
 
@@ -199,6 +201,10 @@ def _judgment(store: Store, evaluators: Evaluators, trace: StoredTrace, evaluato
     if found is not None and not found.stale:
         return found, True
     return evaluators.judge(evaluator, trace), False
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _go(url: str, label: str, kind: str) -> str:

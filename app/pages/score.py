@@ -142,8 +142,10 @@ def preview_html(solution: str | None) -> str:
 
 def solution_text(trace: Trace) -> str:
     """The steps of a trace as text that `split_steps` reads back."""
-    if all(len(step.substeps) == 1 and "\n" not in step.text for step in trace.steps):
-        return "\n".join(f"{number}. {step.text}" for number, step in enumerate(trace.steps, start=1))
+    texts = [step.text for step in trace.steps]
+    numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+    if len(trace.substeps) == len(texts) and split_steps(numbered) == texts:
+        return numbered
     return json.dumps([list(step.substeps) for step in trace.steps], ensure_ascii=False, indent=1)
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
@@ -163,6 +163,10 @@ def test_pasted_markup_is_text(page):
         expect(page.locator(f":is(.steps, .q, .preview) {element}")).to_have_count(0)
 
 
+def trace_of(url: str) -> str:
+    return parse_qs(urlsplit(url).query)["trace"][0]
+
+
 @pytest.mark.skipif(not MR_MATH.is_file(), reason="the benchmark file is not there; set STEPSIGHT_DATA")
 def test_mr_math_is_browsed_by_filter_link_and_key(page):
     page.goto("/browse")
@@ -185,6 +189,7 @@ def test_mr_math_is_browsed_by_filter_link_and_key(page):
     page.wait_for_url(first)
     page.go_back()
     page.wait_for_url(second)
+    expect(page.locator(f".pager[data-trace='{trace_of(second)}']")).to_be_visible()
     page.reload()
     expect(page.locator("ol.steps > li").first).to_be_visible()
     assert len(bars(page, "online")) == len(bars(page, "offline")) == page.locator("ol.steps > li").count()

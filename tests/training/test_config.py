@@ -46,7 +46,6 @@ def test_every_key_can_be_set(read):
         "seed": 7,
         "bf16": True,
         "save_steps": 5,
-        "held_out": 0,
         "notes": "why",
     }
     config = read(values)

@@ -1,0 +1,25 @@
+"""Two tiny evaluators, the folders they lie in, and what scores with them."""
+
+from pathlib import Path
+
+import pytest
+
+from app.evaluators import Evaluators
+from tests.checkpoints import write_evaluator
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bidirectional evaluator that reads 1,024 tokens, about one per letter."""
+    return write_evaluator(tmp_path_factory.mktemp("evaluators") / "tiny", max_position_embeddings=1024)
+
+
+@pytest.fixture(scope="session")
+def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("evaluators") / "tiny-causal"
+    return write_evaluator(folder, max_position_embeddings=1024, is_causal=True)
+
+
+@pytest.fixture(scope="session")
+def evaluators(tiny: Path, tiny_causal: Path) -> Evaluators:
+    return Evaluators([tiny_causal, tiny], shipped=False)

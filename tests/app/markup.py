@@ -1,0 +1,117 @@
+"""HTML read as a browser would, and held to what our pages may contain."""
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+_VOID = {"input", "br"}
+_ALLOWED = {
+    "a", "b", "br", "button", "div", "em", "form", "h1", "i", "input", "kbd", "label", "li", "ol", "option", "p",
+    "s", "section", "select", "span", "strong",
+}  # fmt: skip
+
+
+@dataclass
+class Element:
+    """An element with its attributes, the elements in it, and all text in it."""
+
+    tag: str
+    attributes: dict[str, str | None]
+    children: list["Element"] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, tag: str = "", **attributes: str | None) -> list["Element"]:
+        """Every element below that has the tag and attributes.
+
+        `cls` is one of its classes, `data_x` is data-x, None stands for an attribute without a value.
+        """
+        found = [child for child in self.children if child._fits(tag, attributes)]
+        for child in self.children:
+            found += child.all(tag, **attributes)
+        return found
+
+    def one(self, tag: str = "", **attributes: str | None) -> "Element":
+        (found,) = self.all(tag, **attributes)
+        return found
+
+    def __getitem__(self, name: str) -> str:
+        value = self.attributes[name]
+        assert value is not None, f"{name} of {self.tag} has no value"
+        return value
+
+    def _fits(self, tag: str, attributes: dict[str, str | None]) -> bool:
+        if tag and self.tag != tag:
+            return False
+        for name, value in attributes.items():
+            if name == "cls":
+                if value not in (self.attributes.get("class") or "").split():
+                    return False
+            elif self.attributes.get(name.replace("_", "-"), "") != value:
+                return False
+        return True
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = [Element("", {})]
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        assert tag in _ALLOWED, f"<{tag}> has no place on our pages"
+        names = [name for name, _ in attributes]
+        assert len(set(names)) == len(names), f"<{tag}> has an attribute twice: {names}"
+        for name, value in attributes:
+            assert not name.startswith("on"), f"<{tag} {name}> would run a script"
+            assert name not in ("href", "src") or (value or "").startswith(("/", "data:application/json;")), value
+        element = Element(tag, dict(attributes))
+        self.open[-1].children.append(element)
+        if tag not in _VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        for element in self.open:
+            element.text += data
+
+    def unexpected(self, data: str) -> None:
+        raise AssertionError(f"neither text nor element: {data!r}")
+
+    handle_comment = handle_decl = handle_pi = unknown_decl = unexpected
+
+
+def read(html: str) -> Element:
+    """The elements of a piece of HTML.
+
+    Raises `AssertionError` where they do not nest, or where there is one that our pages never make, an
+    attribute that runs a script, or a link to elsewhere: injected markup would have to be one of these.
+    """
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    assert len(reader.open) == 1, f"<{reader.open[-1].tag}> is not closed"
+    return reader.open[0]
+
+
+INJECTIONS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "' onmouseover='alert(1)",
+    '" onfocus="alert(1)" autofocus="',
+    "</textarea></li></ol></section><iframe src=javascript:alert(1)>",
+    "<!-- -->",
+    "<![CDATA[x]]>",
+    "<?php echo 1 ?>",
+    "&lt;b&gt; &amp; &#60;",
+    "$<img src=x onerror=alert(1)>$",
+    '$x" onmouseover="alert(1)$',
+    "\\[</span><script>alert(1)</script>\\]",
+    "$$'><style>*{display:none}</style>$$",
+    "\\begin{align}<base href=//evil.example>\\end{align}",
+    "\\href{javascript:alert(1)}{x}",
+    "${alert(1)} {{alert(1)}} {% x %}",
+    "<a href='javascript:alert(1)'>x</a>",
+]
+"""Texts that would be markup, a script or a template if they were not escaped."""

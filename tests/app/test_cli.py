@@ -1,0 +1,545 @@
+"""The command as it is typed, within this process."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+import yaml
+
+from app.cli import main
+from core.judgment import Mode
+from core.jsonl import parse_trace
+from core.loading import load_evaluator
+from core.scorer import Scorer
+from storage.judgments import read_judgments
+from storage.queries import find_dataset, iterate_traces, list_datasets
+from storage.store import open_store
+from tests.checkpoints import write_evaluator
+from tests.conftest import ROOT
+from tests.storage.samples import invalid_row, plain_row, redundant_row, write_lines
+
+ROWS = [
+    {"id": "a", "problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "labels": ["pos", "neu"]},
+    {"id": 7, "problem": "What is 1 + 1?", "steps": ["A sum.", ["So 3.", "Check: 3 - 1 = 2."]]},
+    {"id": "ü三", "problem": "x", "steps": ["y"]},
+]
+TOO_LONG = {"id": "long", "problem": "q", "steps": ["x", "7" * 20_000]}
+# The context counts problem and separators too.
+LIMIT = r"trace 'long' has 20,\d\d\d tokens, tiny reads at most 1,024\. Shorten it, or leave such traces out"
+
+
+@dataclass
+class Outcome:
+    """How a command line ended: exit code, standard output, standard error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*argv):
+        try:
+            code = main([str(part) for part in argv])
+        except SystemExit as end:
+            code = end.code
+        printed = capsys.readouterr()
+        return Outcome(code, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def fails(run):
+    """Run a command line that has to fail with exit code 2, nothing printed, and one line that matches."""
+
+    def fails(message, *argv):
+        outcome = run(*argv)
+        assert outcome.code == 2
+        assert outcome.out == ""
+        (line,) = outcome.err.splitlines()
+        assert line.startswith(f"stepsight {argv[0]}: ")
+        assert re.search(message, line), line
+
+    return fails
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def stdin(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return stdin
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write_lines(tmp_path / "traces.jsonl", ROWS)
+
+
+@pytest.fixture
+def db(sqlite_store):
+    """The path of an empty store."""
+    return sqlite_store.name
+
+
+@pytest.fixture
+def score(run, tiny):
+    """Score a file or dataset with the tiny evaluator."""
+    return lambda *argv: run("score", *argv, "--evaluator", tiny)
+
+
+def datasets(db):
+    with open_store(db) as store:
+        return list_datasets(store)
+
+
+def judged(db, name):
+    """The modes in which each trace of a dataset is judged."""
+    with open_store(db) as store:
+        traces = list(iterate_traces(store, find_dataset(store, name).id))
+        return [[str(found.mode) for found in read_judgments(store, trace)] for trace in traces]
+
+
+# --- score FILE ---
+
+
+@pytest.mark.parametrize("mode", [None, "offline", "online", "hindsight"])
+def test_a_file_is_scored_in_each_mode(score, tiny, file, mode):
+    outcome = score("--input", file, *(["--mode", mode] if mode else []))
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [row["id"] for row in outcome.rows] == ["a", "7", "ü三"]
+    scorer = Scorer(load_evaluator(tiny))
+    for row, source in zip(outcome.rows, ROWS, strict=True):
+        extra = {"online", "offline", "hindsight"} if mode == "hindsight" else set()
+        extra |= {"step_of"} if source["id"] == 7 else set()
+        assert set(row) == {"id", "evaluator", "mode", "steps", "solution"} | extra
+        assert (row["evaluator"], row["mode"]) == ("tiny", mode or "offline")
+        assert set(row["solution"]) == {"validity", "redundancy", "valid", "redundant"}
+        judgment = scorer.score_one(parse_trace(source, "here"))
+        scores = judgment.online if mode == "online" else judgment.offline
+        for step, probs in zip(row["steps"], scores.probs.tolist(), strict=True):
+            assert list(step) == ["neg", "neu", "pos", "validity", "redundancy"]
+            assert [step["neg"], step["neu"], step["pos"]] == pytest.approx(probs, abs=2e-5)
+            assert step["validity"] == pytest.approx(step["neu"] + step["pos"], abs=2e-6)
+            assert step["redundancy"] == step["neu"]
+        assert row["solution"]["validity"] == min(step["validity"] for step in row["steps"])
+        assert row["solution"]["redundancy"] == max(step["redundancy"] for step in row["steps"])
+
+
+def test_hindsight_holds_both_other_modes(score, file):
+    rows = {mode: score("--input", file, "--mode", mode).rows for mode in ("online", "offline", "hindsight")}
+    for online, offline, hindsight in zip(*rows.values(), strict=True):
+        for mode, row in (("online", online), ("offline", offline)):
+            for ours, theirs in zip(hindsight[mode]["steps"], row["steps"], strict=True):
+                assert ours == pytest.approx(theirs, abs=2e-5)
+            assert hindsight[mode]["solution"]["valid"] == row["solution"]["valid"]
+        triangle = hindsight["hindsight"]
+        assert [len(line) for line in triangle] == list(range(1, len(online["steps"]) + 1))
+        assert triangle[-1] == [
+            [step[key] for key in ("neg", "neu", "pos")] for step in hindsight["offline"]["steps"]
+        ]
+
+
+def test_thresholds_of_the_command_line_decide(score, file):
+    lax = score("--input", file, "--validity", 0, "--redundancy", 1).rows
+    strict = score("--input", file, "--validity", 1, "--redundancy", 0).rows
+    assert {(row["solution"]["valid"], row["solution"]["redundant"]) for row in lax} == {(True, False)}
+    assert {(row["solution"]["valid"], row["solution"]["redundant"]) for row in strict} == {(False, True)}
+    assert [row["steps"] for row in lax] == [row["steps"] for row in strict]
+
+
+def test_standard_input_and_a_file_give_the_same(score, stdin, file, tmp_path):
+    stdin(file.read_bytes())
+    piped = score("--input", "-", "--output", "-")
+    written = score("--input", file, "--output", tmp_path / "out.jsonl")
+    assert (piped.code, written.code, written.out) == (0, 0, "")
+    assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == piped.out
+    assert len(piped.rows) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "traces.jsonl"]
+
+
+def test_traces_over_the_context_are_named_and_left_out_on_request(score, tmp_path):
+    file = write_lines(tmp_path / "traces.jsonl", [ROWS[0], TOO_LONG, ROWS[2]])
+    outcome = score("--input", file, "--skip-too-long")
+    assert (outcome.code, [row["id"] for row in outcome.rows]) == (0, ["a", "ü三"])
+    first, last = outcome.err.splitlines()
+    assert first.startswith("left out: trace 'long' has 20,0")
+    assert last == "1 trace left out."
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(score, file, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert score("--input", file, "--output", pipe).code == 0
+        assert [json.loads(line)["id"] for line in os.read(reader, 100_000).splitlines()] == ["a", "7", "ü三"]
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+BAD_ROWS = [
+    ({"id": 1, "steps": ["x"]}, r"line 2: the field 'problem' is missing\. Each row needs"),
+    ({"id": 1, "problem": "q"}, r"line 2: the field 'steps' is missing"),
+    ({"problem": "q", "steps": ["x"]}, r"line 2: the field 'id' is missing"),
+    ({"id": 1, "problem": " ", "steps": ["x"]}, r"line 2: the problem is empty\. Give it a text"),
+    ({"id": 1, "problem": "q", "steps": []}, r"line 2: there are no steps\. Give at least one"),
+    ({"id": 1, "problem": "q", "steps": ["x", ""]}, r"line 2: step 2 is empty"),
+    ({"id": 1, "problem": "q", "steps": [["x", 3]]}, r"line 2: step 1 is \['x', 3\], expected a text or a list"),
+    ({"id": 1, "problem": "a\x00b", "steps": ["x"]}, r"line 2: the problem holds a NUL byte\. Remove it"),
+    ({"id": 1, "problem": "q", "steps": ["x\x00"]}, r"line 2: step 1 holds a NUL byte"),
+    ({"id": "\ud800", "problem": "q", "steps": ["x"]}, r"line 2: the id holds half of a surrogate pair"),
+    ({"id": 1, "problem": "q", "steps": ["x"], "labels": ["pos", "neg"]}, r"line 2: 2 labels for 1 steps\."),
+    ({"id": 1, "problem": "q", "steps": ["x"], "labels": [0]}, r"line 2: label 0 found, expected neg, neu, pos"),
+    (TOO_LONG, LIMIT),
+    ("[1]", r"line 2: list found, expected an object"),
+    ('{"id": 1', r"line 2: not JSON .*Write one JSON object per line"),
+    ("[" * 100_000, r"line 2: not JSON"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_ROWS, ids=[message[:40] for _, message in BAD_ROWS])
+def test_a_bad_row_is_named_and_leaves_the_output_as_it_was(fails, tiny, tmp_path, bad, message):
+    file, out = write_lines(tmp_path / "bad.jsonl", [ROWS[0], bad, ROWS[2]]), tmp_path / "out.jsonl"
+    where = "" if bad is TOO_LONG else r"bad\.jsonl "
+    fails(where + message, "score", "--input", file, "--evaluator", tiny, "--output", out)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
+    out.write_text("of an earlier run")
+    fails(where + message, "score", "--input", file, "--evaluator", tiny, "--output", out)
+    assert out.read_text() == "of an earlier run"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "out.jsonl"]
+
+
+def test_bytes_that_are_no_text_are_named(fails, stdin, tiny):
+    good = json.dumps(ROWS[0]).encode()
+    for line, message in (
+        (b'{"id": 1, "problem": "\xff"}', "standard input line 2: byte 23 is not UTF-8. Save the file as UTF-8"),
+        (b"\x00", "standard input line 2: not JSON"),
+    ):
+        stdin(good + b"\n" + line + b"\n")
+        fails(message, "score", "--input", "-", "--evaluator", tiny, "--output", "/dev/null")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \n"])
+def test_no_trace_at_all_is_an_error(fails, stdin, tiny, data):
+    stdin(data)
+    fails(
+        "standard input: no trace found. Write one JSON object per line",
+        "score",
+        "--input",
+        "-",
+        "--evaluator",
+        tiny,
+    )
+
+
+def test_files_that_are_not_there_are_named(fails, tiny, file, tmp_path):
+    fails(
+        r"none\.jsonl: cannot be read .No such file",
+        "score",
+        "--input",
+        tmp_path / "none.jsonl",
+        "--evaluator",
+        tiny,
+    )
+    fails("cannot be read .Is a directory", "score", "--input", tmp_path, "--evaluator", tiny)
+    fails("there is no evaluator 'nobody'. Give a folder", "score", "--input", file, "--evaluator", "nobody")
+
+
+def test_an_evaluator_without_weights_is_named(fails, file, tmp_path):
+    folder = write_evaluator(tmp_path / "empty")
+    (folder / "model.safetensors").unlink()
+    message = r"empty: model\.safetensors is missing\. An evaluator needs its safetensors weights"
+    fails(message, "score", "--input", file, "--evaluator", folder)
+
+
+@pytest.mark.parametrize("path", ["none/out.jsonl", "traces.jsonl/out.jsonl", "folder", f"{'x' * 300}.jsonl"])
+def test_an_output_that_cannot_be_written_is_named(fails, tiny, file, tmp_path, path):
+    (tmp_path / "folder").mkdir()
+    message = r": cannot be written \(.+\)\. Check the path"
+    fails(message, "score", "--input", file, "--evaluator", tiny, "--output", tmp_path / path)
+    fails(message, "synth", "--size", "2", "--output", tmp_path / path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "traces.jsonl"]
+
+
+def test_either_a_dataset_or_a_file(fails, db, file):
+    fails("give either a dataset of the store or --input", "score", "--db", db)
+    fails("give either a dataset of the store or --input", "score", "sums", "--input", file, "--db", db)
+
+
+@pytest.mark.parametrize("value", ["-0.1", "1.5", "half", "nan"])
+def test_a_threshold_is_from_0_to_1(run, file, value):
+    outcome = run("score", "--input", file, "--validity", value)
+    assert outcome.code == 2
+    assert f"argument --validity: {value!r} found, expected a number from 0 to 1" in outcome.err
+
+
+def test_stopping_by_hand_says_so_and_leaves_nothing(score, monkeypatch, tmp_path):
+    class Stopped:
+        @property
+        def buffer(self):
+            yield json.dumps(ROWS[0]).encode()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Stopped())
+    outcome = score("--input", "-", "--output", tmp_path / "out.jsonl")
+    assert (outcome.code, outcome.err.strip()) == (130, "stepsight score: stopped.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    command = f"{sys.executable} -m app.cli synth --size 3000 | head -n 1; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert json.loads(ended.stdout)["id"] == "synth-0-0"
+
+
+# --- import, datasets ---
+
+
+def test_files_are_imported_and_listed(run, db, file, tmp_path):
+    assert run("datasets", "--db", db).out == "The store is empty. Import a file: stepsight import KIND PATH\n"
+    assert run("datasets", "--db", db, "--json").rows == []
+    first = run("import", "jsonl", file, "--dataset", "sums", "--db", db)
+    assert (first.code, first.out) == (0, "sums: 3 traces added; 3 in the dataset.\n")
+    redundant = write_lines(tmp_path / "redundant.json", [redundant_row(), redundant_row(id=8)])
+    assert run("import", "mr-math-redundant", redundant, "--db", db).code == 0
+    listed = json.loads(run("datasets", "--db", db, "--json").out)
+    # ROWS: 2 + 2 + 1 steps, one of which has two sub-steps; redundant_row: 3 steps, of which one has two.
+    assert listed == [
+        {
+            "name": "mr-math-redundant",
+            "kind": "mr-math-redundant",
+            "traces": 2,
+            "errors": 2,
+            "steps": 6,
+            "substeps": 8,
+        },
+        {"name": "sums", "kind": "plain", "traces": 3, "errors": 0, "steps": 5, "substeps": 6},
+    ]
+    assert run("datasets", "--db", db).out == (
+        "name               kind               traces  with a gold error  steps  sub-steps\n"
+        "mr-math-redundant  mr-math-redundant       2                  2      6          8\n"
+        "sums               plain                   3                  0      5          6\n"
+    )
+
+
+def test_importing_again_changes_nothing(run, db, file):
+    run("import", "jsonl", file, "--db", db)
+    before = datasets(db)
+    again = run("import", "jsonl", file, "--db", db)
+    assert (again.code, again.out) == (0, "jsonl: nothing new, 3 traces already stored.\n")
+    assert datasets(db) == before
+
+
+BAD_IMPORTS = [
+    ("jsonl", {"id": 3, "problem": "", "steps": ["x"]}, "line 2: the problem is empty"),
+    ("jsonl", {"id": 3, "problem": "q", "steps": []}, "line 2: there are no steps"),
+    ("jsonl", {"id": 3, "problem": "q"}, "line 2: the field 'steps' is missing"),
+    ("jsonl", {"id": 3, "problem": "q", "steps": ["a\x00"]}, "line 2: step 1 holds a NUL byte"),
+    ("jsonl", {"id": 3, "problem": "q", "steps": ["a"], "labels": []}, "line 2: 0 labels for 1 steps"),
+    ("jsonl", "{", "line 2: not JSON"),
+    ("jsonl", invalid_row(), "line 2: .*looks like mr-math-invalid, not plain"),
+    ("mr-math-redundant", redundant_row(rating=[1]), "line 2: 1 ratings for 3 steps"),
+]
+
+
+@pytest.mark.parametrize(("kind", "bad", "message"), BAD_IMPORTS, ids=[message[:40] for *_, message in BAD_IMPORTS])
+def test_a_bad_row_is_named_and_nothing_is_stored(fails, db, tmp_path, kind, bad, message):
+    good = redundant_row if kind == "mr-math-redundant" else lambda id: plain_row(id)
+    file = write_lines(tmp_path / "bad.jsonl", [good(id=1), bad, good(id=4)])
+    fails(rf"bad\.jsonl {message}", "import", kind, file, "--db", db)
+    assert datasets(db) == []
+
+
+def test_bad_names_and_paths_of_an_import(fails, db, file, tmp_path):
+    fails("There is no kind 'prm'. The kinds are mr-math-invalid, .*jsonl", "import", "prm", file, "--db", db)
+    fails(r"none\.jsonl: cannot be read", "import", "jsonl", tmp_path / "none.jsonl", "--db", db)
+    file.write_bytes(b'{"id": "\xff"}')
+    fails(r"traces\.jsonl line 1: byte 9 is not UTF-8", "import", "jsonl", file, "--db", db)
+    assert datasets(db) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("none/store.db", r"none/store\.db: the folder .*none does not exist\. Create it"),
+        ("", "a folder, expected a file"),
+        ("traces.jsonl", r"traces\.jsonl: not a database\. Name a store"),
+        ("mysql://x/y", "A store cannot be kept in 'mysql'"),
+        (
+            "postgresql://nobody@127.0.0.1:1/x",
+            "nobody@127.0.0.1:1/x: .*Check the address, and that the server runs",
+        ),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_named(fails, tiny, file, tmp_path, address, message):
+    db = address if "://" in address else tmp_path / address
+    before = file.read_bytes()
+    fails(message, "import", "jsonl", file, "--db", db)
+    fails(message, "datasets", "--db", db)
+    fails(message, "score", "sums", "--evaluator", tiny, "--db", db)
+    assert [path.name for path in tmp_path.iterdir()] == ["traces.jsonl"]
+    assert file.read_bytes() == before
+
+
+def test_the_store_of_the_environment_is_used(run, db, file, monkeypatch):
+    monkeypatch.setenv("STEPSIGHT_DB", db)
+    assert run("import", "jsonl", file).code == 0
+    assert [dataset.name for dataset in datasets(db)] == ["jsonl"]
+
+
+# --- score DATASET ---
+
+
+@pytest.fixture
+def stored(run, db, file):
+    """A store with the small file as the dataset `sums`."""
+    assert run("import", "jsonl", file, "--dataset", "sums", "--db", db).code == 0
+    return db
+
+
+def test_a_dataset_is_scored_once(score, stored):
+    first = score("sums", "--mode", "hindsight", "--db", stored)
+    assert (first.code, first.out) == (0, "")
+    assert first.err == "sums: 3 traces judged by tiny (hindsight), 0 were judged before.\n"
+    assert judged(stored, "sums") == [["hindsight"]] * 3
+    again = score("sums", "--mode", "hindsight", "--db", stored)
+    assert again.err == "sums: 0 traces judged by tiny (hindsight), 3 were judged before.\n"
+    # Hindsight holds the offline result.
+    assert score("sums", "--db", stored).err == "sums: 0 traces judged by tiny (offline), 3 were judged before.\n"
+
+
+def test_what_is_stored_is_what_a_file_gets(score, stored, file):
+    score("sums", "--mode", "hindsight", "--db", stored)
+    rows = score("--input", file, "--mode", "hindsight").rows
+    with open_store(stored) as store:
+        for row, trace in zip(rows, iterate_traces(store, find_dataset(store, "sums").id), strict=True):
+            (found,) = read_judgments(store, trace)
+            assert found.mode == Mode.HINDSIGHT
+            for probs, line in zip(found.hindsight.rows, row["hindsight"], strict=True):
+                for ours, theirs in zip(probs.tolist(), line, strict=True):
+                    assert ours == pytest.approx(theirs, abs=2e-5)
+
+
+def test_modes_are_judged_one_by_one(score, stored):
+    for mode in ("online", "offline"):
+        assert score("sums", "--mode", mode, "--db", stored).code == 0
+    assert judged(stored, "sums") == [["offline", "online"]] * 3
+
+
+def test_an_interrupted_run_keeps_what_it_had_and_goes_on(run, score, fails, tiny, db, tmp_path):
+    # A window of 64 traces is scored, then the trace that is too long ends the run.
+    rows = [plain_row(i) for i in range(70)]
+    rows[66] = TOO_LONG
+    run("import", "jsonl", write_lines(tmp_path / "many.jsonl", rows), "--dataset", "many", "--db", db)
+    fails(LIMIT, "score", "many", "--evaluator", tiny, "--db", db)
+    assert [len(found) for found in judged(db, "many")] == [1] * 64 + [0] * 6
+    outcome = score("many", "--skip-too-long", "--db", db)
+    assert outcome.code == 0
+    assert outcome.err.splitlines()[1:] == [
+        "many: 5 traces judged by tiny (offline), 64 were judged before.",
+        "1 trace left out.",
+    ]
+    assert [len(found) for found in judged(db, "many")] == [1] * 66 + [0] + [1] * 3
+
+
+def test_an_unknown_dataset_is_refused_with_those_there_are(fails, tiny, stored):
+    message = r"There is no dataset 'nowhere'\. The store holds sums"
+    fails(message, "score", "nowhere", "--evaluator", tiny, "--db", stored)
+
+
+# --- train, synth ---
+
+
+def config_file(tmp_path, **changes):
+    values = {
+        "attention": "bidirectional",
+        "data": {"synthetic": 16},
+        "backbone": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "context": 1024},
+        "vocabulary": 300,
+        "batch_size": 8,
+    }
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(values | changes))
+    return path
+
+
+def test_training_gives_an_evaluator_that_the_next_command_takes(run, file, tmp_path):
+    output = tmp_path / "runs" / "small"
+    trained = run("train", config_file(tmp_path), "--output", output, "--threads", "1")
+    assert trained.code == 0
+    assert trained.out.splitlines()[-1] == str(output)
+    assert trained.err == f"Training into {output}; stop it whenever you like, the same command goes on.\n"
+    scored = run("score", "--input", file, "--evaluator", output)
+    assert [row["evaluator"] for row in scored.rows] == ["small"] * 3
+    refused = run("train", config_file(tmp_path, seed=2), "--output", output)
+    assert refused.code == 2
+    assert refused.err.splitlines()[-1] == (
+        f"stepsight train: {output} holds a run with another configuration. Choose another --output."
+    )
+
+
+def test_a_bad_configuration_or_output_is_named(run, fails, tmp_path):
+    fails(r"none\.yaml: cannot be read", "train", tmp_path / "none.yaml")
+    fails(r"small\.yaml: unknown key epoch\. Did you mean epochs", "train", config_file(tmp_path, epoch=1))
+    refused = run("train", config_file(tmp_path), "--output", tmp_path / "small.yaml" / "below")
+    assert refused.code == 2
+    assert "cannot be written (Not a directory). Choose another --output" in refused.err.splitlines()[-1]
+    bad = config_file(tmp_path, data={"files": [str(tmp_path / "none.jsonl")]})
+    refused = run("train", bad, "--output", tmp_path / "out")
+    assert refused.code == 2
+    assert "none.jsonl: cannot be read" in refused.err.splitlines()[-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
+
+
+def test_synthetic_traces_are_lines_that_the_other_commands_read(run, score, tmp_path):
+    printed = run("synth", "--size", 5, "--seed", 7)
+    assert (printed.code, printed.err, len(printed.rows)) == (0, "", 5)
+    written = run("synth", "--size", 5, "--seed", 7, "--output", tmp_path / "five.jsonl")
+    assert (written.out, written.err) == ("", f"5 traces written to {tmp_path / 'five.jsonl'}.\n")
+    assert (tmp_path / "five.jsonl").read_text(encoding="utf-8") == printed.out
+    assert run("synth", "--size", 5, "--seed", 8).out != printed.out
+    assert len(score("--input", tmp_path / "five.jsonl").rows) == 5
+
+
+def test_families_and_sizes_are_checked(run, fails, tmp_path):
+    families = {row["family"] for row in run("synth", "--size", 20, "--families", "age", "linear").rows}
+    assert families == {"age", "linear"}
+    out = tmp_path / "out.jsonl"
+    fails("--size is 0, expected 1 or more", "synth", "--size", 0, "--output", out)
+    fails("families: poetry found, expected some of shopping", "synth", "--families", "poetry", "--output", out)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- the command itself ---
+
+
+def test_help_names_every_command(run):
+    outcome = run("--help")
+    assert outcome.code == 0
+    for command in ("app", "score", "import", "datasets", "train", "synth"):
+        assert f"\n    {command} " in outcome.out
+        helped = run(command, "--help")
+        assert helped.code == 0
+        assert f"usage: stepsight {command}" in helped.out
+
+
+@pytest.mark.parametrize("argv", [[], ["sing"], ["score", "--mode", "sideways"], ["import", "jsonl"]])
+def test_a_command_line_that_makes_no_sense_is_explained(run, argv):
+    outcome = run(*argv)
+    assert outcome.code == 2
+    assert "usage: stepsight" in outcome.err
+    assert "Traceback" not in outcome.err

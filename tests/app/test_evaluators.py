@@ -1,0 +1,98 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from app.evaluators import Evaluators, register
+from core.errors import UserError
+from core.judgment import Mode
+from core.loading import shipped_evaluators
+from core.trace import Trace
+from storage.evaluators import list_evaluators
+from tests.checkpoints import write_evaluator
+
+TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."], id="a")
+
+
+@pytest.fixture
+def fresh(tiny):
+    """Evaluators that have judged nothing yet."""
+    return Evaluators([tiny], shipped=False)
+
+
+def test_bidirectional_evaluators_come_first(evaluators):
+    assert evaluators.names == ["tiny", "tiny-causal"]
+    assert [evaluators.scorer(name).evaluator.attention for name in evaluators.names] == ["bidirectional", "causal"]
+
+
+def test_a_judgment_is_the_scorers_in_hindsight_mode(evaluators):
+    judgment = evaluators.judge("tiny", TRACE)
+    assert judgment.mode == Mode.HINDSIGHT
+    again = evaluators.scorer("tiny").score_one(TRACE)
+    np.testing.assert_allclose(judgment.hindsight.packed, again.hindsight.packed, atol=1e-5)
+    assert np.abs(judgment.hindsight.retroactive).max() > 1e-4
+    assert not evaluators.judge("tiny-causal", TRACE).hindsight.retroactive.any()
+
+
+def test_an_equal_trace_is_scored_once_and_keeps_its_own_id(fresh):
+    first = fresh.judge("tiny", TRACE)
+    second = fresh.judge("tiny", Trace.of(TRACE.problem, TRACE.substeps, id="b"))
+    assert second.result is first.result
+    assert (first.trace.id, second.trace.id) == ("a", "b")
+    other = fresh.judge("tiny", Trace.of(TRACE.problem, [*TRACE.substeps[:2], "Check: 5."]))
+    assert other.result is not first.result
+
+
+def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh):
+    first = fresh.judge("tiny", TRACE)
+    for number in range(255):
+        fresh.judge("tiny", Trace.of(str(number), ["5"]))
+    assert fresh.judge("tiny", TRACE).result is first.result
+    fresh.judge("tiny", Trace.of("one more", ["5"]))
+    assert fresh.judge("tiny", TRACE).result is not first.result
+
+
+def test_threads_may_judge_at_once(fresh):
+    traces = [Trace.of("What is 2 + 3?", ["2 + 3 = 5."] * (1 + number % 3)) for number in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        judgments = list(pool.map(lambda trace: fresh.judge("tiny", trace), traces))
+    alone = [fresh.scorer("tiny").score_one(trace) for trace in traces[:3]]
+    for number, judgment in enumerate(judgments):
+        np.testing.assert_allclose(judgment.hindsight.packed, alone[number % 3].hindsight.packed, atol=1e-5)
+
+
+def test_an_unknown_name_is_refused_with_those_that_are_known(evaluators):
+    with pytest.raises(UserError, match=r"no evaluator 'big'\. Choose one of: tiny, tiny-causal\."):
+        evaluators.judge("big", TRACE)
+
+
+def test_a_trace_longer_than_the_context_is_refused(evaluators):
+    with pytest.raises(UserError, match=r"trace 'long' has 20,\d+ tokens, tiny reads at most 1,024"):
+        evaluators.judge("tiny", Trace.of("q", ["7" * 20_000], id="long"))
+
+
+def test_folders_come_beside_the_shipped_ones(tiny):
+    shipped = shipped_evaluators()
+    assert set(Evaluators([str(tiny)]).names) == {"tiny", *shipped}
+
+
+def test_two_of_one_name_are_refused(tiny, tmp_path):
+    other = write_evaluator(tmp_path / "tiny", seed=1)
+    with pytest.raises(UserError, match=r"two evaluators are named 'tiny'\. Rename the folder of one"):
+        Evaluators([tiny, other], shipped=False)
+
+
+def test_none_at_all_and_one_that_does_not_load_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"there is no evaluator to score with\. Train one"):
+        Evaluators(shipped=False)
+    with pytest.raises(UserError, match=r"there is no evaluator .*nowhere"):
+        Evaluators([tmp_path / "nowhere"], shipped=False)
+
+
+def test_an_evaluator_is_registered_once(evaluators, sqlite_store):
+    row = evaluators.register(sqlite_store, "tiny")
+    scorer = evaluators.scorer("tiny")
+    assert register(sqlite_store, scorer) == row
+    assert list_evaluators(sqlite_store) == [row]
+    assert (row.name, row.fingerprint, row.attention) == ("tiny", scorer.evaluator.fingerprint, "bidirectional")
+    assert row.info == {"parameters": scorer.evaluator.parameters, "context": 1024}
