@@ -1,5 +1,6 @@
 """Finding and loading an evaluator by the name of a shipped one or the path of a folder."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,7 +99,7 @@ def load_backbone(
 def _folder(spec: str | Path) -> Path:
     shipped = asset("evaluators", str(spec))
     folder = shipped if str(spec) in shipped_evaluators() else Path(spec)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         names = ", ".join(shipped_evaluators()) or "none"
         raise UserError(f"there is no evaluator {str(spec)!r}.", f"Give a folder, or one of: {names}.")
     return folder

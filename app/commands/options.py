@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, TypeVar
 
 from tqdm import tqdm
@@ -37,7 +36,7 @@ def open_output(path: str) -> Iterator[IO[str]]:
     if path == "-":
         yield sys.stdout
         return
-    replaces = Path(path).is_file() or not Path(path).exists()
+    replaces = os.path.isfile(path) or not os.path.exists(path)
     partial = f"{path}.partial" if replaces else path
     try:
         with open(partial, "w", encoding="utf-8") as file:

@@ -47,6 +47,7 @@ def listen(port: int) -> socket.socket:
         try:
             listener.bind(("127.0.0.1", candidate))
         except OverflowError:
+            listener.close()
             raise UserError(f"--port is {port}, expected 0 to 65535.") from None
         except OSError:
             listener.close()

@@ -15,11 +15,12 @@ from tests.serving import serving
 DATA = Path(os.environ.get("STEPSIGHT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 MR_MATH = DATA / "mr-math" / "mr-math_invalid_errors.json"
 
-PROBLEM = "Find the roots of $x^2 - 5x - 6 = 0$."
-SOLUTION = """1. We need two numbers with product $-6$ and sum $-5$.
-2. The numbers are $-6$ and $-1$, so the equation factors as $(x - 6)(x - 1) = 0$.
-3. Hence $x = 6$ or $x = 1$.
-4. Check: the product of the roots is $6 \\cdot 1 = 6$, but we need $-6$, so the factoring is wrong."""
+PROBLEM = "Find the roots of $x^2 - 5x + 6 = 0$."
+SOLUTION = """1. We look for two numbers that add to $-5$ and multiply to $6$.
+2. The numbers are $-6$ and $1$, and $-6 + 1 = -5$.
+3. The factors are $(x - 6)(x + 1) = 0$.
+4. Hence $x = 6$ or $x = -1$.
+5. Check: $6 \\cdot (-1) = -6$, not $6$, so the factoring is wrong."""
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +70,16 @@ def bars(page: Page, mode: str) -> list[dict[str, float]]:
 
 def test_the_factorisation_is_exposed_by_the_check(page):
     score(page, PROBLEM, SOLUTION)
-    expect(page.locator("ol.steps > li")).to_have_count(4)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
     online, offline = bars(page, "online"), bars(page, "offline")
     for bar in online + offline:
         assert sum(bar.values()) == pytest.approx(1, abs=0.02)
-    # The wrong factors of step 2 look right until step 4 multiplies the roots.
+    # The wrong numbers of step 2 look right, and so does the solution, until step 5 multiplies the roots.
     assert 1 - online[1]["neg"] >= 0.5
     assert 1 - offline[1]["neg"] < 0.5
+    expect(page.locator(".sum")).to_contain_text(re.compile("Online: valid.*Offline: not valid", re.DOTALL))
     # The last step has nothing after it: both modes are the same input.
-    assert online[3] == offline[3]
+    assert online[4] == offline[4]
     drawn = page.locator(".c[data-mode=offline] .bar i.neg").nth(1)
     width = drawn.evaluate("i => i.getBoundingClientRect().width / i.parentElement.getBoundingClientRect().width")
     assert width == pytest.approx(offline[1]["neg"], abs=0.02)
@@ -98,20 +100,20 @@ def test_a_link_brings_the_same_page_back_and_the_download_holds_the_numbers(pag
     expect(link).to_be_visible()
     before = bars(page, "offline")
     page.goto(link.get_attribute("href"))
-    expect(page.locator("ol.steps > li")).to_have_count(4)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
     assert bars(page, "offline") == before
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
     with page.expect_download() as download:
         page.get_by_role("link", name="Download JSON").click()
     record = json.loads(Path(download.value.path()).read_text())
     assert [round(step["neg"], 2) for step in record["offline"]["steps"]] == [bar["neg"] for bar in before]
-    assert [len(row) for row in record["hindsight"]] == [1, 2, 3, 4]
+    assert [len(row) for row in record["hindsight"]] == [1, 2, 3, 4, 5]
 
 
 def test_an_example_fills_the_page_and_is_scored(page):
     page.goto("/")
     page.get_by_role("button", name="A factorisation that looks right").click()
-    expect(page.locator("ol.steps > li")).to_have_count(4)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
 
 
@@ -226,7 +228,7 @@ def test_the_pages_fit_a_phone(browser, address):
     page = context.new_page()
     page.goto("/")
     page.get_by_role("button", name="A factorisation that looks right").click()
-    expect(page.locator("ol.steps > li")).to_have_count(4)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.goto("/browse")
     expect(page.locator("ol.traces li").first).to_be_visible()

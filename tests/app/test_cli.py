@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from app.cli import main
-from core.judgment import Mode
+from app.commands.serving import listen
 from core.jsonl import parse_trace
+from core.judgment import Mode
 from core.loading import load_evaluator
 from core.scorer import Scorer
 from storage.judgments import read_judgments
@@ -255,7 +256,8 @@ def test_files_that_are_not_there_are_named(fails, tiny, file, tmp_path):
         tiny,
     )
     fails("cannot be read .Is a directory", "score", "--input", tmp_path, "--evaluator", tiny)
-    fails("there is no evaluator 'nobody'. Give a folder", "score", "--input", file, "--evaluator", "nobody")
+    for name in ("nobody", "x" * 300):
+        fails(f"there is no evaluator '{name}'. Give a folder", "score", "--input", file, "--evaluator", name)
 
 
 def test_an_evaluator_without_weights_is_named(fails, file, tmp_path):
@@ -311,7 +313,7 @@ def test_a_reader_that_goes_away_is_no_error():
 
 def test_files_are_imported_and_listed(run, db, file, tmp_path):
     assert run("datasets", "--db", db).out == "The store is empty. Import a file: stepsight import KIND PATH\n"
-    assert run("datasets", "--db", db, "--json").rows == []
+    assert json.loads(run("datasets", "--db", db, "--json").out) == []
     first = run("import", "jsonl", file, "--dataset", "sums", "--db", db)
     assert (first.code, first.out) == (0, "sums: 3 traces added; 3 in the dataset.\n")
     redundant = write_lines(tmp_path / "redundant.json", [redundant_row(), redundant_row(id=8)])
@@ -535,6 +537,21 @@ def test_help_names_every_command(run):
         helped = run(command, "--help")
         assert helped.code == 0
         assert f"usage: stepsight {command}" in helped.out
+
+
+def test_the_next_free_port_is_taken():
+    with listen(0) as first:
+        port = first.getsockname()[1]
+        with listen(port) as second:
+            assert second.getsockname()[0] == "127.0.0.1"
+            assert port < second.getsockname()[1] < port + 10
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_cannot_be_is_refused(run, port):
+    outcome = run("app", "--port", port)
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[-1] == f"stepsight app: --port is {port}, expected 0 to 65535."
 
 
 @pytest.mark.parametrize("argv", [[], ["sing"], ["score", "--mode", "sideways"], ["import", "jsonl"]])
