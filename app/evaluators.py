@@ -10,7 +10,7 @@ from core.judgment import Judgment, Mode
 from core.loading import load_evaluator, shipped_evaluators
 from core.scorer import Scorer
 from core.trace import Trace
-from storage.evaluators import StoredEvaluator, register_evaluator
+from storage.evaluators import StoredEvaluator, register_loaded
 from storage.store import Store
 
 _KEPT = 256
@@ -65,17 +65,4 @@ class Evaluators:
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """The evaluator's row in the store."""
-        return register(store, self.scorer(name))
-
-
-def register(store: Store, scorer: Scorer) -> StoredEvaluator:
-    """The row of a scorer's evaluator in the store, added where there is none."""
-    evaluator = scorer.evaluator
-    return register_evaluator(
-        store,
-        name=evaluator.name,
-        fingerprint=evaluator.fingerprint,
-        format=evaluator.format,
-        attention=evaluator.attention,
-        info={"parameters": evaluator.parameters, "context": evaluator.context},
-    )
+        return register_loaded(store, self.scorer(name).evaluator)

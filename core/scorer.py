@@ -27,13 +27,14 @@ class Scorer:
     Safe to use from several threads.
     """
 
-    def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int = 64) -> None:
+    def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
         self.evaluator = evaluator
-        self.window = window
         if forward is None:
             ragged = RaggedForward.supports(evaluator.model)
             forward = RaggedForward(evaluator.model) if ragged else PaddedForward(evaluator.model)
         self.forward = forward
+        # Padded batches want many inputs of similar length; the other pass gains nothing from a long wait.
+        self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
 
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, select
 
@@ -11,6 +11,10 @@ from storage.names import check_name
 from storage.schema import EvaluatorRow
 from storage.store import NotFoundError, Store
 from storage.upsert import insert_once
+
+if TYPE_CHECKING:
+    # Loading it takes seconds, and only its fields are read here.
+    from core.evaluator import Evaluator
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,18 @@ def register_evaluator(
         insert_once(session, EvaluatorRow, [row | {"info": dict(info or {})}], "fingerprint")
         found = session.execute(_evaluators().where(EvaluatorRow.fingerprint == fingerprint))
         return StoredEvaluator(**found.mappings().one())
+
+
+def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
+    """The row of an evaluator that is in memory, added where there is none."""
+    return register_evaluator(
+        store,
+        name=evaluator.name,
+        fingerprint=evaluator.fingerprint,
+        format=evaluator.format,
+        attention=evaluator.attention,
+        info={"parameters": evaluator.parameters, "context": evaluator.context},
+    )
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:

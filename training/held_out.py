@@ -58,7 +58,8 @@ def _intervals(judgments: Sequence[Judgment]) -> dict[str, list[float]]:
 
 def _scored(judgment: Judgment) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Online scores, offline scores and gold of the steps that have one."""
-    assert judgment.online is not None and judgment.offline is not None
+    assert judgment.online is not None
+    assert judgment.offline is not None
     online, gold = step_validity([(judgment.trace, judgment.online)])
     offline, _ = step_validity([(judgment.trace, judgment.offline)])
     return online, offline, gold

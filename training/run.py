@@ -44,7 +44,7 @@ class EpochSampler(LengthGroupedSampler):
     order that an uninterrupted one does."""
 
     def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
-        super().__init__(batch_size, lengths=lengths, generator=torch.Generator())  # type: ignore[no-untyped-call]
+        super().__init__(batch_size, lengths=lengths, generator=torch.Generator())
         self.seed = seed
         self.set_epoch(0)
 

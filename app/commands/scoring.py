@@ -84,7 +84,7 @@ def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | 
 
 
 def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None) -> None:
-    from storage.evaluators import register_evaluator
+    from storage.evaluators import register_loaded
     from storage.judgments import count_missing, missing_traces, save_judgments
     from storage.queries import find_dataset
     from storage.store import open_store
@@ -92,14 +92,7 @@ def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped
     evaluator = scorer.evaluator
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        stored = register_evaluator(
-            store,
-            name=evaluator.name,
-            fingerprint=evaluator.fingerprint,
-            format=evaluator.format,
-            attention=evaluator.attention,
-            info={"parameters": evaluator.parameters, "context": evaluator.context},
-        )
+        stored = register_loaded(store, evaluator)
         missing = count_missing(store, dataset.id, stored.id, args.mode)
         traces = missing_traces(store, dataset.id, stored.id, args.mode)
         judgments = progress(scorer.score(traces, args.mode, skipped), missing, "traces")

@@ -3,12 +3,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from app.evaluators import Evaluators, register
+from app.evaluators import Evaluators
 from core.errors import UserError
 from core.judgment import Mode
 from core.loading import shipped_evaluators
 from core.trace import Trace
-from storage.evaluators import list_evaluators
+from storage.evaluators import list_evaluators, register_loaded
 from tests.checkpoints import write_evaluator
 
 TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."], id="a")
@@ -91,8 +91,8 @@ def test_none_at_all_and_one_that_does_not_load_are_refused(tmp_path):
 
 def test_an_evaluator_is_registered_once(evaluators, sqlite_store):
     row = evaluators.register(sqlite_store, "tiny")
-    scorer = evaluators.scorer("tiny")
-    assert register(sqlite_store, scorer) == row
+    evaluator = evaluators.scorer("tiny").evaluator
+    assert register_loaded(sqlite_store, evaluator) == row
     assert list_evaluators(sqlite_store) == [row]
-    assert (row.name, row.fingerprint, row.attention) == ("tiny", scorer.evaluator.fingerprint, "bidirectional")
-    assert row.info == {"parameters": scorer.evaluator.parameters, "context": 1024}
+    assert (row.name, row.fingerprint, row.attention) == ("tiny", evaluator.fingerprint, "bidirectional")
+    assert row.info == {"parameters": evaluator.parameters, "context": 1024}
