@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from core.errors import UserError
@@ -22,16 +23,16 @@ class Evaluators:
     def __init__(self, folders: Sequence[str | Path] = (), *, shipped: bool = True) -> None:
         """`folders` are evaluators to offer, beside the shipped ones unless `shipped` is false.
 
-        Raises `UserError` where one cannot load, or two have the same name.
+        One whose name is taken goes by its path. Raises `UserError` where one cannot load.
         """
         self._scorers: dict[str, Scorer] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
         self._lock = threading.Lock()
         for spec in (*(shipped_evaluators() if shipped else ()), *folders):
-            scorer = Scorer(load_evaluator(spec))
-            if scorer.evaluator.name in self._scorers:
-                raise UserError(f"two evaluators are named {scorer.evaluator.name!r}.", "Rename the folder of one.")
-            self._scorers[scorer.evaluator.name] = scorer
+            evaluator = load_evaluator(spec)
+            if evaluator.name in self._scorers:
+                evaluator = replace(evaluator, name=str(spec))
+            self._scorers[evaluator.name] = Scorer(evaluator)
         if not self._scorers:
             raise UserError(
                 "there is no evaluator to score with.", "Train one and give its folder with --evaluator."

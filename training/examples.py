@@ -25,13 +25,15 @@ class Example:
 
 def build_examples(
     traces: Iterable[Trace], encoder: Encoder, truncation: str, seed: int, longest: int
-) -> list[Example]:
-    """Encode labelled traces; one longer than `longest` tokens or left without a label is dropped.
+) -> tuple[list[Example], int]:
+    """Encode labelled traces; returns them with the count of those left out, because they are longer than
+    `longest` tokens or have no label.
 
     With truncation `random` every second trace, drawn by `seed` and its place, is cut after a step drawn
     uniformly (DESIGN: an evaluator trained on traces that stop at their error learns the ending instead).
     """
     examples = []
+    dropped = 0
     for place, trace in enumerate(traces):
         rng = np.random.default_rng((seed, place))
         kept = len(trace.steps)
@@ -40,7 +42,9 @@ def build_examples(
         example = _example(trace, encoder, kept)
         if len(example.ids) <= longest and (example.labels != IGNORED).any():
             examples.append(example)
-    return examples
+        else:
+            dropped += 1
+    return examples, dropped
 
 
 def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:

@@ -18,6 +18,7 @@ import torch
 import transformers
 from torch.utils.data import Sampler
 from transformers import LlamaConfig, Trainer, TrainerCallback, TrainingArguments, set_seed
+from transformers.trainer_callback import PrinterCallback
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from core.checkpoint import read_json
@@ -75,6 +76,14 @@ class StopOnNan(TrainerCallback):
             )
 
 
+class Tell(TrainerCallback):
+    """A line on stderr per log, where there is no terminal for a progress bar."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        if args.disable_tqdm and logs and "loss" in logs:
+            print(f"step {state.global_step} of {state.max_steps}, loss {logs['loss']}", file=sys.stderr)
+
+
 def train(config: TrainConfig, output: Path) -> Path:
     """Train an evaluator and write its folder to `output`; returns it.
 
@@ -83,27 +92,26 @@ def train(config: TrainConfig, output: Path) -> Path:
     """
     _check_output(config, output)
     encoder, model = _build(config)
-    examples = build_examples(
-        read_traces(config.data),
-        encoder,
-        config.truncation,
-        config.seed,
-        model.config.max_position_embeddings,
-    )
+    longest = model.config.max_position_embeddings
+    examples, dropped = build_examples(read_traces(config.data), encoder, config.truncation, config.seed, longest)
     if not examples:
         raise UserError("no trace has a label to learn from.", "Check data.files.")
+    if dropped:
+        print(f"{dropped:,} traces left out: over {longest:,} tokens, or without a label.", file=sys.stderr)
     _claim(config, output)
     trainer = StepTrainer(
         model=model,
         args=_arguments(config, output),
         train_dataset=examples,
         data_collator=collate,
-        callbacks=[StopOnNan()],
+        callbacks=[StopOnNan(), Tell()],
     )
+    # It prints to standard output, where the path of the evaluator belongs.
+    trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=_last_checkpoint(output))
     history = trainer.state.log_history
     (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
-    save_evaluator(output, model, encoder, _provenance(config, examples, history), dtype=torch.float16)
+    save_evaluator(output, model, encoder, _provenance(config, examples, dropped, history), dtype=torch.float16)
     return output
 
 
@@ -225,11 +233,14 @@ def _arguments(config: TrainConfig, output: Path) -> TrainingArguments:
     )
 
 
-def _provenance(config: TrainConfig, examples: list[Example], history: list[dict[str, Any]]) -> dict[str, Any]:
+def _provenance(
+    config: TrainConfig, examples: list[Example], dropped: int, history: list[dict[str, Any]]
+) -> dict[str, Any]:
     losses = [row["loss"] for row in history if "loss" in row]
     return {
         "config": _settings(config),
         "examples": len(examples),
+        "left_out": dropped,
         "tokens": int(sum(len(example.ids) for example in examples)) * config.epochs,
         "final_loss": float(np.mean(losses[-10:])) if losses else None,
         "versions": {

@@ -36,6 +36,7 @@ def open_output(path: str) -> Iterator[IO[str]]:
     if path == "-":
         yield sys.stdout
         return
+    path = os.path.realpath(path) if os.path.islink(path) else path
     replaces = os.path.isfile(path) or not os.path.exists(path)
     partial = f"{path}.partial" if replaces else path
     try:

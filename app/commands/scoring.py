@@ -46,6 +46,13 @@ def run(args: argparse.Namespace) -> None:
 
     if (args.dataset is None) == (args.input is None):
         raise UserError("give either a dataset of the store or --input.", "See stepsight score --help.")
+    if args.dataset is not None and (
+        args.output != "-" or args.validity is not None or args.redundancy is not None
+    ):
+        raise UserError(
+            "--output, --validity and --redundancy go with --input.",
+            "The judgments of a dataset are kept in the store, without thresholds.",
+        )
     scorer = Scorer(load_evaluator(args.evaluator))
     skipped = _Skipped() if args.skip_too_long else None
     if args.dataset is not None:

@@ -560,3 +560,8 @@ def test_a_command_line_that_makes_no_sense_is_explained(run, argv):
     assert outcome.code == 2
     assert "usage: stepsight" in outcome.err
     assert "Traceback" not in outcome.err
+
+
+def test_options_of_a_file_are_refused_for_a_dataset(capsys):
+    assert main(["score", "demo", "--validity", "0.4"]) == 2
+    assert "--output, --validity and --redundancy go with --input" in capsys.readouterr().err

@@ -76,10 +76,11 @@ def test_folders_come_beside_the_shipped_ones(tiny):
     assert set(Evaluators([str(tiny)]).names) == {"tiny", *shipped}
 
 
-def test_two_of_one_name_are_refused(tiny, tmp_path):
+def test_one_whose_name_is_taken_goes_by_its_path(tiny, tmp_path):
     other = write_evaluator(tmp_path / "tiny", seed=1)
-    with pytest.raises(UserError, match=r"two evaluators are named 'tiny'\. Rename the folder of one"):
-        Evaluators([tiny, other], shipped=False)
+    evaluators = Evaluators([tiny, other], shipped=False)
+    assert set(evaluators.names) == {"tiny", str(other)}
+    assert evaluators.scorer(str(other)).evaluator.name == str(other)
 
 
 def test_none_at_all_and_one_that_does_not_load_are_refused(tmp_path):

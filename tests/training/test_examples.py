@@ -19,7 +19,7 @@ def encoder():
 
 
 def build(encoder, *traces, truncation="as-labelled", seed=0, longest=100):
-    return build_examples(traces, encoder, truncation, seed, longest)
+    return build_examples(traces, encoder, truncation, seed, longest)[0]
 
 
 def test_labels_stand_at_the_ends_of_substeps(encoder):
@@ -109,3 +109,9 @@ def test_a_batch_is_padded_on_the_right_and_masked_by_length():
 def test_the_width_is_a_multiple_of_32(length, width):
     example = Example(np.zeros(length, np.int64), np.array([0]), np.array([POS]))
     assert collate([example])["input_ids"].shape == (1, width)
+
+
+def test_what_is_left_out_is_counted(encoder):
+    labelled, bare = four_steps(), Trace.of("q", ["a"])
+    examples, dropped = build_examples([labelled, bare, labelled], encoder, "as-labelled", 0, 1000)
+    assert (len(examples), dropped) == (2, 1)
