@@ -4,6 +4,7 @@ stepsight --help
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code: 0, or 2 where the user can mend what is wrong."""
+    for stream in (sys.stdout, sys.stderr):
+        # Traces hold signs that a terminal's own encoding may lack.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
     args = build_parser().parse_args(argv)
     try:
         args.run(args)

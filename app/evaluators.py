@@ -14,7 +14,10 @@ from core.trace import Trace
 from storage.evaluators import StoredEvaluator, register_loaded
 from storage.store import Store
 
-_KEPT = 256
+# Traces scored at the same time; each uses every core.
+_AT_ONCE = 2
+# Entries of kept triangles in all, 12 bytes each.
+_KEPT = 2_000_000
 
 
 class Evaluators:
@@ -27,7 +30,9 @@ class Evaluators:
         """
         self._scorers: dict[str, Scorer] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
+        self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(_AT_ONCE)
         for spec in (*(shipped_evaluators() if shipped else ()), *folders):
             evaluator = load_evaluator(spec)
             if evaluator.name in self._scorers:
@@ -57,13 +62,21 @@ class Evaluators:
             kept = self._judgments.get(key)
         if kept is not None:
             return Judgment(trace, kept.mode, kept.result)
-        judgment = scorer.score_one(trace, Mode.HINDSIGHT)
+        with self._places:
+            judgment = scorer.score_one(trace, Mode.HINDSIGHT)
         with self._lock:
             self._judgments[key] = judgment
-            while len(self._judgments) > _KEPT:
+            while sum(_size(kept) for kept in self._judgments.values()) > _KEPT:
                 self._judgments.popitem(last=False)
         return judgment
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
-        """The evaluator's row in the store."""
-        return register_loaded(store, self.scorer(name).evaluator)
+        """The evaluator's row in the store, written once: opening a trace must not wait for an import to end."""
+        key = (store.name, name)
+        if key not in self._rows:
+            self._rows[key] = register_loaded(store, self.scorer(name).evaluator)
+        return self._rows[key]
+
+
+def _size(judgment: Judgment) -> int:
+    return len(judgment.trace.substeps) ** 2 // 2

@@ -10,6 +10,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app.evaluators import Evaluators
 from app.headers import PrivateHeaders
@@ -32,6 +33,8 @@ def build_app(store: Store, evaluators: Evaluators) -> FastAPI:
     demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
     application.add_middleware(PrivateHeaders)
+    # Or a page elsewhere could have its own name point here, and read the store.
+    application.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     application.mount("/stepsight", StaticFiles(directory=asset("web")), name="stepsight")
     # Gradio warns of several pages even where server-side rendering is off.
     warnings.filterwarnings("ignore", "SSR mode is not supported", UserWarning)

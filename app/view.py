@@ -132,7 +132,7 @@ def _bar(mode: str, probs: Sequence[float] | Floats, thresholds: Thresholds) -> 
         for name, value in zip(LABEL_NAMES, values, strict=True)
     )
     label = f"{mode}: {numbers}; {verdict}"
-    return f"""<div class="c" data-mode="{mode}"><s title="{verdict}">{_MARKS[verdict]}</s>
+    return f"""<div class="c" data-mode="{mode}"><span class="mark" title="{verdict}">{_MARKS[verdict]}</span>
 <div class="bar" role="img" aria-label="{label}" title="{label}">{parts}</div>
 <span class="num">{validity:.2f}</span><span class="three">{_three(values)}</span></div>"""
 

@@ -31,6 +31,11 @@ class PromptTemplate:
         unknown = set(values) - set(cls.__dataclass_fields__)
         if unknown:
             raise UserError(f"the template has the unknown key {sorted(unknown)[0]!r}.")
+        wrong = [
+            key for key, value in values.items() if not isinstance(value, str) and (key, value) != ("bos", None)
+        ]
+        if wrong:
+            raise UserError(f"the template's {wrong[0]} is {values[wrong[0]]!r:.40}, expected a text.")
         template = cls(**values)
         if template.prompt.count("{problem}") != 1:
             raise UserError("the template's prompt does not hold {problem} once.")

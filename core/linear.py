@@ -18,18 +18,20 @@ class FixedLinear:
     """`x W'` for a weight of shape (outputs, inputs), followed by one more operation where asked."""
 
     def __init__(self, weight: Tensor) -> None:
-        self.weight = weight.detach().contiguous()
-        self._packed = _pack(self.weight)
+        plain = weight.detach().contiguous()
+        self._packed = _pack(plain)
+        # One copy is enough: large models have no room for two.
+        self._plain = plain if self._packed is None else plain.new_empty(0)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self._run(x, "none") if self._packed is not None else functional.linear(x, self.weight)
+        return self._run(x, "none") if self._packed is not None else functional.linear(x, self._plain)
 
     def swish(self, x: Tensor) -> Tensor:
         """`silu(x W')`."""
         return (
             self._run(x, "swish")
             if self._packed is not None
-            else functional.silu(functional.linear(x, self.weight))
+            else functional.silu(functional.linear(x, self._plain))
         )
 
     def times(self, x: Tensor, other: Tensor) -> Tensor:
@@ -37,12 +39,12 @@ class FixedLinear:
         return (
             self._join(x, other, "mul")
             if self._packed is not None
-            else functional.linear(x, self.weight).mul_(other)
+            else functional.linear(x, self._plain).mul_(other)
         )
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
         """`x W' + other`."""
-        return self._join(x, other, "add") if self._packed is not None else torch.addmm(other, x, self.weight.t())
+        return self._join(x, other, "add") if self._packed is not None else torch.addmm(other, x, self._plain.t())
 
     def _run(self, x: Tensor, operation: str) -> Tensor:
         result: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, None, operation, [], "")

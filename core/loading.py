@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from tokenizers import Tokenizer
 from torch import nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
@@ -35,7 +36,7 @@ def load_evaluator(spec: str | Path, device: str = "cpu", dtype: torch.dtype = t
 
     Raises `UserError` where there is no such folder, or a file or tensor is missing, damaged or misshapen.
     """
-    folder = _folder(spec)
+    folder = evaluator_folder(spec)
     config = read_json(folder / "config.json")
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     is_llada = llada.recognises(config)
@@ -51,15 +52,20 @@ def load_evaluator(spec: str | Path, device: str = "cpu", dtype: torch.dtype = t
             f"Train a score head with stepsight train, or write {CARD} with its template.",
         )
     backbone = load_backbone(folder, device=device, dtype=dtype, attention=card.get("attention"))
-    template = PromptTemplate.from_dict(card["template"])
+    try:
+        template = PromptTemplate.from_dict(_object(card, "template"))
+        thresholds = Thresholds.from_dict(_object(card, "thresholds"))
+        encoder = Encoder(_load_tokenizer(folder), template)
+    except UserError as error:
+        raise error.at(str(folder)) from None
     return Evaluator(
-        name=folder.name,
+        name=folder.resolve().name,
         model=StepModel(backbone, _load_head(folder, backbone, device, dtype)).eval(),
-        encoder=Encoder(_load_tokenizer(folder), template),
+        encoder=encoder,
         fingerprint=fingerprint(folder, template.to_dict(), str(card.get("attention"))),
         format="llada" if is_llada else "stepsight",
-        thresholds=Thresholds(**card.get("thresholds", {})),
-        provenance=card.get("provenance", {}),
+        thresholds=thresholds,
+        provenance=_object(card, "provenance"),
     )
 
 
@@ -76,7 +82,7 @@ def load_backbone(
     """
     values = read_json(folder / "config.json")
     is_llada = llada.recognises(values)
-    config = llada.backbone_config(values) if is_llada else _config(folder, values)
+    config = _config(folder, values)
     _set_attention(config, attention, folder, values)
     tensor_files(folder)
     with _quiet():
@@ -96,7 +102,8 @@ def load_backbone(
     return loaded
 
 
-def _folder(spec: str | Path) -> Path:
+def evaluator_folder(spec: str | Path) -> Path:
+    """The folder of a shipped evaluator's name, or of a path. Raises `UserError` where there is none."""
     shipped = asset("evaluators", str(spec))
     folder = shipped if str(spec) in shipped_evaluators() else Path(spec)
     if not os.path.isdir(folder):
@@ -107,9 +114,19 @@ def _folder(spec: str | Path) -> Path:
 
 def _config(folder: Path, values: dict[str, Any]) -> PretrainedConfig:
     try:
-        return AutoConfig.for_model(**values)
-    except (ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{folder}/config.json: {str(error).splitlines()[0]}") from None
+        return llada.backbone_config(values) if llada.recognises(values) else AutoConfig.for_model(**values)
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
+        told = " ".join(str(error).split())
+        raise UserError(f"{folder}/config.json: {told}", "Copy it again.") from None
+
+
+def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
+    value = card.get(key, {})
+    if not isinstance(value, dict):
+        raise UserError(f"{CARD}: {key} is {type(value).__name__}, expected an object.")
+    return value
 
 
 def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path, values: dict[str, Any]) -> None:
@@ -146,11 +163,11 @@ def _load_head(folder: Path, backbone: PreTrainedModel, device: str, dtype: torc
 def _load_tokenizer(folder: Path) -> Tokenizer:
     path = folder / TOKENIZER
     if not path.is_file():
-        raise UserError(f"{folder}: {TOKENIZER} is missing.", "An evaluator carries its tokenizer.")
+        raise UserError(f"{TOKENIZER} is missing.", "An evaluator carries its tokenizer.")
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception on a damaged file
-        raise UserError(f"{path}: not a tokenizer ({' '.join(str(error).split())}).") from None
+        raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
 
 
 @contextmanager

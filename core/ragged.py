@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,14 @@ from core.model import StepModel
 from core.scores import Floats
 
 _MAX_WORKERS = 8
+# The pass keeps its own copy of the weights; beyond this the memory is worth more than the time.
+_LARGEST = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class _Layer:
-    qkv: FixedLinear
-    query: FixedLinear
-    key_value: FixedLinear
+    projections: tuple[FixedLinear, ...]
+    """Queries, keys and values in one; in a last layer that is not the first, queries, then keys and values."""
     out: FixedLinear
     gate: FixedLinear
     up: FixedLinear
@@ -57,18 +59,14 @@ class RaggedForward:
         self.token_budget = token_budget
         backbone: Any = model.model
         self.embedding: Tensor = backbone.embed_tokens.weight.detach()
-        self.layers = [self._fold(layer) for layer in backbone.layers]
+        last = len(backbone.layers) - 1
+        self.layers = [self._fold(layer, trimmed=0 < i == last) for i, layer in enumerate(backbone.layers)]
         self.norm: Tensor = backbone.norm.weight.detach()
         self.head = model.score.weight.detach()
         self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
         cores = torch.get_num_threads()
         self.workers = workers or min(cores, _MAX_WORKERS)
-        self.pool = ThreadPoolExecutor(
-            self.workers,
-            "score",
-            initializer=torch.set_num_threads,
-            initargs=(max(1, cores // self.workers),),
-        )
+        self.pool = _start(self.workers, max(1, cores // self.workers))
 
     @staticmethod
     def supports(model: StepModel) -> bool:
@@ -82,6 +80,7 @@ class RaggedForward:
             and config.hidden_act == "silu"
             and not (config.attention_bias or config.mlp_bias)
             and config.rope_parameters["rope_type"] == "default"
+            and sum(parameter.numel() for parameter in model.parameters()) <= _LARGEST
         )
 
     def run(self, inputs: Sequence[Input]) -> list[Floats]:
@@ -96,7 +95,7 @@ class RaggedForward:
                 results[number] = probs
         return results
 
-    def _fold(self, layer: Any) -> _Layer:
+    def _fold(self, layer: Any, *, trimmed: bool) -> _Layer:
         attention, mlp = layer.self_attn, layer.mlp
         before, after = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
         projections = [
@@ -104,10 +103,9 @@ class RaggedForward:
             self._side_by_side(attention.k_proj.weight * before, self.kv_heads),
             attention.v_proj.weight * before,
         ]
+        parts = [projections[:1], projections[1:]] if trimmed else [projections]
         return _Layer(
-            qkv=FixedLinear(torch.cat(projections)),
-            query=FixedLinear(projections[0]),
-            key_value=FixedLinear(torch.cat(projections[1:])),
+            projections=tuple(FixedLinear(torch.cat(part)) for part in parts),
             out=FixedLinear(attention.o_proj.weight),
             gate=FixedLinear(mlp.gate_proj.weight * after),
             up=FixedLinear(mlp.up_proj.weight * after),
@@ -134,7 +132,7 @@ class RaggedForward:
         positions = torch.cat([self.rotation[: item.length] for item in batch])
         for layer in self.layers[:-1]:
             if layer is not self.layers[0]:
-                qkv = layer.qkv(self._normed(states))
+                qkv = layer.projections[0](self._normed(states))
                 self._rotate(qkv[: len(positions)], positions)
                 self._attend(qkv, spans, attended)
             states = self._mlp(layer.out.plus(attended, states), layer)
@@ -157,7 +155,7 @@ class RaggedForward:
         shared = {}
         for key, item in longest.items():
             embedded = self.embedding[torch.from_numpy(_padded(item.ids[: item.length]))]
-            qkv = self.layers[0].qkv(self._normed(embedded))
+            qkv = self.layers[0].projections[0](self._normed(embedded))
             self._rotate(qkv[: item.length], self.rotation[: item.length])
             shared[key] = qkv
         ids = _padded(np.concatenate([item.ids[: item.length] for item in batch]))
@@ -195,10 +193,11 @@ class RaggedForward:
     ) -> Tensor:
         """Attention of the last layer from the positions that are read, shape (reads, heads · head_dim)."""
         normed = self._normed(states)
-        query = layer.query(normed[reads])
+        queries, keys_values = layer.projections
+        query = queries(normed[reads])
         pairs = torch.view_as_complex(query.view(len(query), self.heads, -1, 2))
         pairs.mul_(positions[reads])
-        kv = layer.key_value(normed)
+        kv = keys_values(normed)
         self._rotate(kv[: len(positions)], positions)
         attended = torch.zeros_like(query)
         start = 0
@@ -229,6 +228,27 @@ class RaggedForward:
     def _mlp(self, states: Tensor, layer: _Layer) -> Tensor:
         normed = self._normed(states)
         return layer.down.plus(layer.up.times(normed, layer.gate.swish(normed)), states)
+
+
+def _start(workers: int, threads: int) -> ThreadPoolExecutor:
+    """A pool whose workers run and use `threads` threads each.
+
+    PyTorch remembers the last count that any thread asked for and gives it to every new thread, so ours is put
+    back once all workers have theirs.
+    """
+    before = torch.get_num_threads()
+    together = Barrier(workers + 1)
+
+    def settle() -> None:
+        torch.set_num_threads(threads)
+        together.wait()
+
+    pool = ThreadPoolExecutor(workers, "score")
+    for _ in range(workers):
+        pool.submit(settle)
+    together.wait()
+    torch.set_num_threads(before)
+    return pool
 
 
 def _padded(values: NDArray[np.int64]) -> NDArray[np.int64]:

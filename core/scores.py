@@ -1,10 +1,13 @@
 """What an evaluator says of a trace in one pass: three probabilities for each sub-step."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from core.errors import UserError
 from core.label import Label
 
 Floats = NDArray[np.float32]
@@ -68,6 +71,16 @@ class Thresholds:
 
     validity: float = 0.5
     redundancy: float = 0.15
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Thresholds":
+        """Raises `UserError` on an unknown key or a value outside 0 to 1."""
+        for key, value in values.items():
+            if key not in cls.__dataclass_fields__:
+                raise UserError(f"there is no threshold {key!r}.", "The thresholds are validity and redundancy.")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise UserError(f"the threshold {key} is {value!r:.40}, expected a number from 0 to 1.")
+        return cls(**values)
 
 
 @dataclass(frozen=True)

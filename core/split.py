@@ -4,10 +4,11 @@ import json
 import re
 
 from core.errors import UserError
+from core.trace import check_text
 
-_OPENERS = re.compile(r"\\\[|\$\$|\\\(|\[asy\]|```|\\begin\{([A-Za-z]+\*?)\}")
+_OPENERS = re.compile(r"(?<!\\)\\\[|\$\$|(?<!\\)\\\(|\[asy\]|```|\\begin\{([A-Za-z]+\*?)\}")
 _CLOSERS = {"\\[": "\\]", "$$": "$$", "\\(": "\\)", "[asy]": "[/asy]", "```": "```"}
-_STEP = re.compile(r"\s*(?:[#>*_\s]*)step\s+(\d+)\s*(?:[:.)]|-\s)[*_]*\s*", re.IGNORECASE)
+_STEP = re.compile(r"[#>*_\s]*step\s+(\d{1,6})\s*(?:[:.)]|-\s)[*_]*\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*[*_]*\(?(\d{1,3})[.)][*_]*(?:\s+|$)")
 
 
@@ -43,6 +44,8 @@ def _json_list(text: str) -> list[str | list[str]] | None:
         parts = step if isinstance(step, list) else [step]
         if not parts or not all(isinstance(part, str) for part in parts):
             raise UserError(f"step {number} of the JSON list is {step!r:.60}, expected a text or a list of texts.")
+        for part in parts:
+            check_text(part, f"step {number} of the JSON list")
     steps: list[str | list[str]] = value
     return steps
 

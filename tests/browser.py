@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -23,7 +23,13 @@ def installed() -> str | None:
 
 def launch(playwright: Playwright) -> Browser:
     """A headless browser that asks the network for nothing of its own."""
-    return playwright.chromium.launch(executable_path=installed(), args=_ARGUMENTS)
+    for path in (installed(), None):
+        try:
+            return playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        except Error as error:
+            # What is installed may be a stub that starts nothing; Playwright's own comes next.
+            failure = error
+    raise failure
 
 
 def main() -> int:

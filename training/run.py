@@ -17,6 +17,7 @@ import tokenizers
 import torch
 import transformers
 from torch.utils.data import Sampler
+from tqdm import tqdm
 from transformers import LlamaConfig, Trainer, TrainerCallback, TrainingArguments, set_seed
 from transformers.trainer_callback import PrinterCallback
 from transformers.trainer_pt_utils import LengthGroupedSampler
@@ -26,7 +27,7 @@ from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
 from core.evaluator import save_evaluator
 from core.jsonl import parse_trace, read_file
-from core.loading import load_backbone, load_evaluator
+from core.loading import load_evaluator
 from core.model import StepModel
 from core.trace import Trace
 from training.config import Backbone, Data, TrainConfig
@@ -93,7 +94,8 @@ def train(config: TrainConfig, output: Path) -> Path:
     _check_output(config, output)
     encoder, model = _build(config)
     longest = model.config.max_position_embeddings
-    examples, dropped = build_examples(read_traces(config.data), encoder, config.truncation, config.seed, longest)
+    traces = tqdm(read_traces(config.data), "encoding", config.data.synthetic or None, delay=2, disable=None)
+    examples, dropped = build_examples(traces, encoder, config.truncation, config.seed, longest)
     if not examples:
         raise UserError("no trace has a label to learn from.", "Check data.files.")
     if dropped:
@@ -169,9 +171,8 @@ def _build(config: TrainConfig) -> tuple[Encoder, StepModel]:
     """Encoder and initial model; the weights are drawn from the seed alone, whatever the mask."""
     if config.init is not None:
         start = load_evaluator(config.init)
-        backbone = load_backbone(Path(config.init), attention=None)
-        backbone.config.is_causal = config.attention == "causal"
-        return start.encoder, StepModel(backbone, start.model.score)
+        start.model.config.is_causal = config.attention == "causal"
+        return start.encoder, start.model
     assert config.backbone is not None
     tokenizer = train_tokenizer(_texts(read_traces(config.data)), config.vocabulary)
     encoder = Encoder(tokenizer, PromptTemplate(separator=SEPARATOR))

@@ -12,7 +12,7 @@ from core.errors import UserError
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("app", help="open the pages in a browser")
+    parser = commands.add_parser("app", help="serve the pages on this machine")
     parser.add_argument("--port", type=int, default=7860, help="default: %(default)s, or the next free one")
     parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
     add_db(parser)
@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> None:
         application = build_app(store, evaluators)
         port = listener.getsockname()[1]
         print(f"Store: {store.name}\nOpen http://127.0.0.1:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)
-        uvicorn.Server(uvicorn.Config(application, log_level="warning")).run(sockets=[listener])
+        uvicorn.Server(uvicorn.Config(application, log_level="warning", timeout_graceful_shutdown=2)).run(
+            sockets=[listener]
+        )
 
 
 def listen(port: int) -> socket.socket:
@@ -54,4 +56,4 @@ def listen(port: int) -> socket.socket:
             continue
         listener.listen(128)
         return listener
-    raise UserError(f"the ports {port} to {port + 9} are taken.", "Choose another with --port.")
+    raise UserError(f"the ports {port} to {port + 9} are taken or not allowed.", "Choose another with --port.")

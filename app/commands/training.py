@@ -7,6 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from core.errors import UserError
+
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("train", help="train an evaluator from a configuration file")
@@ -21,6 +23,8 @@ def run(args: argparse.Namespace) -> None:
     from training.config import read_config
 
     config = read_config(args.config)
+    if args.threads is not None and args.threads < 1:
+        raise UserError(f"--threads is {args.threads}, expected 1 or more.")
     import torch
 
     from training.run import train

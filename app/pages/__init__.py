@@ -4,6 +4,12 @@ from typing import Any
 
 import gradio as gr
 
+# Answers come in the response itself. Through Gradio's queue they come by an event stream, and one that is asked
+# for while the stream of the one before closes is lost (Gradio 6.31).
+DIRECT: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+# In the browser: the query string of the address, as the first input of an event.
+QUERY = "() => [window.location.search]"
+
 _PAGES = (("Score", "/"), ("Browse", "/browse"))
 
 

@@ -6,17 +6,16 @@ Everything it shows follows from the address; the page's script changes the addr
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import gradio as gr
 
 from app.evaluators import Evaluators
-from app.pages import block, header
+from app.pages import DIRECT, QUERY, block, header
 from app.text import text_html
 from app.view import judged_html, notice_html, plain_html
 from core.errors import UserError
 from core.judgment import Judgment, Mode
-from core.scores import Thresholds
 from storage.filters import Gold, TraceFilter
 from storage.judgments import find_judgment
 from storage.queries import (
@@ -81,14 +80,14 @@ def build(store: Store, evaluators: Evaluators) -> None:
     header("Browse")
     with gr.Column(elem_classes="page"):
         content = block(elem_id="browse", value='<p class="hint">Loading</p>')
-        go = gr.Button("Show this address", elem_id="browse-go")
+        go = gr.Button("Show this address", elem_id="browse-go", visible="hidden")
 
-    def show(request: gr.Request) -> str:
-        return browse_html(store, evaluators, dict(request.query_params))
+    def show(query: str) -> str:
+        return browse_html(store, evaluators, dict(parse_qsl(query.removeprefix("?"))))
 
-    options = {"api_visibility": "private", "show_progress": "hidden", "concurrency_id": "score"}
-    gr.on(None, show, None, content, **options)
-    go.click(show, None, content, trigger_mode="always_last", **options)  # type: ignore[arg-type]
+    query = gr.Textbox(visible=False)
+    gr.on(None, show, query, content, js=QUERY, **DIRECT, show_progress="hidden")
+    go.click(show, query, content, js=QUERY, trigger_mode="always_last", **DIRECT, show_progress="hidden")
 
 
 def browse_html(store: Store, evaluators: Evaluators, query: Mapping[str, str]) -> str:
@@ -179,7 +178,7 @@ def _trace(
     ]
     try:
         judgment, stored = _judgment(store, evaluators, trace, evaluator)
-        body = judged_html(judgment, evaluator, Thresholds())
+        body = judged_html(judgment, evaluator, evaluators.scorer(evaluator).evaluator.thresholds)
         source = "stored judgment" if stored else "scored for this page, not stored"
     except UserError as error:
         body, source = plain_html(trace, str(error)), "not scored"
@@ -188,7 +187,8 @@ def _trace(
         for key, value in trace.meta.items()
         if isinstance(value, str) and 0 < len(value) <= _PREVIEW
     )
-    return f"""<p class="pager" data-trace="{trace.trace_id}">{"".join(links)}
+    return f"""<h1 class="unseen">{escape(trace.dataset)} · {escape(trace.id)}</h1>
+<p class="pager" data-trace="{trace.trace_id}">{"".join(links)}
 <span>{escape(trace.dataset)} · {escape(trace.id)}</span>
 <span class="keys"><kbd>j</kbd> next <kbd>k</kbd> previous</span></p>{body}
 <p class="meta"><span>{source}</span>{meta}</p>"""

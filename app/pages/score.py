@@ -3,11 +3,12 @@
 import base64
 import json
 from html import escape
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
 from app.evaluators import Evaluators
-from app.pages import block, header
+from app.pages import DIRECT, QUERY, block, header
 from app.permalink import ScoreForm
 from app.text import text_html
 from app.view import judged_html, notice_html
@@ -20,6 +21,7 @@ from core.split import split_steps
 from core.trace import Trace
 
 _LONGEST = 100_000
+_MOST_STEPS = 200
 _EMPTY_PREVIEW = '<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>'
 _EMPTY_RESULT = ""
 
@@ -41,8 +43,8 @@ def build(evaluators: Evaluators) -> None:
             evaluator = gr.Dropdown(
                 evaluators.names, value=evaluators.names[0], label="Evaluator", elem_id="evaluator", scale=2
             )
-            validity = gr.Slider(0, 1, 0.5, step=0.01, label="Valid from", elem_id="validity", scale=2)
-            redundancy = gr.Slider(0, 1, 0.15, step=0.01, label="Redundant from", elem_id="redundancy", scale=2)
+            validity = _threshold(0.5, "Valid from", "validity")
+            redundancy = _threshold(0.15, "Redundant from", "redundancy")
             button = gr.Button("Score", variant="primary", elem_id="score", scale=1)
         result = block(_EMPTY_RESULT, elem_id="result")
         form = [problem, solution, evaluator, validity, redundancy]
@@ -60,8 +62,8 @@ def build(evaluators: Evaluators) -> None:
     def score(*values: object) -> str:
         return result_html(evaluators, ScoreForm(*values))  # type: ignore[arg-type]
 
-    def open_link(request: gr.Request) -> list[object]:
-        token = request.query_params.get("s")
+    def open_link(query: str) -> list[object]:
+        token = dict(parse_qsl(query.removeprefix("?"))).get("s")
         if not token:
             return [gr.skip()] * 7
         try:
@@ -82,17 +84,20 @@ def build(evaluators: Evaluators) -> None:
         opened = ScoreForm(sample[0], sample[1], name, valid, redundant)
         return [*sample, preview_html(sample[1]), result_html(evaluators, opened)]
 
-    work = {"concurrency_id": "score", "show_progress": "minimal"}
-    solution.change(preview_html, solution, preview, trigger_mode="always_last", show_progress="hidden")
-    button.click(score, form, result, api_visibility="private", **work)  # type: ignore[arg-type]
-    problem.submit(score, form, result, api_visibility="private", **work)  # type: ignore[arg-type]
+    solution.change(preview_html, solution, preview, trigger_mode="always_last", **DIRECT, show_progress="hidden")
+    button.click(score, form, result, **DIRECT, show_progress="minimal")
+    problem.submit(score, form, result, **DIRECT, show_progress="minimal")
     for slider in (validity, redundancy):
-        slider.release(score, form, result, api_visibility="private", **work)  # type: ignore[arg-type]
-    outputs = [problem, solution, preview, result]
+        slider.release(score, form, result, **DIRECT, show_progress="minimal")
     inputs = [chosen, evaluator, validity, redundancy]
-    chosen.click(open_example, inputs, outputs, api_visibility="private", **work)  # type: ignore[arg-type]
-    everything = [*form, preview, result]
-    gr.on(None, open_link, None, everything, api_visibility="private", show_progress="hidden")
+    outputs = [problem, solution, preview, result]
+    chosen.click(open_example, inputs, outputs, **DIRECT, show_progress="minimal")
+    query = gr.Textbox(visible=False)
+    gr.on(None, open_link, query, [*form, preview, result], js=QUERY, **DIRECT, show_progress="hidden")
+
+
+def _threshold(value: float, label: str, elem_id: str) -> gr.Slider:
+    return gr.Slider(0, 1, value, step=0.01, label=label, elem_id=elem_id, scale=2)
 
 
 def result_html(evaluators: Evaluators, form: ScoreForm) -> str:
@@ -105,7 +110,7 @@ def result_html(evaluators: Evaluators, form: ScoreForm) -> str:
     thresholds = Thresholds(form.validity, form.redundancy)
     record = judgment_record(judgment, form.evaluator, thresholds)
     record |= {"problem": trace.problem, "texts": list(trace.substeps)}
-    data = base64.b64encode(json.dumps(record, ensure_ascii=False, indent=1).encode()).decode()
+    data = base64.b64encode(json.dumps(record, ensure_ascii=False).encode()).decode()
     token = form.token()
     link = f'<a class="link" href="/?s={escape(token)}">Link to this result</a>' if token else ""
     href = f"data:application/json;base64,{data}"
@@ -121,7 +126,13 @@ def read_form(form: ScoreForm) -> Trace:
         raise UserError("There are no steps.", "Paste a solution, then score again.")
     if len(form.problem) + len(form.solution) > _LONGEST:
         raise UserError(f"The text is longer than {_LONGEST:,} characters.", "Score a shorter solution.")
-    return Trace.of(form.problem.strip(), split_steps(form.solution))
+    trace = Trace.of(form.problem.strip(), split_steps(form.solution))
+    if len(trace.substeps) > _MOST_STEPS:
+        raise UserError(
+            f"The solution has {len(trace.substeps):,} steps; this page scores at most {_MOST_STEPS}.",
+            "Score a longer one with stepsight score.",
+        )
+    return trace
 
 
 def preview_html(solution: str | None) -> str:

@@ -29,6 +29,8 @@
     requestAnimationFrame(() => {
       waiting = false;
       renderMaths();
+      // What changes after an event is read out.
+      for (const part of document.querySelectorAll("#result, #browse")) part.setAttribute("aria-live", "polite");
       if (keys.length && isShown()) move(keys.shift());
     });
   }).observe(document.documentElement, { childList: true, subtree: true });
@@ -58,12 +60,15 @@
     const link = event.target.closest?.("a[data-go]");
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
+    if (event.isTrusted) keys.length = 0;
     go(link.href);
   });
 
   const submit = (form) => {
     const query = new URLSearchParams();
-    for (const [key, value] of new FormData(form)) if (value && value !== "any") query.set(key, value);
+    for (const [key, value] of new FormData(form)) {
+      if (value && !(key === "gold" && value === "any")) query.set(key, value);
+    }
     // An open trace stays open when only the evaluator changes.
     const before = new URLSearchParams(location.search);
     const same = ["gold", "q", "dataset"].every((key) => form.dataset[key] === (form.elements[key]?.value ?? ""));
@@ -83,7 +88,22 @@
     if (form && event.target.tagName === "SELECT") submit(form);
   });
 
-  window.addEventListener("popstate", show);
+  window.addEventListener("popstate", () => {
+    keys.length = 0;
+    show();
+  });
+
+  // A threshold that is being typed anew is empty for a moment, which a slider cannot be.
+  const isEmptied = (field) => field.matches?.(".controls input[type=number]") && field.value === "";
+  document.addEventListener("input", (event) => isEmptied(event.target) && event.stopImmediatePropagation(), true);
+  document.addEventListener(
+    "blur",
+    (event) => {
+      if (!isEmptied(event.target)) return;
+      event.target.value = event.target.closest(".block").querySelector("input[type=range]").value;
+    },
+    true,
+  );
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;

@@ -106,3 +106,22 @@ def test_config_and_card_must_agree_on_the_mask(folder):
     edit_json(folder / "stepsight.json", attention="sideways")
     with pytest.raises(UserError, match="attention 'sideways' found"):
         load_evaluator(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("config.json", {"hidden_size": "abc"}, r"config\.json"),
+        ("config.json", {"num_attention_heads": 5}, r"config\.json"),
+        ("stepsight.json", {"thresholds": {"valid": 0.5}}, "tiny: there is no threshold 'valid'"),
+        ("stepsight.json", {"thresholds": {"validity": 5}}, "tiny: the threshold validity is 5"),
+        ("stepsight.json", {"thresholds": None}, "thresholds is NoneType, expected an object"),
+        ("stepsight.json", {"template": None}, "template is NoneType, expected an object"),
+        ("stepsight.json", {"template": {"prompt": 3}}, "tiny: the template's prompt is 3"),
+        ("stepsight.json", {"template": {"separator": "<no>"}}, "tiny: the tokenizer has no token '<no>'"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_named(folder, file, change, message):
+    edit_json(folder / file, **change)
+    with pytest.raises(UserError, match=message):
+        load_evaluator(folder)

@@ -79,3 +79,19 @@ def test_many_openers_take_linear_time():
     start = time.perf_counter()
     split_steps("\\begin{a}" * 20_000)
     assert time.perf_counter() - start < 2
+
+
+def test_spaces_and_long_numbers_take_no_time_and_no_traceback():
+    start = time.perf_counter()
+    assert len(split_steps("a\n" + " " * 100_000 + "b")) == 2
+    assert len(split_steps("Step " + "1" * 5000 + ": a\nStep 2: b")) == 2
+    assert time.perf_counter() - start < 2
+
+
+def test_a_line_break_within_latex_opens_no_block():
+    assert len(split_steps("a \\\\[4pt] b\n\nNext\n\n\\[ x \\]\n\nlast")) == 4
+
+
+def test_a_json_list_holds_texts_that_can_be_steps():
+    with pytest.raises(UserError, match="half of a surrogate pair"):
+        split_steps('["\\ud800 x"]')
