@@ -79,4 +79,6 @@ class Evaluators:
 
 
 def _size(judgment: Judgment) -> int:
-    return len(judgment.trace.substeps) ** 2 // 2
+    """Entries of its triangle, and as many more as its texts may weigh."""
+    n = len(judgment.trace.substeps)
+    return 500 + n * (n + 1) // 2

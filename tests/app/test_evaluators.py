@@ -43,9 +43,11 @@ def test_an_equal_trace_is_scored_once_and_keeps_its_own_id(fresh):
     assert other.result is not first.result
 
 
-def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh):
+def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh, monkeypatch):
+    # Three steps count 500 + 6, one step 500 + 1: the first and four more are 2510.
+    monkeypatch.setattr("app.evaluators._KEPT", 2510)
     first = fresh.judge("tiny", TRACE)
-    for number in range(255):
+    for number in range(4):
         fresh.judge("tiny", Trace.of(str(number), ["5"]))
     assert fresh.judge("tiny", TRACE).result is first.result
     fresh.judge("tiny", Trace.of("one more", ["5"]))

@@ -57,8 +57,8 @@ def test_the_link_holds_the_form(evaluators):
 def test_thresholds_of_the_form_decide(evaluators):
     strict = read(result_html(evaluators, ScoreForm(PROBLEM, SOLUTION, "tiny", 1.0, 1.0)))
     lax = read(result_html(evaluators, ScoreForm(PROBLEM, SOLUTION, "tiny", 0.0, 1.0)))
-    assert {bar.one("s").text for bar in strict.all("div", cls="c")} == {"✕"}
-    assert {bar.one("s").text for bar in lax.all("div", cls="c")} == {"✓"}
+    assert {bar.one("span", cls="mark").text for bar in strict.all("div", cls="c")} == {"✕"}
+    assert {bar.one("span", cls="mark").text for bar in lax.all("div", cls="c")} == {"✓"}
     assert download(strict)["solution"]["valid"] is False
     assert download(lax)["solution"]["valid"] is True
 
@@ -72,7 +72,7 @@ def test_thresholds_of_the_form_decide(evaluators):
         (ScoreForm(PROBLEM, "", "tiny"), "There are no steps. Paste a solution, then score again."),
         (ScoreForm(PROBLEM, None, "tiny"), "There are no steps."),
         (ScoreForm(PROBLEM, "[]", "tiny"), "there are no steps."),
-        (ScoreForm(PROBLEM, '["a", ""]', "tiny"), "step 2 is empty."),
+        (ScoreForm(PROBLEM, '["a", ""]', "tiny"), "step 2 of the JSON list is empty."),
         (ScoreForm(PROBLEM, '["a", 3]', "tiny"), "step 2 of the JSON list is 3"),
         (ScoreForm(PROBLEM, "a\x00b", "tiny"), "step 1 holds a NUL byte."),
         (ScoreForm(PROBLEM, "a\ud800", "tiny"), "step 1 holds half of a surrogate pair."),

@@ -68,7 +68,7 @@ def test_a_bar_is_as_wide_as_its_probabilities_and_says_so(page):
 def test_marks_follow_the_thresholds():
     def marks(thresholds):
         page = view(Trace.of("q", STEPS), thresholds=thresholds)
-        return "".join(bar.one("s").text for bar in bars(page, "online"))
+        return "".join(bar.one("span", cls="mark").text for bar in bars(page, "online"))
 
     # Validities 0.9, 0.8, 0.3; redundancies 0.05, 0.5, 0.1.
     assert marks(Thresholds(0.5, 0.15)) == "✓○✕"
