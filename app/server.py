@@ -1,6 +1,8 @@
 """The HTTP server: the pages, the files they need, and the headers that keep them private."""
 
+import logging
 import os
+import socket
 import warnings
 from collections.abc import Iterable
 
@@ -8,6 +10,7 @@ from collections.abc import Iterable
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
+import uvicorn
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -52,6 +55,19 @@ def build_app(store: Store, evaluators: Evaluators) -> FastAPI:
         ssr_mode=False,
     )
     return mounted
+
+
+def serve(application: FastAPI, listener: socket.socket) -> None:
+    """Serve until interrupted, on a socket that listens."""
+    _Server(uvicorn.Config(application, log_level="warning", timeout_graceful_shutdown=1)).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Ends quietly: every open page holds a stream, and cutting one would print a traceback."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 def _theme() -> gr.themes.Base:

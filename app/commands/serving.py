@@ -23,11 +23,9 @@ def run(args: argparse.Namespace) -> None:
     """Serve the pages on 127.0.0.1 until interrupted."""
     print("StepSight is starting.", file=sys.stderr)
     listener = listen(args.port)
-    import uvicorn
-
     from app.evaluators import Evaluators
     from app.seed import seed
-    from app.server import build_app
+    from app.server import build_app, serve
     from storage.store import open_store
 
     with open_store(args.db) as store:
@@ -36,9 +34,7 @@ def run(args: argparse.Namespace) -> None:
         application = build_app(store, evaluators)
         port = listener.getsockname()[1]
         print(f"Store: {store.name}\nOpen http://127.0.0.1:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)
-        uvicorn.Server(uvicorn.Config(application, log_level="warning", timeout_graceful_shutdown=2)).run(
-            sockets=[listener]
-        )
+        serve(application, listener)
 
 
 def listen(port: int) -> socket.socket:

@@ -1,5 +1,9 @@
 """What the server answers, without a browser."""
 
+import re
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 
@@ -42,3 +46,25 @@ def test_other_files_are_not(address, path):
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(address + path)
     assert caught.value.code == 404
+
+
+def test_another_host_name_is_refused(address):
+    request = urllib.request.Request(address, headers={"Host": "example.org"})
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request)
+    assert caught.value.code == 400
+
+
+def test_one_interrupt_ends_the_command_though_a_page_is_open(tmp_path):
+    command = [sys.executable, "-m", "app.cli", "app", "--db", str(tmp_path / "store.db"), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        told = ""
+        while "Ctrl-C" not in told:
+            told += process.stderr.readline()
+        port = re.search(r"http://127\.0\.0\.1:(\d+)", told)[1]
+        open_page = urllib.request.urlopen(f"http://127.0.0.1:{port}/gradio_api/heartbeat/one")
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=30)[1]
+        open_page.close()
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in rest
