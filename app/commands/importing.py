@@ -13,7 +13,7 @@ from app.commands.options import add_db
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("import", help="store the traces of a file")
-    parser.add_argument("kind", help="mr-math-invalid, mr-math-redundant or jsonl")
+    parser.add_argument("kind", help="such as mr-math-invalid or jsonl; an unknown one lists them all")
     parser.add_argument("path", help="the file")
     parser.add_argument("--dataset", metavar="NAME", help="the dataset's name (default: its kind)")
     add_db(parser)

@@ -1,13 +1,36 @@
-"""The kinds of file that can be imported, one module each. A new kind is a module and a line in `KINDS`."""
+"""The kinds of file that can be imported, one module each. A new kind is a module and a line in `_MODULES`."""
 
 from collections.abc import Iterable, Iterator
 
 from core.errors import UserError
 from core.trace import Trace
-from storage.importers import mr_math_invalid, mr_math_redundant, plain
+from storage.importers import (
+    math_shepherd,
+    mr_gsm8k,
+    mr_math_invalid,
+    mr_math_redundant,
+    perturbation,
+    plain,
+    prm800k,
+    prmbench,
+    processbench,
+    stepwise,
+)
 from storage.importers.kind import Kind, Row
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (mr_math_invalid.KIND, mr_math_redundant.KIND, plain.KIND)}
+_MODULES = (
+    mr_math_invalid,
+    mr_math_redundant,
+    mr_gsm8k,
+    prm800k,
+    prmbench,
+    processbench,
+    perturbation,
+    math_shepherd,
+    stepwise,
+    plain,
+)
+KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in _MODULES}
 ALIASES = {"jsonl": plain.KIND.name}
 
 
@@ -22,8 +45,8 @@ def find_kind(name: str) -> Kind:
 def read_traces(kind: Kind, lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Trace]]:
     """Yield (where, trace) of each row of the file called `name`, holding one row at a time.
 
-    `where` is such as `file.jsonl line 3`. Raises `UserError` at the first bad row, saying which kind it
-    looks like where that is another one.
+    `where` is such as `file.jsonl line 3`, or `file.json row 3` in a JSON array. Raises `UserError` at the first
+    bad row, saying which kind it looks like where that is another one.
     """
     for where, row in kind.rows(lines, name):
         try:

@@ -1,11 +1,14 @@
 """Typed fields of a row. Each raises `UserError` saying what was found and what was expected."""
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from core.errors import UserError
-from core.trace import check_text
+from core.label import Label
+from core.trace import Step, check_text
 from storage.importers.kind import Row
 
 
@@ -37,6 +40,49 @@ def identifier(row: Row, key: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UserError(f"the field {key!r} is {describe(value)}, expected text or a whole number.")
     return check_text(str(value), f"the field {key!r}")
+
+
+def content_id(row: Row) -> str:
+    """An id for a row of a file that gives none: a hash of all that the row says, whatever the order of its keys.
+
+    It stays the same when rows are added to the file or moved in it, as a line number does not.
+    """
+    canonical = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:
+    """A whole number from `low` to `high`; true and 2.0 are none. `expected` is how a message puts the range."""
+    if type(value) is not int or not low <= value <= high:
+        raise UserError(f"{what} is {describe(value)}, expected {expected or f'a step from {low} to {high}'}.")
+    return value
+
+
+def listed(row: Row, key: str) -> list[Any]:
+    """A list."""
+    value = field(row, key)
+    if not isinstance(value, list):
+        raise UserError(f"the field {key!r} is {describe(value)}, expected a list.")
+    return value
+
+
+def texts(row: Row, key: str) -> list[str]:
+    """A list of texts that are not empty, one per step."""
+    return [check_text(item, f"step {number} of {key!r}") for number, item in enumerate(listed(row, key), start=1)]
+
+
+def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step, ...]:
+    """Steps of a solution of which only the first error is known, as its 0-based index (None: there is none).
+
+    Those before it are valid without a label, it is neg, and those after it are unlabelled.
+    """
+    return tuple(_until(tuple(substeps), i, error) for i, substeps in enumerate(steps))
+
+
+def _until(substeps: tuple[str, ...], i: int, error: int | None) -> Step:
+    if error is None or i < error:
+        return Step(substeps, valid=True)
+    return Step(substeps, Label.NEG) if i == error else Step(substeps)
 
 
 def steps(row: Row, key: str) -> list[tuple[str, ...]]:

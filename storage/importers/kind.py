@@ -1,9 +1,12 @@
 """A kind of file: how its rows are read, and how one becomes a trace."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from core.errors import UserError
 from core.jsonl import read_rows
 from core.trace import Trace
 
@@ -15,6 +18,91 @@ def json_lines(lines: Iterable[bytes], name: str) -> Rows:
     """(where, row) of each line of a JSON Lines file, `where` being such as `file.jsonl line 3`."""
     for number, row in read_rows(lines, name):
         yield f"{name} line {number}", row
+
+
+def json_rows(lines: Iterable[bytes], name: str) -> Rows:
+    """(where, row) of a file that holds JSON Lines or one JSON array, told by its first character.
+
+    `where` is such as `file.json row 3` in an array. One row is held at a time, but an array whose rows stand on
+    one line is read as that line.
+    """
+    source = iter(lines)
+    head = []
+    for line in source:
+        head.append(line)
+        if line.removeprefix(b"\xef\xbb\xbf").strip():
+            break
+    start = head[-1].removeprefix(b"\xef\xbb\xbf").lstrip() if head else b""
+    everything = chain(head, source)
+    return array_rows(everything, name) if start.startswith(b"[") else json_lines(everything, name)
+
+
+def array_rows(lines: Iterable[bytes], name: str) -> Rows:
+    """(where, row) of each object of a JSON array.
+
+    Raises `UserError` with the line or row on invalid UTF-8, invalid or truncated JSON, and what is no object.
+    """
+    buffer, wants, number = "", "[", 0
+    decoder = json.JSONDecoder()
+    for at, raw in enumerate(lines, start=1):
+        buffer = (buffer + _decode(raw, at, name)).lstrip()
+        offset = 0
+        while offset < len(buffer):
+            if wants != "row":
+                wants = _punctuation(buffer[offset], wants, f"{name} line {at}")
+                offset += 1
+            elif buffer[offset] == "]" and not number:
+                wants, offset = "end", offset + 1
+            else:
+                where = f"{name} row {number + 1}"
+                found = _value(decoder, buffer, offset, where)
+                if found is None:
+                    break
+                row, offset = found
+                number, wants = number + 1, ",]"
+                yield where, row
+            offset = _skip(buffer, offset)
+        buffer = buffer[offset:]
+    if wants != "end":
+        raise UserError(f"{name} row {number + 1}: the file ends within the array.", "The file looks truncated.")
+
+
+def _decode(raw: bytes, line: int, name: str) -> str:
+    try:
+        return raw.decode("utf-8-sig" if line == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        where = f"{name} line {line}"
+        raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
+
+
+def _punctuation(found: str, wanted: str, where: str) -> str:
+    """What comes after a bracket or comma of the array: `row`, `end`, or UserError where `found` is not wanted."""
+    if found not in wanted or wanted == "end":
+        expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
+        raise UserError(f"{where}: {found!r} found, expected {expected}.", "Write one JSON array of objects.")
+    return "end" if found == "]" else "row"
+
+
+def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Row, int] | None:
+    """The object at `offset` and the offset after it, None where more lines are needed."""
+    try:
+        row, end = decoder.raw_decode(buffer, offset)
+    except json.JSONDecodeError as error:
+        # No JSON text spans lines, so a value that is merely unfinished fails at the end of the buffer.
+        if error.pos >= len(buffer.rstrip()):
+            return None
+        raise UserError(f"{where}: not JSON ({error.msg}).", "Write one JSON array of objects.") from None
+    except RecursionError:
+        raise UserError(f"{where}: not JSON (nested too deep).", "Write one JSON array of objects.") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write objects.")
+    return row, end
+
+
+def _skip(buffer: str, offset: int) -> int:
+    while offset < len(buffer) and buffer[offset].isspace():
+        offset += 1
+    return offset
 
 
 @dataclass(frozen=True)
@@ -30,4 +118,4 @@ class Kind:
     fields: frozenset[str]
     parse: Callable[[Row, str], Trace]
     dataset: str | None = None
-    rows: Callable[[Iterable[bytes], str], Rows] = json_lines
+    rows: Callable[[Iterable[bytes], str], Rows] = json_rows

@@ -10,13 +10,24 @@ from tests.storage.samples import invalid_row, plain_row, redundant_row
 
 
 def test_every_kind_is_found_by_its_name_and_plain_by_another() -> None:
-    assert set(KINDS) == {"mr-math-invalid", "mr-math-redundant", "plain"}
+    assert set(KINDS) == {
+        "mr-math-invalid",
+        "mr-math-redundant",
+        "mr-gsm8k",
+        "prm800k",
+        "prmbench",
+        "processbench",
+        "perturbation",
+        "math-shepherd",
+        "stepwise",
+        "plain",
+    }
     assert all(find_kind(name).name == name for name in KINDS)
     assert find_kind("jsonl") is KINDS["plain"]
 
 
 def test_an_unknown_kind_names_the_others() -> None:
-    with pytest.raises(UserError, match=r"no kind 'csv'.*mr-math-invalid, mr-math-redundant, plain, jsonl"):
+    with pytest.raises(UserError, match=r"no kind 'csv'.*mr-math-invalid, mr-math-redundant, .*, plain, jsonl"):
         find_kind("csv")
 
 

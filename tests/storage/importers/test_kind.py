@@ -1,4 +1,12 @@
-from storage.importers.kind import json_lines
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from core.errors import UserError
+from storage.importers.kind import json_lines, json_rows
+
+ROWS = [{"a": 1, "b": {"c": ["x]", "y,{"]}}, {"a": 2}, {}]
 
 
 def test_rows_come_with_their_place() -> None:
@@ -6,3 +14,52 @@ def test_rows_come_with_their_place() -> None:
         ("f.jsonl line 1", {"a": 1}),
         ("f.jsonl line 3", {"b": 2}),
     ]
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n \n"])
+def test_an_array_is_read_however_it_is_laid_out(indent: int | None, start: str) -> None:
+    lines = (start + json.dumps(ROWS, indent=indent) + "\n\n").encode().splitlines(keepends=True)
+    assert list(json_rows(lines, "f")) == [(f"f row {number}", row) for number, row in enumerate(ROWS, start=1)]
+
+
+def test_json_lines_are_still_read() -> None:
+    assert list(json_rows([b"\n", b'{"a": 1}\n', b'{"b": 2}'], "f")) == [
+        ("f line 2", {"a": 1}),
+        ("f line 3", {"b": 2}),
+    ]
+    assert list(json_rows([], "f")) == []
+    assert list(json_rows([b"[]"], "f")) == []
+
+
+def test_an_array_is_read_row_by_row() -> None:
+    def lines() -> Iterator[bytes]:
+        yield b'[{"a": 1},\n'
+        raise AssertionError("read too far")
+
+    assert next(json_rows(lines(), "f")) == ("f row 1", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"a": 1},\n{"a": ', "f row 2: the file ends within the array"),
+        ('[{"a": 1}\n', "f row 2: the file ends within the array"),
+        ('[{"a": 1},\n2]', "f row 2: int found, expected an object"),
+        ('[{"a": 1},\n{"a" 2}]', "f row 2: not JSON"),
+        ('[{"a": 1},\n{"a": "x\n"}]', "f row 2: not JSON"),
+        ('[{"a": 1},\n]', "f row 2: not JSON|f row 2: the file ends"),
+        ('[{"a": 1}\n{"a": 2}]', "f line 2: '{' found, expected , or ]"),
+        ('[{"a": 1}]\n[', "f line 2: .* expected the end of the file"),
+        ("[" * 100_000, "f row 1: not JSON"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_a_bad_array(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        list(json_rows(text.encode().splitlines(keepends=True), "f"))
+
+
+def test_an_array_that_is_not_utf8() -> None:
+    with pytest.raises(UserError, match="f line 2: byte 2 is not UTF-8"):
+        list(json_rows([b"[\n", b'"\xff"]'], "f"))

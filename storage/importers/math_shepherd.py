@@ -1,0 +1,66 @@
+"""Math-Shepherd: solutions whose steps were labelled by whether continuing from them reaches the answer.
+
+`label` is `input` with the tag after each step replaced by + or -:
+
+    {"input": "Janet's ducks lay … Step 1: She sells 16 - 3 = <<16-3=13>>13. ки\\nStep 2: So 25. ки",
+     "label": "Janet's ducks lay … Step 1: She sells 16 - 3 = <<16-3=13>>13. +\\nStep 2: So 25. -", "task": "GSM8K"}
+
++ says that a step is valid, not whether it is redundant: valid without a label. - is neg, wherever it stands. The
+rows have no id, so one is made of their content. "Step 1:" stays part of the text of the step.
+"""
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace, check_text
+from storage.importers.fields import content_id, describe, located, rest, text
+from storage.importers.kind import Kind, Row
+
+_TAG = "ки"
+_FIRST = "Step 1:"
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing fields and where `label` does not follow `input`."""
+    with located(where):
+        parts = text(row, "input").split(_TAG)
+        signs = _signs(parts, text(row, "label"))
+        problem, found, first = parts[0].rpartition(_FIRST)
+        if not found or not signs:
+            raise UserError(f"the field 'input' has no {_FIRST!r} followed by {_TAG!r}.", "Check the file.")
+        texts = [found + first, *parts[1:-1]]
+        return Trace(
+            id=content_id(row),
+            problem=check_text(problem.strip(), "the problem"),
+            steps=tuple(_step(step.strip(), sign) for step, sign in zip(texts, signs, strict=True)),
+            meta=rest(row, "input", "label"),
+        )
+
+
+def _signs(parts: list[str], label: str) -> list[str]:
+    """The sign that stands in `label` for each tag between the parts of the input."""
+    signs, at = [], 0
+    for number, part in enumerate(parts[:-1], start=1):
+        at += len(part)
+        found = label[at : at + 1]
+        if label[at - len(part) : at] != part:
+            raise UserError(f"the field 'label' differs from 'input' before the tag of step {number}.")
+        if found not in ("+", "-"):
+            raise UserError(f"the label of step {number} is {describe(found)}.", "Expected + or -.")
+        signs.append(found)
+        at += 1
+    if parts[-1].strip() or label[at:].strip():
+        raise UserError(f"text follows the last {_TAG!r}.", f"Expected {_TAG!r} after every step.")
+    return signs
+
+
+def _step(text: str, sign: str) -> Step:
+    return Step((text,), valid=True) if sign == "+" else Step((text,), Label.NEG)
+
+
+KIND = Kind(
+    name="math-shepherd",
+    title="Math-Shepherd with + or - for every step",
+    fields=frozenset({"input", "label"}),
+    parse=parse,
+    dataset="math-shepherd",
+)

@@ -1,0 +1,46 @@
+"""MR-GSM8K: solutions to GSM8K problems and variants of them, with the first wrong step (dvlab-research).
+
+A JSON array, or JSON Lines. `question_type` is original, reversed or POT; the first error is 1-based:
+
+    [{"uuid": "179ede83-…", "question": "Miss Maria is … what is the value of unknown variable x?",
+      "ground_truth_solution": "…", "ground_truth_answer": "6",
+      "model_output_steps": ["Step 1: Miss Maria has x decks …", "Step 2: She also has …"],
+      "model_output_answer_correctness": "wrong", "model_output_solution_correctness": "wrong",
+      "model_output_solution_first_error_step": 2, "model_output_solution_first_error_reason": "…",
+      "question_type": "reversed"}]
+
+A correct solution has `"N/A"` for the first error. As in MR-MATH, steps before the first error are valid
+without a label and those after it are unlabelled.
+"""
+
+from core.errors import UserError
+from core.trace import Trace
+from storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error
+from storage.importers.kind import Kind, Row
+from storage.importers.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
+
+_STEPS = "model_output_steps"
+_TYPES = ("original", "reversed", "POT")
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
+    with located(where):
+        steps = texts(row, _STEPS)
+        if (found := field(row, "question_type")) not in _TYPES:
+            raise UserError(f"the field 'question_type' is {describe(found)}.", f"Expected {', '.join(_TYPES)}.")
+        return Trace(
+            id=identifier(row, "uuid"),
+            problem=text(row, "question"),
+            steps=until_error([(step,) for step in steps], first_error(row, len(steps))),
+            meta=rest(row, "uuid", "question", _STEPS, FIRST_ERROR),
+        )
+
+
+KIND = Kind(
+    name="mr-gsm8k",
+    title="MR-GSM8K with the first wrong step of each solution",
+    fields=frozenset({"uuid", "question", _STEPS, CORRECTNESS, FIRST_ERROR}),
+    parse=parse,
+    dataset="mr-gsm8k",
+)

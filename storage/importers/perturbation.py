@@ -1,0 +1,64 @@
+"""Perturbed PRM800K solutions: correct ones with one planted error each (GAIR-NLP/ReasonEval).
+
+JSON Lines in spite of the `.json` name. `tags` is 0-based into `hypothesis_steps`:
+
+    {"id": 0, "rid": 0, "question": "Three pencils …", "ground_truth_answer": "29",
+     "reference_steps": ["Let's call …", "We have …"], "hypothesis_steps": ["Let's call …", "We have … 1.15"],
+     "error_type": "random number", "tags": 1}
+
+What `tags` says depends on the error type. `random number`, `random operation` and `remove step`: the step that
+is wrong, or the first after the removed one. `swap steps`: both steps of the swap, of which the first is the first
+error. Those before it are valid without a label, those after it unlabelled. `repeat step`: the step whose copy
+follows; the copy is neu, and all others are valid without a label. `swap solutions`: the solution is that of
+another problem and `tags` a number of that one, so no step can be named and all are unlabelled; `tags` stays in
+the meta.
+"""
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace
+from storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error, whole
+from storage.importers.kind import Kind, Row
+
+_STEPS = "hypothesis_steps"
+_ONE = ("random number", "random operation", "remove step")
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing or mistyped fields and tags out of range."""
+    with located(where):
+        return Trace(
+            id=identifier(row, "id"),
+            problem=text(row, "question"),
+            steps=_steps(texts(row, _STEPS), text(row, "error_type"), field(row, "tags")),
+            meta=rest(row, "id", "question", _STEPS),
+        )
+
+
+def _steps(steps: list[str], error: str, tags: object) -> tuple[Step, ...]:
+    last = len(steps) - 1
+    if error in _ONE:
+        return until_error([(step,) for step in steps], whole(tags, 0, last, "the field 'tags'"))
+    if error == "swap steps":
+        if not isinstance(tags, list) or len(tags) != 2:
+            raise UserError(f"the field 'tags' is {describe(tags)}, expected the two steps that were swapped.")
+        first = min(whole(tag, 0, last, "a tag") for tag in tags)
+        return until_error([(step,) for step in steps], first)
+    if error == "repeat step":
+        copy = whole(tags, 0, last - 1, "the field 'tags'") + 1
+        return tuple(
+            Step((step,), Label.NEU) if i == copy else Step((step,), valid=True) for i, step in enumerate(steps)
+        )
+    if error == "swap solutions":
+        return tuple(Step((step,)) for step in steps)
+    expected = ", ".join([*_ONE, "swap steps", "repeat step", "swap solutions"])
+    raise UserError(f"the field 'error_type' is {error!r}.", f"Expected {expected}.")
+
+
+KIND = Kind(
+    name="perturbation",
+    title="PRM800K solutions with one planted error each",
+    fields=frozenset({"question", _STEPS, "error_type", "tags"}),
+    parse=parse,
+    dataset="perturbation",
+)

@@ -1,0 +1,91 @@
+"""PRM800K: solutions to MATH problems, labelled step by step while they were made (OpenAI).
+
+    {"labeler": "cc88bf76-…", "timestamp": "2022-11-22T…", "generation": 6, "is_quality_control_question": false,
+     "is_initial_screening_question": false,
+     "question": {"problem": "A Senate committee …", "ground_truth_answer": "28800",
+                  "pre_generated_steps": ["I notice …", "So 60 …"], "pre_generated_answer": "7200"},
+     "label": {"steps": [
+        {"completions": [{"text": "I notice …", "rating": 1, "flagged": null}],
+         "human_completion": null, "chosen_completion": 0},
+        {"completions": [{"text": "So 60 …", "rating": -1, "flagged": null}, {"text": "Other …", "rating": 1}],
+         "human_completion": null, "chosen_completion": null}],
+      "total_time": 164458, "finish_reason": "found_error"}}
+
+In phase 1 a labeler chose among several completions, or wrote one where none would do; in phase 2 one solution was
+made beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is what the labeler
+went on from: the chosen completion, else the human one. Where there is neither, at the end, it is the first
+completion, which in phase 2 is the pre-generated solution's (the error that was found). Ratings -1, 0, 1 are neg,
+neu, pos; null is unlabelled, and so is a human completion, which nobody rated.
+
+The trace ends where the labelling did; the rest of a phase 2 solution stays in the meta's `pre_generated_steps`,
+next to `finish_reason`. The other completions are left out. The file has no ids, so one is made of the row's
+content: it survives rows added or moved, and two labelers' records stay apart; rows that agree in every field are
+one trace.
+"""
+
+from typing import Any
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace, check_text
+from storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
+from storage.importers.kind import Kind, Row
+
+_LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
+    with located(where):
+        question, label = _object(field(row, "question"), "question"), _object(field(row, "label"), "label")
+        return Trace(
+            id=content_id(row),
+            problem=text(question, "problem"),
+            steps=_steps(listed(label, "steps")),
+            meta=rest(row, "question", "label") | rest(question, "problem") | rest(label, "steps"),
+        )
+
+
+def _steps(found: list[Any]) -> tuple[Step, ...]:
+    # A step without any text is where a labeler gave up, which can only be the end.
+    if found and found[-1] == {"completions": [], "human_completion": None, "chosen_completion": None}:
+        found = found[:-1]
+    return tuple(_step(item, number) for number, item in enumerate(found, start=1))
+
+
+def _step(found: object, number: int) -> Step:
+    what = f"step {number}"
+    picked = _picked(_object(found, what), what)
+    rating = field(picked, "rating")
+    if (rating is not None and type(rating) is not int) or rating not in _LABELS:
+        raise UserError(f"the rating of {what} is {describe(rating)}.", "Expected 1, 0, -1 or null.")
+    return Step((check_text(field(picked, "text"), what),), _LABELS[rating])
+
+
+def _picked(step: Row, what: str) -> Row:
+    """The completion that the trace goes on with."""
+    completions, chosen, human = listed(step, "completions"), field(step, "chosen_completion"), None
+    if chosen is None:
+        human = field(step, "human_completion")
+    if human is not None:
+        return {"rating": None} | _object(human, f"the human completion of {what}")
+    if not completions:
+        raise UserError(f"{what} has no completion.", "Give it one, or a human completion.")
+    last = len(completions) - 1
+    index = 0 if chosen is None else whole(chosen, 0, last, f"the chosen completion of {what}", f"0 to {last}")
+    return _object(completions[index], f"the completion of {what}")
+
+
+def _object(value: object, what: str) -> Row:
+    if not isinstance(value, dict):
+        raise UserError(f"{what} is {describe(value)}, expected an object.")
+    return value
+
+
+KIND = Kind(
+    name="prm800k",
+    title="PRM800K with ratings of the labelled steps",
+    fields=frozenset({"question", "label"}),
+    parse=parse,
+    dataset="prm800k",
+)

@@ -1,0 +1,75 @@
+"""PRMBench: correct solutions rewritten to hold errors of one class each (ssmisya/PRMBench).
+
+`error_steps` are 1-based into `modified_process`:
+
+    {"original_question": "…", "modified_question": "How many seconds are in 7.8 minutes?",
+     "original_process": ["7.8 minutes is …", "…"], "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"],
+     "modified_steps": [2], "error_steps": [2], "reason": "…", "idx": "prm_train_p1_0", "question": "…",
+     "classification": "missing_condition"}
+
+The trace is the modified question with the modified process. PRMBench holds every step that is not an error step
+for correct, those after the first error too, so they are valid; whether they are redundant it does not say, so
+they have no label. Error steps are neg, save in the two classes of its Simplicity category, `redundency` (its
+spelling) and `circular`, which PRMBench calls a specific form of redundancy: there they are neu. (The `reason` of
+some circular rows calls the reasoning fallacious as well; PRMScore, which only knows right and wrong, has to count
+neu as wrong in these two classes.) `multi_solutions` rows have no error.
+
+`idx` repeats across the classes, and within `multi_solutions`, where one problem has several solutions. The id is
+`class/idx`, and for multi_solutions a hash of the content is added.
+"""
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace
+from storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
+from storage.importers.kind import Kind, Row
+
+_SIMPLICITY = ("redundency", "circular")
+_CLASSES = (
+    *_SIMPLICITY,
+    "counterfactual",
+    "step_contradiction",
+    "domain_inconsistency",
+    "confidence",
+    "missing_condition",
+    "deception",
+    "multi_solutions",
+)
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing or mistyped fields and error steps out of range."""
+    with located(where):
+        steps, kind = texts(row, "modified_process"), _class(row)
+        errors = {whole(step, 1, len(steps), "an error step") for step in listed(row, "error_steps")}
+        label = Label.NEU if kind in _SIMPLICITY else Label.NEG
+        return Trace(
+            id=_id(row, kind),
+            problem=text(row, "modified_question"),
+            steps=tuple(
+                Step((step,), label) if number in errors else Step((step,), valid=True)
+                for number, step in enumerate(steps, start=1)
+            ),
+            meta=rest(row, "modified_question", "modified_process", "error_steps"),
+        )
+
+
+def _class(row: Row) -> str:
+    found = text(row, "classification")
+    if found not in _CLASSES:
+        raise UserError(f"the field 'classification' is {found!r}.", f"Expected {', '.join(_CLASSES)}.")
+    return found
+
+
+def _id(row: Row, kind: str) -> str:
+    named = f"{kind}/{identifier(row, 'idx')}"
+    return f"{named}/{content_id(row)}" if kind == "multi_solutions" else named
+
+
+KIND = Kind(
+    name="prmbench",
+    title="PRMBench with the error steps of each modified solution",
+    fields=frozenset({"idx", "modified_question", "modified_process", "error_steps", "classification"}),
+    parse=parse,
+    dataset="prmbench",
+)

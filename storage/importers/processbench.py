@@ -1,0 +1,36 @@
+"""ProcessBench: model solutions with the first wrong step (Qwen).
+
+A JSON array, or JSON Lines. `label` is the 0-based first error, -1 where there is none:
+
+    {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "Sue lives in …",
+     "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": false, "label": 1}
+
+Steps before the first error are valid without a label and those after it are unlabelled.
+"""
+
+from core.trace import Trace
+from storage.importers.fields import field, identifier, located, rest, text, texts, until_error, whole
+from storage.importers.kind import Kind, Row
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing or mistyped fields and a label out of range."""
+    with located(where):
+        steps = texts(row, "steps")
+        last = len(steps) - 1
+        label = whole(field(row, "label"), -1, last, "the field 'label'", f"-1 or a step from 0 to {last}")
+        return Trace(
+            id=identifier(row, "id"),
+            problem=text(row, "problem"),
+            steps=until_error([(step,) for step in steps], None if label == -1 else label),
+            meta=rest(row, "id", "problem", "steps", "label"),
+        )
+
+
+KIND = Kind(
+    name="processbench",
+    title="ProcessBench with the first wrong step of each solution",
+    fields=frozenset({"id", "problem", "steps", "final_answer_correct", "label"}),
+    parse=parse,
+    dataset="processbench",
+)

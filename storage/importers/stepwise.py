@@ -1,0 +1,46 @@
+"""Stepwise supervision, as TRL and its datasets write it: a prompt, its completions and whether each is right.
+
+    {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
+     "labels": [true, false]}
+
+The labels know right and wrong only: true is valid without a label (datasets differ in whether a neutral step
+became true or false), false is neg, and null is unlabelled. The rows have no id, so one is made of their content.
+"""
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace
+from storage.importers.fields import content_id, describe, listed, located, rest, text, texts
+from storage.importers.kind import Kind, Row
+
+
+def parse(row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` on missing or mistyped fields."""
+    with located(where):
+        steps, labels = texts(row, "completions"), listed(row, "labels")
+        if len(labels) != len(steps):
+            raise UserError(f"{len(labels)} labels for {len(steps)} completions.", "Give one label per step.")
+        return Trace(
+            id=content_id(row),
+            problem=text(row, "prompt"),
+            steps=tuple(
+                _step(step, label, i) for i, (step, label) in enumerate(zip(steps, labels, strict=True), 1)
+            ),
+            meta=rest(row, "prompt", "completions", "labels"),
+        )
+
+
+def _step(text: str, label: object, number: int) -> Step:
+    if label is False:
+        return Step((text,), Label.NEG)
+    if label is True or label is None:
+        return Step((text,), valid=label)
+    raise UserError(f"the label of step {number} is {describe(label)}.", "Expected true, false or null.")
+
+
+KIND = Kind(
+    name="stepwise",
+    title="stepwise-supervision rows of prompt, completions and labels",
+    fields=frozenset({"prompt", "completions", "labels"}),
+    parse=parse,
+)

@@ -1,0 +1,274 @@
+"""The benchmark readers: on small rows made by hand, and on the real files where they are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Trace
+from storage.importers import KINDS, guess_kind, read_traces
+from storage.imports import import_file
+from storage.queries import find_dataset, iterate_traces, list_datasets
+from storage.store import Store
+
+NEG, NEU, POS = Label
+
+
+def _completion(text: str, rating: int | None) -> dict[str, Any]:
+    return {"text": text, "rating": rating, "flagged": None}
+
+
+def _labelled(*found: tuple[str, int | None], chosen: int | None = 0, human: str | None = None) -> dict[str, Any]:
+    person = None if human is None else {"text": human, "rating": None, "source": "human", "flagged": False}
+    completions = [_completion(*item) for item in found]
+    return {"completions": completions, "human_completion": person, "chosen_completion": chosen}
+
+
+ROWS: dict[str, dict[str, Any]] = {
+    "mr-gsm8k": {
+        "uuid": "179e",
+        "question": "q",
+        "model_output_steps": ["a", "b", "c"],
+        "model_output_solution_correctness": "wrong",
+        "model_output_solution_first_error_step": 2,
+        "question_type": "POT",
+    },
+    "prm800k": {
+        "labeler": "e90a",
+        "question": {"problem": "q", "pre_generated_steps": ["a", "d", "e"]},
+        "label": {
+            "steps": [
+                _labelled(("x", -1), ("a", 1), chosen=1),
+                _labelled(("y", -1), chosen=None, human="b"),
+                _labelled(("c", 0)),
+                _labelled(("d", -1), ("z", 1), chosen=None),
+            ],
+            "total_time": 3,
+            "finish_reason": "found_error",
+        },
+    },
+    "prmbench": {
+        "idx": "p1_0",
+        "modified_question": "q",
+        "modified_process": ["a", "b", "c"],
+        "error_steps": [2],
+        "classification": "deception",
+    },
+    "processbench": {
+        "id": "gsm8k-0",
+        "problem": "q",
+        "steps": ["a", "b"],
+        "final_answer_correct": False,
+        "label": 1,
+    },
+    "perturbation": {
+        "id": 0,
+        "question": "q",
+        "hypothesis_steps": ["a", "b", "c"],
+        "error_type": "random number",
+        "tags": 1,
+    },
+    "math-shepherd": {
+        "input": "q Step 1: a ки\nStep 2: b ки",
+        "label": "q Step 1: a +\nStep 2: b -",
+        "task": "GSM8K",
+    },
+    "stepwise": {"prompt": "q", "completions": ["a", "b", "c"], "labels": [True, False, None]},
+}
+
+
+def read(kind: str, **other: Any) -> Trace:
+    ((_, trace),) = read_traces(KINDS[kind], [json.dumps(ROWS[kind] | other).encode()], "f")
+    return trace
+
+
+def golds(trace: Trace) -> list[Any]:
+    """The label of each step, or its validity where it has none."""
+    return [step.valid if step.label is None else step.label for step in trace.steps]
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_row_is_recognised(kind: str) -> None:
+    assert guess_kind(ROWS[kind]) == kind
+    assert read(kind).problem == "q"
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "id", "gold"),
+    [
+        ("mr-gsm8k", {}, "179e", [True, NEG, None]),
+        ("prmbench", {}, "deception/p1_0", [True, NEG, True]),
+        ("prmbench", {"classification": "redundency"}, "redundency/p1_0", [True, NEU, True]),
+        ("prmbench", {"classification": "circular", "error_steps": [3, 2]}, "circular/p1_0", [True, NEU, NEU]),
+        ("processbench", {}, "gsm8k-0", [True, NEG]),
+        ("processbench", {"label": -1}, "gsm8k-0", [True, True]),
+        ("processbench", {"label": 0}, "gsm8k-0", [NEG, None]),
+        ("perturbation", {}, "0", [True, NEG, None]),
+        ("perturbation", {"error_type": "swap steps", "tags": [2, 1]}, "0", [True, NEG, None]),
+        ("perturbation", {"error_type": "repeat step", "tags": 0}, "0", [True, NEU, True]),
+        ("perturbation", {"error_type": "swap solutions", "tags": 82}, "0", [None, None, None]),
+        ("math-shepherd", {}, None, [True, NEG]),
+        ("stepwise", {}, None, [True, NEG, None]),
+        ("prm800k", {}, None, [POS, None, NEU, NEG]),
+    ],
+)
+def test_gold(kind: str, other: dict[str, Any], id: str | None, gold: list[Any]) -> None:
+    trace = read(kind, **other)
+    assert golds(trace) == gold
+    assert trace.id == id or (id is None and len(trace.id) == 16)
+
+
+def test_a_correct_mr_gsm8k_solution_is_valid_throughout() -> None:
+    other = {"model_output_solution_correctness": "correct", "model_output_solution_first_error_step": "N/A"}
+    trace = read("mr-gsm8k", **other)
+    assert golds(trace) == [True, True, True]
+    assert trace.meta == {"model_output_solution_correctness": "correct", "question_type": "POT"}
+
+
+def test_prm800k_goes_on_from_the_chosen_completion_then_the_human_then_the_first() -> None:
+    trace = read("prm800k")
+    assert trace.substeps == ("a", "b", "c", "d")
+    assert trace.meta == {
+        "labeler": "e90a",
+        "pre_generated_steps": ["a", "d", "e"],
+        "total_time": 3,
+        "finish_reason": "found_error",
+    }
+
+
+def test_prm800k_ends_where_a_labeler_gave_up_without_a_completion() -> None:
+    empty = _labelled(chosen=None)
+    assert read("prm800k", label={"steps": [_labelled(("a", 1)), empty]}).substeps == ("a",)
+    with pytest.raises(UserError, match="step 1 has no completion"):
+        read("prm800k", label={"steps": [empty, _labelled(("a", 1))]})
+
+
+def test_math_shepherd_steps_keep_their_numbers() -> None:
+    assert read("math-shepherd").substeps == ("Step 1: a", "Step 2: b")
+
+
+@pytest.mark.parametrize("kind", ["prm800k", "stepwise", "math-shepherd"])
+def test_an_id_made_of_the_content_depends_on_it_and_not_on_the_order_of_keys(kind: str) -> None:
+    turned = dict(reversed(ROWS[kind].items()))
+    ((_, trace),) = read_traces(KINDS[kind], [b"\n", json.dumps(turned).encode()], "f")
+    assert trace.id == read(kind).id != read(kind, other=1).id
+
+
+def test_prmbench_solutions_of_one_problem_have_ids_of_their_own() -> None:
+    one, two = (read("prmbench", classification="multi_solutions", error_steps=[], reason=i) for i in (1, 2))
+    assert one.id.startswith("multi_solutions/p1_0/")
+    assert one.id != two.id
+    assert golds(one) == [True, True, True]
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("mr-gsm8k", {"model_output_solution_first_error_step": 4}, "is 4, expected a step from 1 to 3"),
+    ("mr-gsm8k", {"model_output_solution_correctness": "correct"}, "marked correct, yet"),
+    ("mr-gsm8k", {"question_type": []}, "'question_type' is a list. Expected original, reversed, POT"),
+    ("mr-gsm8k", {"model_output_steps": "a"}, "is 'a', expected a list"),
+    ("prm800k", {"question": 1}, "question is 1, expected an object"),
+    ("prm800k", {"label": {"steps": [_labelled(("a", 2))]}}, "rating of step 1 is 2. Expected 1, 0, -1 or null"),
+    ("prm800k", {"label": {"steps": [_labelled(("a", True))]}}, "rating of step 1 is true"),
+    (
+        "prm800k",
+        {"label": {"steps": [_labelled(("a", 1), chosen=1)]}},
+        "chosen completion of step 1 is 1, .* 0 to 0",
+    ),
+    ("prm800k", {"label": {"steps": [_labelled(("", 1))]}}, "step 1 is empty"),
+    ("prm800k", {"label": {"steps": []}}, "there are no steps"),
+    ("prmbench", {"error_steps": [4]}, "an error step is 4, expected a step from 1 to 3"),
+    ("prmbench", {"error_steps": [0]}, "an error step is 0, expected a step from 1 to 3"),
+    ("prmbench", {"error_steps": None}, "is null, expected a list"),
+    ("prmbench", {"classification": "new"}, "'classification' is 'new'. Expected redundency"),
+    ("prmbench", {"modified_process": ["a", " "]}, "step 2 of 'modified_process' is empty"),
+    ("processbench", {"label": 2}, "'label' is 2, expected -1 or a step from 0 to 1"),
+    ("processbench", {"label": -2}, "'label' is -2, expected -1"),
+    ("processbench", {"label": True}, "'label' is true, expected -1"),
+    ("perturbation", {"tags": 3}, "'tags' is 3, expected a step from 0 to 2"),
+    ("perturbation", {"error_type": "swap steps"}, "'tags' is 1, expected the two steps"),
+    ("perturbation", {"error_type": "repeat step", "tags": 2}, "'tags' is 2, expected a step from 0 to 1"),
+    ("perturbation", {"error_type": "new"}, "'error_type' is 'new'. Expected random number"),
+    ("math-shepherd", {"label": "q Step 1: a +\nStep 2: b ?"}, "label of step 2 is '\\?'. Expected \\+ or -"),
+    ("math-shepherd", {"label": "q Step 1: x +\nStep 2: b -"}, "differs from 'input' before the tag of step 1"),
+    ("math-shepherd", {"label": "q Step 1: a +\nStep 2: b - more"}, "text follows the last"),
+    ("math-shepherd", {"input": "q", "label": "q"}, "text follows the last"),
+    ("math-shepherd", {"input": "q ки", "label": "q +"}, "has no 'Step 1:' followed by"),
+    ("stepwise", {"labels": [True]}, "1 labels for 3 completions"),
+    ("stepwise", {"labels": [True, 0, None]}, "label of step 2 is 0. Expected true, false or null"),
+]
+
+
+@pytest.mark.parametrize(("kind", "other", "message"), BAD, ids=[f"{kind}: {message}" for kind, _, message in BAD])
+def test_what_is_refused(kind: str, other: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"^f line 1: .*{message}"):
+        read(kind, **other)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_missing_field(kind: str) -> None:
+    for key in KINDS[kind].fields - {"final_answer_correct"}:
+        row = {name: value for name, value in ROWS[kind].items() if name != key}
+        with pytest.raises(UserError, match=f"^f line 1: the field '{key}' is missing"):
+            list(read_traces(KINDS[kind], [json.dumps(row).encode()], "f"))
+
+
+def _found(path: Path) -> Path:
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "traces", "errors"),
+    [
+        ("mr-gsm8k", "mr-gsm8k/MR-GSM8K_partial.json", 300, 300),
+        ("prm800k", "prm800k/test.jsonl", 191, 162),
+        ("perturbation", "perturbation/perturbation.json", 1064, 696),
+        ("prmbench", "prmbench/prm_test_p12_multi_solutions.jsonl", 165, 0),
+        ("prmbench", "prmbench/prm800k_test_p1_4o_domain_inconsistency.jsonl", 90, 90),
+    ],
+)
+def test_the_real_file(store: Store, data: Path, kind: str, file: str, traces: int, errors: int) -> None:
+    path = _found(data / file)
+    import_file(store, kind, path)
+    dataset = find_dataset(store, kind)
+    assert (dataset.traces, dataset.errors) == (traces, errors)
+    assert import_file(store, kind, path).added == 0
+
+
+def test_the_question_types_of_mr_gsm8k(store: Store, data: Path) -> None:
+    import_file(store, "mr-gsm8k", _found(data / "mr-gsm8k/MR-GSM8K_partial.json"))
+    found = [trace.meta["question_type"] for trace in iterate_traces(store, find_dataset(store, "mr-gsm8k").id)]
+    assert [found.count(name) for name in ("original", "reversed", "POT")] == [182, 87, 31]
+
+
+def test_a_real_prmbench_file_with_error_steps_past_the_end_is_refused(store: Store, data: Path) -> None:
+    path = _found(data / "prmbench/prm800k_test_p1_4o_confidence.jsonl")
+    with pytest.raises(
+        UserError, match=r"confidence\.jsonl line \d+: an error step is \d+, expected a step from 1"
+    ):
+        import_file(store, "prmbench", path)
+    assert list_datasets(store) == []
+
+
+@pytest.mark.parametrize(("file", "count"), [("phase1-train", 3), ("phase1-test", 1), ("phase2-train", 1)])
+def test_untouched_records_of_prm800k(data: Path, file: str, count: int) -> None:
+    text = (
+        _found(data / f"prm800k/original-records/prm800k-{file}-example.json").read_text(encoding="utf-8").strip()
+    )
+    decoder, traces = json.JSONDecoder(), []
+    while text:
+        row, end = decoder.raw_decode(text)
+        text = text[end:].strip()
+        traces.append(KINDS["prm800k"].parse(row, "f"))
+    assert len(traces) == count
+    if file == "phase2-train":
+        assert traces[0].labels == (POS, NEU, POS, POS, POS, POS, NEG)
+        assert traces[0].substeps == tuple(traces[0].meta["pre_generated_steps"][:7])
+    else:
+        # A person wrote the second step, which nobody rated.
+        assert traces[0].labels == (POS, None, POS, POS, POS, POS)
+        assert traces[0].substeps[1] == "We have $3p+e=1.24$ and $5p+e=1.82$."
