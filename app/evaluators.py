@@ -79,6 +79,6 @@ class Evaluators:
 
 
 def _size(judgment: Judgment) -> int:
-    """Entries of its triangle, and as many more as its texts may weigh."""
+    """What a kept judgment counts: its triangle, and 500 for the trace it holds."""
     n = len(judgment.trace.substeps)
     return 500 + n * (n + 1) // 2

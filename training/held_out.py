@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from core.errors import UserError
 from core.evaluator import Evaluator
 from core.judgment import Judgment, Mode
 from core.loading import load_evaluator
@@ -78,7 +79,11 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=SIZE)
     parser.add_argument("--seed", type=int, default=SEED)
     args = parser.parse_args()
-    print(json.dumps(measure(load_evaluator(args.evaluator), args.size, args.seed), indent=1))
+    try:
+        evaluator = load_evaluator(args.evaluator)
+    except UserError as error:
+        parser.error(str(error))
+    print(json.dumps(measure(evaluator, args.size, args.seed), indent=1))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,10 @@ def build(evaluators: Evaluators) -> None:
     def score(*values: object) -> str:
         return result_html(evaluators, ScoreForm(*values))  # type: ignore[arg-type]
 
+    def judge_anew(*values: object) -> object:
+        # A threshold moved before anything is entered is no mistake.
+        return score(*values) if any(values[:2]) else gr.skip()
+
     def open_link(query: str) -> list[object]:
         token = dict(parse_qsl(query.removeprefix("?"))).get("s")
         if not token:
@@ -88,7 +92,7 @@ def build(evaluators: Evaluators) -> None:
     button.click(score, form, result, **DIRECT, show_progress="minimal")
     problem.submit(score, form, result, **DIRECT, show_progress="minimal")
     for slider in (validity, redundancy):
-        slider.release(score, form, result, **DIRECT, show_progress="minimal")
+        slider.release(judge_anew, form, result, **DIRECT, show_progress="minimal")
     inputs = [chosen, evaluator, validity, redundancy]
     outputs = [problem, solution, preview, result]
     chosen.click(open_example, inputs, outputs, **DIRECT, show_progress="minimal")

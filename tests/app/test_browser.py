@@ -129,6 +129,16 @@ def test_thresholds_judge_anew(page):
     expect(page.locator(".sum .bad")).to_have_count(0)
 
 
+def test_a_threshold_moved_on_an_empty_page_says_nothing(page):
+    page.goto("/")
+    page.get_by_label("Solution").fill("first")
+    expect(page.locator("ol.preview li")).to_have_text(["first"])
+    page.get_by_label("Solution").fill("")
+    page.locator("#validity input[type=range]").press("ArrowRight")
+    page.wait_for_timeout(700)
+    expect(page.locator("#result .notice")).to_have_count(0)
+
+
 def test_a_cleared_threshold_comes_back(page):
     score(page, PROBLEM, SOLUTION)
     expect(page.locator(".sum .bad")).to_have_count(1)

@@ -38,3 +38,10 @@ def test_the_command_prints_json(causal, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["held_out", str(causal), "--size", "8"])
     held_out.main()
     assert json.loads(capsys.readouterr().out)["traces"] == 8
+
+
+def test_an_evaluator_that_is_not_there_is_a_mistake_of_use(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["held_out", "nowhere"])
+    with pytest.raises(SystemExit, match="2"):
+        held_out.main()
+    assert "there is no evaluator 'nowhere'" in capsys.readouterr().err
