@@ -9,10 +9,21 @@ import os
 import sys
 from collections.abc import Sequence
 
-from app.commands import datasets, importing, scoring, serving, synthesis, training
+from app.commands import (
+    calibration,
+    datasets,
+    evaluation,
+    importing,
+    report,
+    scores,
+    scoring,
+    serving,
+    synthesis,
+    training,
+)
 from core.errors import UserError
 
-COMMANDS = (serving, scoring, importing, datasets, training, synthesis)
+COMMANDS = (serving, scoring, importing, scores, datasets, evaluation, calibration, report, training, synthesis)
 
 
 def build_parser() -> argparse.ArgumentParser:

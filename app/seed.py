@@ -1,7 +1,8 @@
-"""The demo traces in the store, with their judgments."""
+"""The gallery in the store, with its judgments."""
+
+from collections.abc import Iterable
 
 from app.evaluators import Evaluators
-from core.assets import asset
 from core.errors import UserError
 from core.judgment import Mode
 from core.trace import Trace
@@ -9,26 +10,27 @@ from storage.imports import import_file
 from storage.judgments import missing_traces, save_judgments
 from storage.queries import find_dataset, list_datasets
 from storage.store import Store
+from training.gallery import GALLERY
 
-DEMO = "demo"
+DATASET = GALLERY.stem
 
 
-def seed(store: Store, evaluators: Evaluators) -> None:
-    """Store the demo traces, and the judgment of every evaluator that can read them.
+def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
+    """Store the gallery, and the judgments of the evaluators `names` that it lacks.
 
-    A person's own dataset of that name is left alone, and so are demo traces of an earlier version.
+    Those that are here from an earlier start are not made again, unless the evaluator or the trace has changed.
+    A person's own dataset of that name is left alone, and so is the gallery of an earlier version.
     """
-    path = asset("traces", "demo.jsonl")
-    found = [dataset for dataset in list_datasets(store) if dataset.name == DEMO]
-    if found and found[0].source != path.name:
+    found = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
+    if found and found[0].source != GALLERY.name:
         return
     try:
-        import_file(store, "jsonl", path, DEMO)
+        import_file(store, "jsonl", GALLERY, DATASET)
     except UserError:
         if not found:
             raise
-    dataset = find_dataset(store, DEMO)
-    for name in evaluators.names:
+    dataset = find_dataset(store, DATASET)
+    for name in names:
         row = evaluators.register(store, name)
         missing = missing_traces(store, dataset.id, row.id, Mode.HINDSIGHT)
         judgments = evaluators.scorer(name).score(missing, Mode.HINDSIGHT, on_skip=_leave_out)

@@ -21,20 +21,27 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
     Raises `UserError` with `name` and the line number on invalid UTF-8, invalid JSON, or no object.
     """
     for number, raw in enumerate(lines, start=1):
-        where = f"{name} line {number}"
-        try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
-        if not text.strip():
-            continue
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
-        if not isinstance(row, dict):
-            raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one per line.")
-        yield number, row
+        row = read_row(raw, number, name)
+        if row is not None:
+            yield number, row
+
+
+def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
+    """The object of a line, None where it is blank. Raises `UserError` as `read_rows` does."""
+    where = f"{name} line {number}"
+    try:
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
+    if not text.strip():
+        return None
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one per line.")
+    return row
 
 
 def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:

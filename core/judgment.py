@@ -19,11 +19,16 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Judgment:
-    """The scores of every sub-step of `trace`; in hindsight mode the whole triangle."""
+    """The scores of every sub-step of `trace`; in hindsight mode the whole triangle.
+
+    `solution` is what the evaluator said of the whole by itself, where it did (see `Outputs`). A sub-step of which
+    it said nothing has a row of zeros.
+    """
 
     trace: Trace
     mode: Mode
     result: StepScores | Hindsight
+    solution: float | None = None
 
     @property
     def hindsight(self) -> Hindsight | None:

@@ -23,12 +23,21 @@ from core.label import Label
 from core.model import StepModel
 from core.scores import Thresholds
 
-_HEADS = ("score.weight", "score_head.weight", "model.score.weight")
+HEADS = ("score.weight", "score_head.weight", "model.score.weight")
+"""Names that a score head goes by."""
 
 
 def shipped_evaluators() -> list[str]:
     """Names of the evaluators in the assets folder, bidirectional ones first."""
     return sorted(path.parent.name for path in asset("evaluators").glob(f"*/{CARD}"))
+
+
+def can_load(spec: str | Path) -> bool:
+    """Whether there is a folder to load of that name or path; what is in it is not looked at."""
+    try:
+        return (evaluator_folder(spec) / "config.json").is_file()
+    except UserError:
+        return False
 
 
 def load_evaluator(spec: str | Path, device: str = "cpu", dtype: torch.dtype = torch.float32) -> Evaluator:
@@ -55,7 +64,7 @@ def load_evaluator(spec: str | Path, device: str = "cpu", dtype: torch.dtype = t
     try:
         template = PromptTemplate.from_dict(_object(card, "template"))
         thresholds = Thresholds.from_dict(_object(card, "thresholds"))
-        encoder = Encoder(_load_tokenizer(folder), template)
+        encoder = Encoder(load_tokenizer(folder), template)
     except UserError as error:
         raise error.at(str(folder)) from None
     return Evaluator(
@@ -149,10 +158,10 @@ def _check_report(report: dict[str, Any], folder: Path) -> None:
 
 
 def _load_head(folder: Path, backbone: PreTrainedModel, device: str, dtype: torch.dtype) -> nn.Linear:
-    weight = read_tensor(tensor_files(folder), _HEADS)
+    weight = read_tensor(tensor_files(folder), HEADS)
     expected = (len(Label), int(backbone.config.hidden_size))
     if weight is None:
-        raise UserError(f"{folder}: there is no score head ({_HEADS[0]}).", "Train one with stepsight train.")
+        raise UserError(f"{folder}: there is no score head ({HEADS[0]}).", "Train one with stepsight train.")
     if tuple(weight.shape) != expected:
         raise UserError(f"{folder}: the score head has shape {tuple(weight.shape)}, expected {expected}.")
     head = nn.Linear(expected[1], expected[0], bias=False)
@@ -160,7 +169,8 @@ def _load_head(folder: Path, backbone: PreTrainedModel, device: str, dtype: torc
     return head
 
 
-def _load_tokenizer(folder: Path) -> Tokenizer:
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer.json of a folder. Raises `UserError` where there is none or it is damaged."""
     path = folder / TOKENIZER
     if not path.is_file():
         raise UserError(f"{TOKENIZER} is missing.", "An evaluator carries its tokenizer.")

@@ -18,18 +18,28 @@ class StepModel(nn.Module):
     The attention mask is the backbone's own: `config.is_causal` false lets every position see the whole input.
     """
 
+    accepts_loss_kwargs = True
+    """Tells the trainer that `forward` takes the number of supervised ends of the whole optimiser step."""
+
     def __init__(self, backbone: PreTrainedModel, head: nn.Linear | None = None) -> None:
         super().__init__()
         self.model = backbone
         self.config: PretrainedConfig = backbone.config
+        # The modules that FSDP shards one by one.
+        self._no_split_modules = backbone._no_split_modules
         self.score = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
 
     @classmethod
     def from_config(cls, config: PretrainedConfig) -> "StepModel":
         """A model with random weights, drawn from torch's global generator."""
         backbone = AutoModel.from_config(config, attn_implementation="sdpa")  # type: ignore[no-untyped-call]
+        return cls.with_new_head(backbone)
+
+    @classmethod
+    def with_new_head(cls, backbone: PreTrainedModel) -> "StepModel":
+        """A model whose head is drawn from torch's global generator."""
         model = cls(backbone)
-        nn.init.normal_(model.score.weight, std=config.hidden_size**-0.5)
+        nn.init.normal_(model.score.weight, std=model.config.hidden_size**-0.5)
         return model
 
     def forward(
@@ -38,19 +48,26 @@ class StepModel(nn.Module):
         attention_mask: Tensor,
         ends: Tensor,
         labels: Tensor | None = None,
+        num_items_in_batch: Tensor | None = None,
     ) -> dict[str, Tensor]:
         """`logits` of shape (batch, steps, 3) and, given `labels`, the mean cross-entropy over supervised ends.
 
         `input_ids` and `attention_mask` (1 on real tokens) have shape (batch, tokens), right-padded; `ends`
-        (batch, steps) holds positions, any value where `labels` is `IGNORED`.
+        (batch, steps) holds positions, any value where `labels` is `IGNORED`. With `num_items_in_batch`, the
+        supervised ends of an optimiser step of which this is a part, the loss is this part's share of their mean:
+        the shares add up to it, where the means of parts with different numbers of ends would not average to it.
         """
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False)[0]
         index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
         logits = self.score(hidden.gather(1, index))
         if labels is None:
             return {"logits": logits}
-        loss = functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
-        return {"loss": loss, "logits": logits}
+        losses = functional.cross_entropy(
+            logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+        count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
+        return {"loss": losses / count, "logits": logits}
 
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
-        self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs)  # type: ignore[no-untyped-call]
+    def activation_checkpointing_enable(self, **options: Any) -> None:
+        """Called by the trainer: the backbone's layers keep only their input and compute the rest again."""
+        self.model.activation_checkpointing_enable(**options)

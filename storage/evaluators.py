@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, exists, select
+from sqlalchemy.orm import Session
 
+from core.outputs import Outputs
 from storage.names import check_name
-from storage.schema import EvaluatorRow
+from storage.schema import EvaluatorRow, JudgmentRow
 from storage.store import NotFoundError, Store
 from storage.upsert import insert_once
 
@@ -29,6 +31,11 @@ class StoredEvaluator:
     info: Mapping[str, Any]
     created: datetime
 
+    @property
+    def outputs(self) -> Outputs:
+        """What kind of thing it says of a trace; probabilities of the three classes where nothing else is noted."""
+        return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
+
 
 def register_evaluator(
     store: Store,
@@ -46,9 +53,20 @@ def register_evaluator(
     check_name(name, "the name of the evaluator")
     row = {"name": name, "fingerprint": fingerprint, "format": format, "attention": attention}
     with store.write() as session:
-        insert_once(session, EvaluatorRow, [row | {"info": dict(info or {})}], "fingerprint")
-        found = session.execute(_evaluators().where(EvaluatorRow.fingerprint == fingerprint))
-        return StoredEvaluator(**found.mappings().one())
+        return add_evaluator(session, row | {"info": dict(info or {})})
+
+
+def add_evaluator(session: Session, row: Mapping[str, Any]) -> StoredEvaluator:
+    """`register_evaluator` within a transaction, without its checks."""
+    insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
+    found = session.execute(_evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"]))
+    return StoredEvaluator(**found.mappings().one())
+
+
+def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]) -> None:
+    """Add to what the store knows of an evaluator, or replace some of it."""
+    row = session.get_one(EvaluatorRow, evaluator_id, with_for_update=True)
+    row.info = row.info | dict(info)
 
 
 def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
@@ -67,6 +85,14 @@ def list_evaluators(store: Store) -> list[StoredEvaluator]:
     """Every evaluator, by name and then in the order in which they were added."""
     with store.read() as session:
         found = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
+        return [StoredEvaluator(**row) for row in found.mappings()]
+
+
+def judges_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
+    """The evaluators that have judged a trace of a dataset, by name."""
+    judged = exists().where(JudgmentRow.evaluator_id == EvaluatorRow.id, JudgmentRow.dataset_id == dataset_id)
+    with store.read() as session:
+        found = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in found.mappings()]
 
 

@@ -3,13 +3,17 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from sqlalchemy.orm import Session
+
 from core.errors import UserError
 from core.jsonl import open_input
+from storage.bad_rows import LeftOutRows, RefusedRows
 from storage.importers import find_kind, read_traces
 from storage.names import check_name
 from storage.store import Store
@@ -24,7 +28,7 @@ Progress = Callable[[int, float], None]
 @dataclass(frozen=True)
 class ImportSummary:
     """What an import did. `unchanged` traces were stored before, `repeated` ones stand twice in the file,
-    `total` is what the dataset now holds."""
+    `left_out` rows of it are bad; `total` is what the dataset now holds."""
 
     dataset: str
     kind: str
@@ -32,14 +36,16 @@ class ImportSummary:
     unchanged: int
     repeated: int
     total: int
+    left_out: int = 0
 
     def __str__(self) -> str:
+        left_out = f", {_counted(self.left_out, 'bad row')} left out" if self.left_out else ""
         if not self.added:
-            return f"{self.dataset}: nothing new, {_traces(self.unchanged)} already stored."
-        parts = [f"{_traces(self.added)} added"]
+            return f"{self.dataset}: nothing new, {_counted(self.unchanged, 'trace')} already stored{left_out}."
+        parts = [f"{_counted(self.added, 'trace')} added"]
         parts += [f"{self.unchanged:,} already stored"] if self.unchanged else []
         parts += [f"{self.repeated:,} repeated in the file"] if self.repeated else []
-        return f"{self.dataset}: {', '.join(parts)}; {self.total:,} in the dataset."
+        return f"{self.dataset}: {', '.join(parts)}{left_out}; {self.total:,} in the dataset."
 
 
 def import_file(
@@ -48,6 +54,7 @@ def import_file(
     path: str | Path,
     dataset: str | None = None,
     progress: Progress | None = None,
+    skipped: str | Path | None = None,
 ) -> ImportSummary:
     """Store the traces of a file, in one transaction and a bounded amount of memory.
 
@@ -55,8 +62,12 @@ def import_file(
     same where problem, steps and gold are (`Trace.digest`); what else the file says of it is kept as first
     stored.
 
-    Raises `UserError`, with nothing stored, at the first bad row, at an id with other content than before,
-    where the file holds no trace, or where the dataset is of another kind.
+    A bad row is one that is no trace of the kind, or has an id that stands for other content before. Given
+    `skipped`, such rows are left out, listed in that file as JSON Lines, and remembered with the dataset; the file
+    is not made where there are none, and one with other content is left alone.
+
+    Raises `UserError`, with nothing stored, counting the bad rows where they are not to be skipped, and where the
+    file holds no trace, looks like another kind, or cannot be read on, or the dataset is of another kind.
     """
     chosen, path = find_kind(kind), Path(path)
     name = (chosen.dataset or path.stem) if dataset is None else dataset
@@ -64,15 +75,26 @@ def import_file(
     with open_input(path) as file, store.write() as session:
         source = _Source(file)
         writer = TraceWriter(session, name, chosen.name, _file_name(path))
-        located = read_traces(chosen, source, str(path))
-        while batch := list(islice(located, _BATCH)):
-            writer.add(batch)
-            if progress:
-                progress(writer.read, source.fraction)
-        if not writer.read:
-            raise UserError(f"{path}: no trace found, the file is empty.", "Check the path.")
-        writer.finish(_file_name(path), source.sha256)
-    return ImportSummary(name, chosen.name, writer.added, writer.unchanged, writer.repeated, writer.total)
+        with closing(_bad_rows(session, writer.dataset_id, path, skipped)) as bad:
+            located = read_traces(chosen, source, str(path), bad)
+            while batch := list(islice(located, _BATCH)):
+                writer.add(batch, bad)
+                if progress:
+                    progress(writer.read, source.fraction)
+            if not writer.read and not bad.count:
+                raise UserError(f"{path}: no trace found, the file is empty.", "Check the path.")
+            writer.finish(_file_name(path), source.sha256)
+            bad.finish(writer.read)
+    counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
+    return ImportSummary(name, chosen.name, *counts)
+
+
+def _bad_rows(
+    session: Session, dataset_id: int, path: Path, skipped: str | Path | None
+) -> RefusedRows | LeftOutRows:
+    if skipped is None:
+        return RefusedRows(str(path))
+    return LeftOutRows(session, dataset_id, str(path), _file_name(path), Path(skipped))
 
 
 class _Source:
@@ -99,8 +121,8 @@ class _Source:
         return self._hash.hexdigest()
 
 
-def _traces(count: int) -> str:
-    return f"{count:,} trace" if count == 1 else f"{count:,} traces"
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _file_name(path: Path) -> str:

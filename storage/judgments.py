@@ -5,10 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session
 
 from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
@@ -59,6 +61,19 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
                 since = time.monotonic()
     finally:
         _flush(store, waiting)
+    return saved
+
+
+def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
+    """As `save_judgments`, but within one transaction: where the iterable raises, nothing is stored.
+
+    No trace and mode may occur twice, and the traces have to come in file order.
+    """
+    saved = 0
+    rows = (_values(evaluator_id, judgment) for judgment in judgments)
+    while batch := list(islice(rows, _BATCH)):
+        _insert(session, batch)
+        saved += len(batch)
     return saved
 
 
@@ -128,14 +143,18 @@ def _flush(store: Store, waiting: dict[tuple[int, str], dict[str, Any]]) -> None
     # In one order for all writers, or two of them could wait for each other.
     rows = [waiting[key] for key in sorted(waiting)]
     with store.write() as session:
-        insert_or_update(
-            session,
-            JudgmentRow,
-            rows,
-            key=("trace_id", "evaluator_id", "mode"),
-            unless_same=("probabilities", "trace_digest"),
-        )
+        _insert(session, rows)
     waiting.clear()
+
+
+def _insert(session: Session, rows: list[dict[str, Any]]) -> None:
+    insert_or_update(
+        session,
+        JudgmentRow,
+        rows,
+        key=("trace_id", "evaluator_id", "mode"),
+        unless_same=("probabilities", "trace_digest", "solution"),
+    )
 
 
 def _values(evaluator_id: int, judgment: Judgment) -> dict[str, Any]:
@@ -155,6 +174,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> dict[str, Any]:
         "created": now(),
         **_summary(result),
         "probabilities": pack(result),
+        "solution": judgment.solution,
     }
 
 
@@ -191,6 +211,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
         trace,
         Mode(row.mode),
         unpack(row.probabilities, row.mode),
+        row.solution,
         evaluator=StoredEvaluator(
             evaluator.id,
             evaluator.name,

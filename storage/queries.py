@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from core.label import Label
 from core.trace import Step, Trace, check_text
 from storage.filters import TraceFilter
-from storage.schema import DatasetRow, StepRow, SubstepRow, TraceRow
+from storage.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow
 from storage.store import NotFoundError, Store
 
 # Traces held in memory at once while going through a dataset.
@@ -24,7 +24,8 @@ ANY = TraceFilter()
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset and its counts. `errors` counts the traces in which the gold names a first error."""
+    """A dataset and its counts. `errors` counts the traces in which the gold names a first error, `left_out` the
+    bad rows of its files that the person importing them chose to skip."""
 
     id: int
     name: str
@@ -36,6 +37,12 @@ class Dataset:
     errors: int
     steps: int
     substeps: int
+    left_out: int
+
+    @property
+    def size(self) -> str:
+        """How many traces it has, and of how many rows, such as `6,116 of 6,216`."""
+        return f"{self.traces:,} of {self.traces + self.left_out:,}" if self.left_out else f"{self.traces:,}"
 
 
 @dataclass(frozen=True)
@@ -174,6 +181,13 @@ def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[S
             return
 
 
+def list_ids(store: Store, dataset_id: int) -> list[str]:
+    """The ids of a dataset's traces in file order."""
+    found = select(TraceRow.external_id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
+    with store.read() as session:
+        return list(session.scalars(found))
+
+
 def traces() -> Select[Any]:
     """A statement for `load_traces`, to be narrowed and ordered."""
     return select(
@@ -240,7 +254,10 @@ def _datasets() -> Select[Any]:
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
         func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),
     )
-    joined = select(*columns, *counts).outerjoin(TraceRow, TraceRow.dataset_id == DatasetRow.id)
+    left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
+    joined = select(*columns, *counts, left_out.label("left_out")).outerjoin(
+        TraceRow, TraceRow.dataset_id == DatasetRow.id
+    )
     return joined.group_by(DatasetRow.id)
 
 

@@ -77,6 +77,22 @@ class DatasetRow(Base):
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 
+class LeftOutRow(Base):
+    """A bad row that the person importing a file chose to leave out of a dataset.
+
+    `digest` is of the row's content, so that importing the file again, or a longer one, counts it once. `place` is
+    such as `line 3` of the file `source`.
+    """
+
+    __tablename__ = "left_out"
+
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), primary_key=True)
+    source: Mapped[str] = mapped_column(Text)
+    place: Mapped[str] = mapped_column(Text)
+    error: Mapped[str] = mapped_column(Text)
+
+
 class TraceRow(Base):
     """One problem and what is counted of its steps. `first_error` is 0-based; `digest` is `Trace.digest`."""
 
@@ -191,7 +207,8 @@ class JudgmentRow(Base):
     `probabilities` are little-endian float32, rows of neg, neu, pos: n rows, or the n (n + 1) / 2 rows of the
     packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline),
     and `online_*` those of the diagonal; `retroactive` is the largest absolute retroactive change. The
-    dataset is repeated here so that one index can sort a dataset by what an evaluator says.
+    dataset is repeated here so that one index can sort a dataset by what an evaluator says. `solution` is what
+    the evaluator said of the whole by itself, where it did.
 
     An evaluator that has judged cannot be deleted, since what it said cost far more than the row.
     """
@@ -211,6 +228,7 @@ class JudgmentRow(Base):
     online_redundancy: Mapped[float | None]
     retroactive: Mapped[float | None]
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    solution: Mapped[float | None]
 
     __table_args__ = (
         ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
@@ -224,3 +242,23 @@ class JudgmentRow(Base):
         ),
         Index("ix_judgments_evaluator_validity", "evaluator_id", "dataset_id", "mode", "validity", "trace_id"),
     )
+
+
+class CalibrationRow(Base):
+    """Thresholds chosen for an evaluator on a dataset; the newest is in force, and none is ever changed.
+
+    `dataset` keeps the name where the dataset is deleted; `info` says how they were chosen.
+    """
+
+    __tablename__ = "calibrations"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="CASCADE"))
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
+    dataset: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    validity: Mapped[float]
+    redundancy: Mapped[float]
+    info: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (Index("ix_calibrations_evaluator_id", "evaluator_id", "id"),)

@@ -1,7 +1,8 @@
 """Adding traces to a dataset."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from sqlalchemy import func, insert, select, text
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import UserError
 from core.trace import Trace, check_text
+from storage.importers.kind import OnBad
 from storage.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow
 from storage.upsert import insert_once
 
@@ -26,8 +28,8 @@ class TraceWriter:
     def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
         self._session = session
         self._dataset = dataset
-        self._dataset_id = _open_dataset(session, dataset, kind, source)
-        newest = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == self._dataset_id)
+        self.dataset_id = _open_dataset(session, dataset, kind, source)
+        newest = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == self.dataset_id)
         last = session.scalar(newest)
         self._start = self._next = 0 if last is None else last + 1
         self._refresh_at = 1000
@@ -46,29 +48,29 @@ class TraceWriter:
         """How many traces the dataset has."""
         return self._next
 
-    def add(self, batch: list[Located]) -> None:
+    def add(self, batch: list[Located], on_bad: OnBad | None = None) -> None:
         """Add the traces of a batch that are new; each comes with its place, such as `file.jsonl line 3`.
 
-        Raises `UserError` at an id that is known with other content, and at what cannot be stored.
+        Raises `UserError` at an id that is known with other content, and at what cannot be stored, or tells
+        `on_bad` of it and adds the others.
         """
-        for where, trace in batch:
-            _check(trace, where)
-        known = self._known(batch)
+        fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
+        known = self._known(fit)
         new = []
-        for where, trace in batch:
+        for where, trace in fit:
             if trace.id not in known:
                 known[trace.id] = trace.digest, self._next
                 new.append((self._next, trace))
                 self._next += 1
             else:
-                self._recognise(trace, where, *known[trace.id])
+                _passes(partial(self._recognise, *known[trace.id]), on_bad, where, trace)
         if new:
             self._insert(new)
 
     def finish(self, source: str, sha256: str) -> None:
         """Note where the newest traces came from."""
         if self.added:
-            row = self._session.get_one(DatasetRow, self._dataset_id)
+            row = self._session.get_one(DatasetRow, self.dataset_id)
             row.source, row.sha256 = source, sha256
             self._refresh()
 
@@ -76,11 +78,11 @@ class TraceWriter:
         """Digest and position of the ids that the dataset has, those of earlier batches included."""
         ids = [trace.id for _, trace in batch]
         found = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
-            TraceRow.dataset_id == self._dataset_id, TraceRow.external_id.in_(ids)
+            TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
         )
         return {row.external_id: (row.digest, row.position) for row in self._session.execute(found)}
 
-    def _recognise(self, trace: Trace, where: str, digest: str, position: int) -> None:
+    def _recognise(self, digest: str, position: int, where: str, trace: Trace) -> None:
         ours = position >= self._start
         if digest == trace.digest:
             self.repeated += ours
@@ -97,7 +99,7 @@ class TraceWriter:
             )
 
     def _insert(self, new: list[tuple[int, Trace]]) -> None:
-        rows = [_trace_values(self._dataset_id, position, trace) for position, trace in new]
+        rows = [_trace_values(self.dataset_id, position, trace) for position, trace in new]
         returning = insert(TraceRow).returning(TraceRow.id, sort_by_parameter_order=True)
         ids = self._session.scalars(returning, rows, execution_options=_ONE_STATEMENT).all()
         stored = [(id, trace) for id, (_, trace) in zip(ids, new, strict=True)]
@@ -135,7 +137,19 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
     return int(dataset_id)
 
 
-def _check(trace: Trace, where: str) -> None:
+def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: str, trace: Trace) -> bool:
+    """Whether a trace passes a check; without `on_bad` the error of one that does not is raised."""
+    try:
+        check(where, trace)
+    except UserError as error:
+        if on_bad is None:
+            raise
+        on_bad(where, error, f"{trace.id} {trace.digest}".encode("utf-8", "surrogatepass"))
+        return False
+    return True
+
+
+def _check(where: str, trace: Trace) -> None:
     """Refuse what a core trace allows and a database does not."""
     try:
         check_text(trace.id, "the id")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -93,7 +94,7 @@ def llada_tensors(vocabulary: int, seed: int = 0) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def write_llada(folder: Path, *, with_head: bool = True) -> dict[str, torch.Tensor]:
+def write_llada(folder: Path, *, with_head: bool = True, **changes: Any) -> dict[str, torch.Tensor]:
     """A checkpoint in LLaDA's layout, sharded in two; with a head it is an evaluator. Returns its tensors."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = tiny_tokenizer()
@@ -105,6 +106,7 @@ def write_llada(folder: Path, *, with_head: bool = True) -> dict[str, torch.Tens
     config = LLADA_CONFIG | {
         "embedding_size": tokenizer.get_vocab_size(),
         "vocab_size": tokenizer.get_vocab_size(),
+        **changes,
     }
     (folder / "config.json").write_text(json.dumps(config))
     names = sorted(tensors)

@@ -25,7 +25,7 @@ def main() -> None:
         page.locator(".steps .katex").first.wait_for()
         page.screenshot(path=folder / "score.png")
         page.set_viewport_size({"width": 1200, "height": 640})
-        page.goto(f"{address}/browse?dataset=demo&gold=error")
+        page.goto(f"{address}/browse?dataset=gallery&gold=error")
         page.locator("ol.traces").wait_for()
         page.locator(".traces .katex").first.wait_for()
         page.screenshot(path=folder / "browse.png")

@@ -21,7 +21,7 @@ def serving(folder: Path, files: dict[str, Path] | None = None) -> Iterator[str]
     """Serve a seeded store kept in `folder`, with `files` (kind to path) imported; yields the base address."""
     with open_store(str(folder / "store.db")) as store:
         evaluators = Evaluators()
-        seed(store, evaluators)
+        seed(store, evaluators, evaluators.names)
         for kind, path in (files or {}).items():
             import_file(store, kind, path, kind)
         listener = listen(0)

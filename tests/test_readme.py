@@ -45,6 +45,9 @@ SPELLED = {
     "serving": "app",
     "scoring": "score",
     "importing": "import",
+    "scores": "import-scores",
+    "evaluation": "evaluate",
+    "calibration": "calibrate",
     "training": "train",
     "synthesis": "synth",
 }

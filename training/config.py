@@ -12,8 +12,9 @@ import yaml
 
 from core.errors import UserError
 from core.evaluator import ATTENTIONS
+from training.data import TRUNCATIONS, Data, check_data
 
-TRUNCATIONS = ("random", "as-labelled")
+PRECISIONS = ("float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,20 @@ class Backbone:
 
 
 @dataclass(frozen=True)
-class Data:
-    """Training traces: `synthetic` of them from the corpus generator with `seed`, and the labelled traces of
-    `files` (JSON Lines)."""
-
-    synthetic: int = 0
-    seed: int = 0
-    files: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class TrainConfig:
-    """One training run. `truncation` random cuts every second trace after a step drawn uniformly, so that where
-    a trace ends says nothing of its last step; as-labelled keeps traces whole."""
+    """One training run.
+
+    `batch_size` is the traces of one optimiser step, over all processes; `accumulation` the parts that a process
+    computes its share in, one after the other. Neither that nor `activation_checkpointing`, which computes a
+    layer's activations again where they are needed, changes what is learnt. `fsdp` shards weights, gradients and
+    optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32;
+    `saved_dtype` is what the evaluator is written in. A trace of more than `max_length` tokens (the backbone's
+    context if not given) is left out and counted.
+
+    `truncation` random cuts every second trace after a step drawn uniformly, so that where a trace ends says
+    nothing of its last step; continued first appends the steps that were generated but not labelled, where the
+    data has them (`training.continuation`); as-labelled keeps traces as they are.
+    """
 
     attention: str
     data: Data
@@ -57,7 +59,12 @@ class TrainConfig:
     warmup_steps: int = 100
     clip: float = 1.0
     seed: int = 13
+    max_length: int | None = None
+    accumulation: int = 1
+    activation_checkpointing: bool = False
+    fsdp: bool = False
     bf16: bool = False
+    saved_dtype: str = "float16"
     save_steps: int = 200
     notes: str = field(default="", compare=False)
 
@@ -91,13 +98,35 @@ def _check(config: TrainConfig) -> None:
         _above_zero(config.backbone, ("hidden", "layers", "heads", "mlp", "context"), "backbone.")
         if config.backbone.hidden % (2 * config.backbone.heads):
             raise UserError("backbone.hidden is not an even multiple of backbone.heads.")
-    if config.data.synthetic < 0:
-        raise UserError(f"data.synthetic is {config.data.synthetic}, expected 0 or more.")
-    if not config.data.synthetic and not config.data.files:
-        raise UserError("data names no traces.", "Give data.synthetic a count, or data.files.")
+    check_data(config.data, config.truncation)
+    if not 0 <= config.seed < 2**32:
+        raise UserError(f"seed is {config.seed}, expected 0 to {2**32 - 1}.")
+    _check_optimiser(config)
+    _check_hardware(config)
+
+
+def _check_optimiser(config: TrainConfig) -> None:
     _above_zero(config, ("vocabulary", "epochs", "batch_size", "learning_rate", "clip", "save_steps"))
-    if config.warmup_steps < 0:
-        raise UserError(f"warmup_steps is {config.warmup_steps}, expected 0 or more.")
+    for key in ("warmup_steps", "weight_decay"):
+        if not getattr(config, key) >= 0:
+            raise UserError(f"{key} is {getattr(config, key)}, expected 0 or more.")
+    if not all(0 <= beta < 1 for beta in config.betas):
+        raise UserError(f"betas is {list(config.betas)}, expected two numbers from 0 to below 1.")
+
+
+def _check_hardware(config: TrainConfig) -> None:
+    _one_of("saved_dtype", config.saved_dtype, PRECISIONS)
+    _above_zero(config, ("accumulation",))
+    if config.batch_size % config.accumulation:
+        raise UserError(
+            f"batch_size {config.batch_size} is no multiple of accumulation {config.accumulation}.",
+            "batch_size counts the traces of a whole optimiser step.",
+        )
+    if config.max_length is None:
+        return
+    _above_zero(config, ("max_length",))
+    if config.backbone and config.max_length > config.backbone.context:
+        raise UserError(f"max_length is {config.max_length}, over backbone.context {config.backbone.context}.")
 
 
 def _above_zero(values: object, keys: tuple[str, ...], prefix: str = "") -> None:
@@ -143,7 +172,7 @@ def _convert(hint: Any, value: object, key: str) -> Any:
         count = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
         if not isinstance(value, list) or (count and len(value) != len(parts)):
             raise UserError(f"{key} is {value!r}, expected a list{count}.")
-        return tuple(_convert(parts[0], item, key) for item in value)
+        return tuple(_convert(parts[0], item, f"{key}[{number}]") for number, item in enumerate(value))
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):

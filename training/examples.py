@@ -29,16 +29,20 @@ def build_examples(
     """Encode labelled traces; returns them with the count of those left out, because they are longer than
     `longest` tokens or have no label.
 
-    With truncation `random` every second trace, drawn by `seed` and its place, is cut after a step drawn
-    uniformly (DESIGN: an evaluator trained on traces that stop at their error learns the ending instead).
+    Save with truncation `as-labelled`, every second trace, drawn by `seed` and its place, is cut after a step
+    drawn uniformly (an evaluator trained on traces that stop at their error learns the ending instead). A trace
+    that comes twice is drawn twice.
     """
     examples = []
     dropped = 0
     for place, trace in enumerate(traces):
         rng = np.random.default_rng((seed, place))
         kept = len(trace.steps)
-        if truncation == "random" and rng.random() < 0.5:
+        if truncation != "as-labelled" and rng.random() < 0.5:
             kept = int(rng.integers(1, kept + 1))
+            # Where only later steps are labelled, a cut would leave nothing to learn.
+            if all(label is None for label in trace.labels[:kept]):
+                kept = len(trace.steps)
         example = _example(trace, encoder, kept)
         if len(example.ids) <= longest and (example.labels != IGNORED).any():
             examples.append(example)

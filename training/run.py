@@ -1,253 +1,176 @@
 """One training run: from a configuration to an evaluator's folder.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
+torchrun --nproc-per-node 4 -m app.cli train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
 """
 
+import hashlib
 import json
-import platform
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import tokenizers
 import torch
-import transformers
-from torch.utils.data import Sampler
+from safetensors import SafetensorError
 from tqdm import tqdm
-from transformers import LlamaConfig, Trainer, TrainerCallback, TrainingArguments, set_seed
-from transformers.trainer_callback import PrinterCallback
-from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from core.checkpoint import read_json
-from core.encoding import Encoder, PromptTemplate
+from core.encoding import Encoder
 from core.errors import UserError
-from core.evaluator import save_evaluator
-from core.jsonl import parse_trace, read_file
-from core.loading import load_evaluator
+from core.evaluator import fingerprint, save_evaluator
 from core.model import StepModel
-from core.trace import Trace
-from training.config import Backbone, Data, TrainConfig
-from training.examples import Example, build_examples, collate
-from training.synth.corpus import generate
-from training.tokenizer import SEPARATOR, train_tokenizer
-
-# Traces that the tokenizer is learnt from; more change nothing but the time.
-_TOKENIZER_TRACES = 4000
-_CHECKPOINTS = "checkpoints"
-_RECORD = "config.used.json"
+from training import history, provenance
+from training.config import TrainConfig
+from training.examples import Example, build_examples
+from training.figures import write_figure
+from training.folder import RunFolder, settings
+from training.mixture import Mixture
+from training.start import init_folder, start
+from training.trainer import StepTrainer, arguments_of
 
 
-class EpochSampler(LengthGroupedSampler):
-    """Batches of similar length, in an order drawn from the seed and the epoch alone: a resumed run meets the
-    order that an uninterrupted one does."""
+def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
+    """Train an evaluator and write its folder to `output`; returns it. Paths in `config` are looked up in `root`.
 
-    def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
-        super().__init__(batch_size, lengths=lengths, generator=torch.Generator())
-        self.seed = seed
-        self.set_epoch(0)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Called by the trainer before each epoch."""
-        self.generator.manual_seed(self.seed + epoch)
-
-
-class StepTrainer(Trainer):
-    """Transformers' trainer with batches of similar length."""
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
-        examples: Any = self.train_dataset
-        lengths = [len(example.ids) for example in examples]
-        return EpochSampler(self.args.train_batch_size, lengths, self.args.seed)
-
-
-class StopOnNan(TrainerCallback):
-    """Stops a run whose loss is no number, naming the step."""
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        # The mean over the run, logged at its end, tells of the steps after the last regular log.
-        losses = [logs[key] for key in ("loss", "train_loss") if key in logs] if logs else []
-        if not np.isfinite(losses).all():
-            raise UserError(
-                f"the loss became {losses[0]} by step {state.global_step}.",
-                "Lower learning_rate or clip, then start again; checkpoints before that step are whole.",
-            )
-
-
-class Tell(TrainerCallback):
-    """A line on stderr per log, where there is no terminal for a progress bar."""
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        if args.disable_tqdm and logs and "loss" in logs:
-            print(f"step {state.global_step} of {state.max_steps}, loss {logs['loss']}", file=sys.stderr)
-
-
-def train(config: TrainConfig, output: Path) -> Path:
-    """Train an evaluator and write its folder to `output`; returns it.
-
-    Checkpoints go to `output/checkpoints`; a killed run goes on from the last one. Raises `UserError` where
-    `output` cannot be written or holds a run with another configuration, or a data file has a bad line.
+    Beside the evaluator's own files it gets `log_history.json` and `training.html` and `.png`, the curves.
+    Checkpoints go to `output/checkpoints`; a killed run goes on from the last whole one, and a finished one is
+    left as it is. Raises `UserError` where `output` cannot be written or holds a run with another configuration
+    or on other traces, a data file has a bad line, memory or disk run out, or the loss is no number.
     """
-    _check_output(config, output)
-    encoder, model = _build(config)
-    longest = model.config.max_position_embeddings
-    traces = tqdm(read_traces(config.data), "encoding", config.data.synthetic or None, delay=2, disable=None)
-    examples, dropped = build_examples(traces, encoder, config.truncation, config.seed, longest)
-    if not examples:
-        raise UserError("no trace has a label to learn from.", "Check data.files.")
-    if dropped:
-        print(f"{dropped:,} traces left out: over {longest:,} tokens, or without a label.", file=sys.stderr)
-    _claim(config, output)
-    trainer = StepTrainer(
-        model=model,
-        args=_arguments(config, output),
-        train_dataset=examples,
-        data_collator=collate,
-        callbacks=[StopOnNan(), Tell()],
-    )
-    # It prints to standard output, where the path of the evaluator belongs.
-    trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=_last_checkpoint(output))
-    history = trainer.state.log_history
-    (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
-    save_evaluator(output, model, encoder, _provenance(config, examples, dropped, history), dtype=torch.float16)
+    folder = RunFolder(output)
+    folder.check(config)
+    if folder.is_done():
+        print(f"{output} is trained already; remove it to train it again.", file=sys.stderr)
+        return output
+    arguments = arguments_of(config, folder.checkpoints.folder)
+    mixture = Mixture(config.data, root, config.truncation, config.seed)
+    encoder, model = start(config, mixture, root)
+    examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
+    if arguments.should_save:
+        folder.claim(config, _digest(examples))
+    trainer = StepTrainer(config, model, examples, arguments, folder.checkpoints)
+    try:
+        _announce(trainer, examples, config)
+        trainer.finish()
+        sources = _sources(config, root, encoder, mixture, examples, left_out)
+        _save(trainer, encoder, folder, sources | _outcome(trainer))
+    except KeyboardInterrupt:
+        if arguments.should_save:
+            step = folder.checkpoints.last_step()
+            print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
+        raise
+    if arguments.world_size > 1:
+        trainer.accelerator.end_training()
     return output
 
 
-def read_traces(data: Data) -> Iterator[Trace]:
-    """The traces that `data` names, synthetic ones first."""
-    if data.synthetic:
-        yield from generate(data.seed, data.synthetic)
-    for path in data.files:
-        for number, row in read_file(path):
-            yield parse_trace(row, f"{path} line {number}")
+def _examples(
+    config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, speaks: bool
+) -> tuple[list[Example], int]:
+    """What is learnt from, with the count of the traces left out for their length or for want of a label."""
+    longest = min(int(model.config.max_position_embeddings), config.max_length or sys.maxsize)
+    traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if speaks else True)
+    examples, left_out = build_examples(traces, encoder, config.truncation, config.seed, longest)
+    if not examples:
+        raise UserError(f"no trace of at most {longest:,} tokens has a label to learn from.", "Check data.sources.")
+    notices = mixture.notices()
+    if left_out:
+        notices.append(f"{left_out:,} traces left out: over {longest:,} tokens, or without a label.")
+    for notice in notices if speaks else ():
+        print(notice, file=sys.stderr)
+    return examples, left_out
 
 
-def _check_output(config: TrainConfig, output: Path) -> None:
-    """Refuse a folder that holds a run with another configuration; notes are no part of it."""
-    record = output / _RECORD
-    if record.is_file():
-        used = read_json(record)
-        if {key: value for key, value in used.items() if key != "notes"} != _settings(config):
-            raise UserError(f"{output} holds a run with another configuration.", "Choose another --output.")
+def _digest(examples: Sequence[Example]) -> str:
+    digest = hashlib.sha256()
+    for example in examples:
+        for array in (example.ids, example.ends, example.labels):
+            digest.update(f"{len(array)} ".encode())
+            digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
-def _claim(config: TrainConfig, output: Path) -> None:
-    """Make `output` this run's folder."""
-    try:
-        (output / _CHECKPOINTS).mkdir(parents=True, exist_ok=True)
-        text = json.dumps(_settings(config) | {"notes": config.notes}, indent=1)
-        (output / _RECORD).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written ({error.strerror}).", "Choose another --output.") from None
-
-
-def _settings(config: TrainConfig) -> dict[str, Any]:
-    """The configuration without its notes, as JSON gives it back."""
-    values: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    del values["notes"]
-    return values
-
-
-def _last_checkpoint(output: Path) -> str | None:
-    """The newest whole checkpoint. A kill may cut one short; its state is written last."""
-    found = (output / _CHECKPOINTS).glob("checkpoint-*/trainer_state.json")
-    by_step = sorted(found, key=lambda state: int(state.parent.name.partition("-")[2]))
-    return next((str(state.parent) for state in reversed(by_step) if _is_whole(state)), None)
-
-
-def _is_whole(state: Path) -> bool:
-    try:
-        read_json(state)
-    except UserError:
-        return False
-    return True
-
-
-def _build(config: TrainConfig) -> tuple[Encoder, StepModel]:
-    """Encoder and initial model; the weights are drawn from the seed alone, whatever the mask."""
-    if config.init is not None:
-        start = load_evaluator(config.init)
-        start.model.config.is_causal = config.attention == "causal"
-        return start.encoder, start.model
-    assert config.backbone is not None
-    tokenizer = train_tokenizer(_texts(read_traces(config.data)), config.vocabulary)
-    encoder = Encoder(tokenizer, PromptTemplate(separator=SEPARATOR))
-    set_seed(config.seed)
-    return encoder, StepModel.from_config(
-        llama_config(config.backbone, tokenizer.get_vocab_size(), config.attention)
+def _announce(trainer: StepTrainer, examples: Sequence[Example], config: TrainConfig) -> None:
+    if not trainer.args.should_save:
+        return
+    done = trainer.checkpoints.last_step()
+    print(
+        f"{len(examples):,} traces, {_tokens(examples):,} tokens; {trainer.steps:,} steps of {config.batch_size} "
+        f"in {config.epochs:,} {'epoch' if config.epochs == 1 else 'epochs'}; {trainer.parameters:,} parameters; "
+        f"{trainer.args.world_size} x {trainer.args.device.type}"
+        + (f"; going on from step {done:,}." if done else "."),
+        file=sys.stderr,
     )
 
 
-def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:
-    """A Llama configuration of the given dimensions; the mask is `is_causal` and nothing else."""
-    values: dict[str, Any] = {
-        "vocab_size": vocabulary,
-        "hidden_size": backbone.hidden,
-        "num_hidden_layers": backbone.layers,
-        "num_attention_heads": backbone.heads,
-        "num_key_value_heads": backbone.heads,
-        "intermediate_size": backbone.mlp,
-        "max_position_embeddings": backbone.context,
-        "rms_norm_eps": 1e-5,
-        "initializer_range": 0.02,
-        "tie_word_embeddings": False,
-        "bos_token_id": None,
-        "eos_token_id": None,
-        "is_causal": attention == "causal",
-    }
-    return LlamaConfig(**values)
-
-
-def _texts(traces: Iterable[Trace]) -> Iterator[str]:
-    for trace in islice(traces, _TOKENIZER_TRACES):
-        yield trace.problem
-        yield from trace.substeps
-
-
-def _arguments(config: TrainConfig, output: Path) -> TrainingArguments:
-    return TrainingArguments(
-        output_dir=str(output / _CHECKPOINTS),
-        per_device_train_batch_size=config.batch_size,
-        num_train_epochs=config.epochs,
-        learning_rate=config.learning_rate,
-        adam_beta1=config.betas[0],
-        adam_beta2=config.betas[1],
-        weight_decay=config.weight_decay,
-        lr_scheduler_type="cosine",
-        warmup_steps=config.warmup_steps,
-        max_grad_norm=config.clip,
-        use_cpu=not torch.cuda.is_available(),
-        bf16=config.bf16,
-        seed=config.seed,
-        logging_steps=20,
-        logging_nan_inf_filter=False,
-        save_steps=config.save_steps,
-        save_total_limit=2,
-        report_to="none",
-        remove_unused_columns=False,
-        disable_tqdm=not sys.stderr.isatty(),
-        dataloader_pin_memory=torch.cuda.is_available(),
-    )
-
-
-def _provenance(
-    config: TrainConfig, examples: list[Example], dropped: int, history: list[dict[str, Any]]
+def _sources(
+    config: TrainConfig, root: Path, encoder: Encoder, mixture: Mixture, examples: Sequence[Example], left_out: int
 ) -> dict[str, Any]:
-    losses = [row["loss"] for row in history if "loss" in row]
+    """What the run is made from, for its provenance; nothing of it tells of the machine."""
+    used = settings(config)
+    del used["notes"]
     return {
-        "config": _settings(config),
+        "made": provenance.now(),
+        "config": provenance.without_places(used),
+        "init": _origin(config, encoder, root),
+        "data": provenance.without_places(mixture.record),
+        "code": provenance.code_revision(),
+        "versions": provenance.versions(),
         "examples": len(examples),
-        "left_out": dropped,
-        "tokens": int(sum(len(example.ids) for example in examples)) * config.epochs,
-        "final_loss": float(np.mean(losses[-10:])) if losses else None,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "tokenizers": tokenizers.__version__,
-        },
+        "left_out": left_out,
+        "tokens": _tokens(examples) * config.epochs,
     }
+
+
+def _outcome(trainer: StepTrainer) -> dict[str, Any]:
+    """What became of it; `seconds` are those of all calls."""
+    rows = trainer.state.log_history
+    return {
+        "parameters": trainer.parameters,
+        "steps": trainer.state.global_step,
+        "final_loss": history.final_loss(rows),
+        "seconds": rows[-1]["seconds"],
+        "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
+    }
+
+
+def _origin(config: TrainConfig, encoder: Encoder, root: Path) -> dict[str, str] | None:
+    """Name and fingerprint of what was trained further."""
+    if config.init is None:
+        return None
+    folder = init_folder(config.init, root)
+    template = encoder.template.to_dict()
+    return {"name": folder.resolve().name, "fingerprint": fingerprint(folder, template, config.attention)}
+
+
+def _tokens(examples: Sequence[Example]) -> int:
+    return sum(len(example.ids) for example in examples)
+
+
+def _save(trainer: StepTrainer, encoder: Encoder, folder: RunFolder, record: dict[str, Any]) -> None:
+    """Write the evaluator, what was logged and its figure; every process takes part in collecting the weights."""
+    model = trainer.whole_model()
+    if not trainer.args.should_save:
+        return
+    rows = trainer.state.log_history
+    made = folder.checkpoints.partial
+    try:
+        save_evaluator(made, model, encoder, record, dtype=_saved_dtype(model, record["config"]["saved_dtype"]))
+        (made / "log_history.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        write_figure(history.draw(rows, folder.path.resolve().name), made / "training")
+        folder.adopt(made)
+    except (OSError, SafetensorError) as error:
+        folder.checkpoints.clear()
+        raise UserError(
+            f"{folder.path}: the evaluator cannot be written ({error}).", "Make room; the same command writes it."
+        ) from None
+
+
+def _saved_dtype(model: StepModel, name: str) -> torch.dtype:
+    """The type of that name, or float32 where a weight is beyond it."""
+    dtype: torch.dtype = getattr(torch, name)
+    largest = max(float(weight.detach().abs().max()) for weight in model.parameters())
+    if largest <= torch.finfo(dtype).max:
+        return dtype
+    print(f"The weights are saved in float32: {name} cannot hold {largest:g}.", file=sys.stderr)
+    return torch.float32

@@ -8,7 +8,8 @@ import json
 
 from app.commands.options import add_db
 
-_COLUMNS = ("name", "kind", "traces", "errors", "steps", "substeps")
+_COLUMNS = ("name", "kind", "traces", "left_out", "errors", "steps", "substeps")
+_SHOWN = ("name", "kind", "size", "errors", "steps", "substeps")
 _TITLES = ("name", "kind", "traces", "with a gold error", "steps", "sub-steps")
 
 
@@ -20,7 +21,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print name, kind, traces, traces with a gold error, steps and sub-steps of each dataset."""
+    """Print name, kind, traces, traces with a gold error, steps and sub-steps of each dataset.
+
+    Where bad rows were left out, the traces are told as such as `6,116 of 6,216`.
+    """
     from storage.queries import list_datasets
     from storage.store import open_store
 
@@ -32,8 +36,8 @@ def run(args: argparse.Namespace) -> None:
     if not found:
         print("The store is empty. Import a file: stepsight import KIND PATH")
         return
-    rows = [_TITLES, *(tuple(_cell(getattr(row, column)) for column in _COLUMNS) for row in found)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    rows = [_TITLES, *(tuple(_cell(getattr(row, column)) for column in _SHOWN) for row in found)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_SHOWN))]
     for row in rows:
         left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
         right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]

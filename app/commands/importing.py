@@ -1,40 +1,94 @@
 """Importing a benchmark file into the store.
 
 stepsight import mr-math-invalid mr-math_invalid_errors.json
+stepsight import mr-math-invalid --download
 """
 
 import argparse
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from app.commands.options import add_db
+from core.errors import UserError
+
+if TYPE_CHECKING:
+    from storage.imports import ImportSummary
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("import", help="store the traces of a file")
     parser.add_argument("kind", help="such as mr-math-invalid or jsonl; an unknown one lists them all")
-    parser.add_argument("path", help="the file")
+    parser.add_argument("path", nargs="?", help="the file; with --download one of the names it is published by")
     parser.add_argument("--dataset", metavar="NAME", help="the dataset's name (default: its kind)")
+    parser.add_argument("--skip-bad", action="store_true", help="leave bad rows out, and list them in a file")
+    parser.add_argument(
+        "--skipped", metavar="FILE", help="that file (default: the imported file's name with .skipped.jsonl)"
+    )
+    parser.add_argument("--download", action="store_true", help="fetch the published file, once; STEPSIGHT_CACHE")
+    parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="what the published file's hash has to be")
     add_db(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import the file; a bad row leaves the store as it was."""
+    """Import the file; without --skip-bad a bad row leaves the store as it was."""
+    if args.path is None and not args.download:
+        args.parser.error("give the path of the file, or --download.")
+    if args.skipped is not None and not args.skip_bad:
+        raise UserError("--skipped goes with --skip-bad.", "Give both.")
+    if args.sha256 is not None and not args.download:
+        raise UserError("--sha256 goes with --download.", "Give both.")
+    path = _fetch(args.kind, args.path, args.sha256) if args.download else Path(args.path)
+    listing = Path(args.skipped or f"{path.stem}.skipped.jsonl") if args.skip_bad else None
+    summary = _import(args, path, listing)
+    print(summary)
+    if summary.left_out:
+        print(f"The rows left out are listed in {listing}.", file=sys.stderr)
+
+
+def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> "ImportSummary":
     from storage.imports import import_file
     from storage.store import open_store
 
-    with (
-        open_store(args.db) as store,
-        tqdm(
-            total=1.0, delay=2, disable=not sys.stderr.isatty(), bar_format="{percentage:3.0f}%|{bar}| {desc}"
-        ) as bar,
-    ):
+    with open_store(args.db) as store, _bar() as bar:
 
         def show(traces: int, fraction: float) -> None:
             bar.set_description_str(f"{traces:,} traces", refresh=False)
             bar.update(fraction - bar.n)
 
-        summary = import_file(store, args.kind, args.path, args.dataset or args.kind, show)
-    print(summary)
+        return import_file(store, args.kind, path, args.dataset or args.kind, show, listing)
+
+
+def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
+    from storage.downloads import fetch
+    from storage.importers import find_kind
+
+    file = find_kind(kind).public_file(name, sha256)
+    with _bar() as bar:
+
+        def show(there: int, size: int | None) -> None:
+            bar.set_description_str(f"{there / 1e6:,.1f} MB of {file.name}", refresh=False)
+            bar.update(there / size - bar.n if size else 0)
+
+        return fetch(file, show)
+
+
+@contextmanager
+def _bar() -> "Iterator[tqdm[Any]]":
+    """A bar on stderr from 0 to 1 that appears after two seconds, and only in a terminal."""
+    shown = sys.stderr.isatty()
+    bar: tqdm[Any] = tqdm(total=1.0, delay=2, disable=not shown, bar_format="{percentage:3.0f}%|{bar}| {desc}")
+    with bar:
+        yield bar
+
+
+def _sha256(text: str) -> str:
+    if not re.fullmatch("[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} found, expected 64 hexadecimal digits")
+    return text.lower()

@@ -26,11 +26,13 @@ def run(args: argparse.Namespace) -> None:
     from app.evaluators import Evaluators
     from app.seed import seed
     from app.server import build_app, serve
+    from core.loading import shipped_evaluators
     from storage.store import open_store
 
     with open_store(args.db) as store:
         evaluators = Evaluators(tuple(args.evaluator))
-        seed(store, evaluators)
+        # Only these are sure to be quick: another one may take minutes on a trace.
+        seed(store, evaluators, shipped_evaluators())
         application = build_app(store, evaluators)
         port = listener.getsockname()[1]
         print(f"Store: {store.name}\nOpen http://127.0.0.1:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)

@@ -10,18 +10,20 @@ import gradio as gr
 from app.evaluators import Evaluators
 from app.pages import DIRECT, QUERY, block, header
 from app.permalink import ScoreForm
+from app.seed import DATASET
 from app.text import text_html
 from app.view import judged_html, notice_html
-from core.assets import asset
 from core.errors import UserError
-from core.jsonl import parse_trace, read_file
 from core.record import judgment_record
 from core.scores import Thresholds
 from core.split import split_steps
 from core.trace import Trace
+from training.gallery import read_gallery
 
 _LONGEST = 100_000
 _MOST_STEPS = 200
+# Of the gallery, whose first traces show most; the others are a link away.
+_EXAMPLES = 12
 _EMPTY_PREVIEW = '<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>'
 _EMPTY_RESULT = ""
 
@@ -48,15 +50,20 @@ def build(evaluators: Evaluators) -> None:
             button = gr.Button("Score", variant="primary", elem_id="score", scale=1)
         result = block(_EMPTY_RESULT, elem_id="result")
         form = [problem, solution, evaluator, validity, redundancy]
-        examples = _examples()
+        gallery = read_gallery()
+        examples = gallery[:_EXAMPLES]
         block("<h2>Try one of these</h2>")
         chosen = gr.Dataset(
             components=[gr.Textbox(visible=False), gr.Textbox(visible=False)],
             samples=[[trace.problem, solution_text(trace)] for trace in examples],
             sample_labels=[str(trace.meta.get("title", trace.id)) for trace in examples],
             show_label=False,
-            samples_per_page=50,
+            samples_per_page=_EXAMPLES,
             elem_id="examples",
+        )
+        block(
+            f'<p class="hint"><a href="/browse?dataset={DATASET}">All {len(gallery)} traces of the gallery</a>, '
+            "each with its gold labels and a sentence on what later steps reveal.</p>"
         )
 
     def score(*values: object) -> str:
@@ -162,8 +169,3 @@ def solution_text(trace: Trace) -> str:
     if len(trace.substeps) == len(texts) and split_steps(numbered) == texts:
         return numbered
     return json.dumps([list(step.substeps) for step in trace.steps], ensure_ascii=False, indent=1)
-
-
-def _examples() -> list[Trace]:
-    path = asset("traces", "demo.jsonl")
-    return [parse_trace(row, f"{path} line {number}") for number, row in read_file(path)]

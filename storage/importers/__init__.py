@@ -1,6 +1,7 @@
 """The kinds of file that can be imported, one module each. A new kind is a module and a line in `_MODULES`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 from core.errors import UserError
 from core.trace import Trace
@@ -16,7 +17,8 @@ from storage.importers import (
     processbench,
     stepwise,
 )
-from storage.importers.kind import Kind, Row
+from storage.importers.fields import canonical
+from storage.importers.kind import Kind, OnBad, Row
 
 _MODULES = (
     mr_math_invalid,
@@ -42,23 +44,72 @@ def find_kind(name: str) -> Kind:
         raise UserError(f"There is no kind {name!r}.", f"The kinds are {', '.join([*KINDS, *ALIASES])}.") from None
 
 
-def read_traces(kind: Kind, lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Trace]]:
+# So many rows of another kind at the start of a file tell that all of it is.
+_FIRST = 20
+
+
+class OtherKindError(UserError):
+    """A row that looks like one of another kind, `likely`."""
+
+    def __init__(self, error: UserError, kind: Kind, likely: str) -> None:
+        super().__init__(
+            f"{error.message} The row looks like {likely}, not {kind.name}.", f"Import it as {likely}."
+        )
+        self.likely = likely
+
+
+def read_traces(
+    kind: Kind, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
+) -> Iterator[tuple[str, Trace]]:
     """Yield (where, trace) of each row of the file called `name`, holding one row at a time.
 
     `where` is such as `file.jsonl line 3`, or `file.json row 3` in a JSON array. Raises `UserError` at the first
-    bad row, saying which kind it looks like where that is another one.
+    bad row, saying which kind it looks like where that is another one. Given `on_bad`, tells it of bad rows and
+    goes on, and raises where nothing more can be read, or where the first rows are all of one other kind.
     """
-    for where, row in kind.rows(lines, name):
+    rows = kind.rows(lines, name, on_bad)
+    if on_bad is not None:
+        first = list(islice(rows, _FIRST))
+        _check_kind(kind, first, name)
+        rows = chain(first, rows)
+    for where, row in rows:
         try:
-            trace = kind.parse(row, where)
+            trace = parse_row(kind, row, where)
         except UserError as error:
-            likely = guess_kind(row)
-            if likely in (None, kind.name):
+            if on_bad is None:
                 raise
-            raise UserError(
-                f"{error.message} The row looks like {likely}, not {kind.name}.", f"Import it as {likely}."
-            ) from None
-        yield where, trace
+            on_bad(where, error, canonical(row))
+        else:
+            yield where, trace
+
+
+def _check_kind(kind: Kind, first: Sequence[tuple[str, Row]], name: str) -> None:
+    found = [_likely(kind, row, where) for where, row in first]
+    if found and found[0] is not None and set(found) == {found[0]}:
+        rows = "the row looks" if len(first) == 1 else f"its first {len(first)} rows look"
+        raise UserError(f"{name}: {rows} like {found[0]}, not {kind.name}.", f"Import it as {found[0]}.")
+
+
+def _likely(kind: Kind, row: Row, where: str) -> str | None:
+    """The other kind that a row looks like, None for one of this kind and for any other fault."""
+    try:
+        parse_row(kind, row, where)
+    except OtherKindError as error:
+        return error.likely
+    except UserError:
+        pass
+    return None
+
+
+def parse_row(kind: Kind, row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError`, which is an `OtherKindError` where the row looks like another kind."""
+    try:
+        return kind.parse(row, where)
+    except UserError as error:
+        likely = guess_kind(row)
+        if likely in (None, kind.name):
+            raise
+        raise OtherKindError(error, kind, likely) from None
 
 
 def guess_kind(row: Row) -> str | None:

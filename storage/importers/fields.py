@@ -47,8 +47,12 @@ def content_id(row: Row) -> str:
 
     It stays the same when rows are added to the file or moved in it, as a line number does not.
     """
-    canonical = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical(row)).hexdigest()[:16]
+
+
+def canonical(row: Row) -> bytes:
+    """All that a row says, whatever the order of its keys."""
+    return json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:

@@ -2,25 +2,39 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from core.errors import UserError
-from core.jsonl import read_rows
+from core.jsonl import read_row
 from core.trace import Trace
+from storage.downloads import PublicFile
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
+OnBad = Callable[[str, UserError, bytes], None]
+"""Called with the place of a bad row, what is wrong with it and its content; the reading then goes on."""
 
 
-def json_lines(lines: Iterable[bytes], name: str) -> Rows:
-    """(where, row) of each line of a JSON Lines file, `where` being such as `file.jsonl line 3`."""
-    for number, row in read_rows(lines, name):
-        yield f"{name} line {number}", row
+def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+    """(where, row) of each line of a JSON Lines file, `where` being such as `file.jsonl line 3`.
+
+    Raises `UserError` at a line that is no JSON object, or tells `on_bad` of it.
+    """
+    for number, raw in enumerate(lines, start=1):
+        try:
+            row = read_row(raw, number, name)
+        except UserError as error:
+            if on_bad is None:
+                raise
+            on_bad(f"{name} line {number}", error, raw.strip())
+            continue
+        if row is not None:
+            yield f"{name} line {number}", row
 
 
-def json_rows(lines: Iterable[bytes], name: str) -> Rows:
+def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """(where, row) of a file that holds JSON Lines or one JSON array, told by its first character.
 
     `where` is such as `file.json row 3` in an array. One row is held at a time, but an array whose rows stand on
@@ -34,14 +48,27 @@ def json_rows(lines: Iterable[bytes], name: str) -> Rows:
             break
     start = head[-1].removeprefix(b"\xef\xbb\xbf").lstrip() if head else b""
     everything = chain(head, source)
-    return array_rows(everything, name) if start.startswith(b"[") else json_lines(everything, name)
+    reader = array_rows if start.startswith(b"[") else json_lines
+    return reader(everything, name, on_bad)
 
 
-def array_rows(lines: Iterable[bytes], name: str) -> Rows:
+def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """(where, row) of each object of a JSON array.
 
-    Raises `UserError` with the line or row on invalid UTF-8, invalid or truncated JSON, and what is no object.
+    Raises `UserError` with the line or row on invalid UTF-8 and invalid or truncated JSON, after which nothing can
+    be read, and at what is no object, or tells `on_bad` of it.
     """
+    for where, value in _values(lines, name):
+        if isinstance(value, dict):
+            yield where, value
+            continue
+        error = UserError(f"{where}: {type(value).__name__} found, expected an object.", "Write objects.")
+        if on_bad is None:
+            raise error
+        on_bad(where, error, json.dumps(value).encode())
+
+
+def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
     buffer, wants, number = "", "[", 0
     decoder = json.JSONDecoder()
     for at, raw in enumerate(lines, start=1):
@@ -58,9 +85,9 @@ def array_rows(lines: Iterable[bytes], name: str) -> Rows:
                 found = _value(decoder, buffer, offset, where)
                 if found is None:
                     break
-                row, offset = found
+                value, offset = found
                 number, wants = number + 1, ",]"
-                yield where, row
+                yield where, value
             offset = _skip(buffer, offset)
         buffer = buffer[offset:]
     if wants != "end":
@@ -83,10 +110,10 @@ def _punctuation(found: str, wanted: str, where: str) -> str:
     return "end" if found == "]" else "row"
 
 
-def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Row, int] | None:
-    """The object at `offset` and the offset after it, None where more lines are needed."""
+def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
+    """The value at `offset` and the offset after it, None where more lines are needed."""
     try:
-        row, end = decoder.raw_decode(buffer, offset)
+        return decoder.raw_decode(buffer, offset)
     except json.JSONDecodeError as error:
         # No JSON text spans lines, so a value that is merely unfinished fails at the end of the buffer.
         if error.pos >= len(buffer.rstrip()):
@@ -94,9 +121,6 @@ def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> t
         raise UserError(f"{where}: not JSON ({error.msg}).", "Write one JSON array of objects.") from None
     except RecursionError:
         raise UserError(f"{where}: not JSON (nested too deep).", "Write one JSON array of objects.") from None
-    if not isinstance(row, dict):
-        raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write objects.")
-    return row, end
 
 
 def _skip(buffer: str, offset: int) -> int:
@@ -105,12 +129,19 @@ def _skip(buffer: str, offset: int) -> int:
     return offset
 
 
+class Reader(Protocol):
+    """How the rows of a kind are read, as `json_rows` does."""
+
+    def __call__(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows: ...
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of file.
 
     `fields` tell its rows from those of other kinds. `parse(row, where)` raises `UserError` that starts with
-    `where`. `dataset` is the name a dataset gets where the user gives none; None means that of the file.
+    `where`. `dataset` is the name a dataset gets where the user gives none; None means that of the file. `files`
+    are those that it is published as, as far as we know their address.
     """
 
     name: str
@@ -118,4 +149,20 @@ class Kind:
     fields: frozenset[str]
     parse: Callable[[Row, str], Trace]
     dataset: str | None = None
-    rows: Callable[[Iterable[bytes], str], Rows] = json_rows
+    rows: Reader = json_rows
+    files: tuple[PublicFile, ...] = ()
+
+    def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
+        """The published file of that name, the only one where none is given; `sha256` takes the place of its own.
+
+        Raises `UserError` naming those there are.
+        """
+        if not self.files:
+            raise UserError(
+                f"No public address of {self.name} is known.", "Fetch the file by hand and import it by its path."
+            )
+        found = [file for file in self.files if name in (None, file.name)]
+        if len(found) != 1:
+            names = ", ".join(file.name for file in self.files)
+            raise UserError(f"{self.name} is published as {names}.", "Name one of them in place of the path.")
+        return replace(found[0], sha256=sha256) if sha256 else found[0]

@@ -12,6 +12,7 @@ rows have no id, so one is made of their content. "Step 1:" stays part of the te
 from core.errors import UserError
 from core.label import Label
 from core.trace import Step, Trace, check_text
+from storage.downloads import PublicFile
 from storage.importers.fields import content_id, describe, located, rest, text
 from storage.importers.kind import Kind, Row
 
@@ -63,4 +64,12 @@ KIND = Kind(
     fields=frozenset({"input", "label"}),
     parse=parse,
     dataset="math-shepherd",
+    files=(
+        PublicFile(
+            "math-shepherd.jsonl",
+            "https://huggingface.co/datasets/peiyi9979/Math-Shepherd/resolve/"
+            "ae6b0c54fca9fa26096f7de175c747e4b262e01a/math-shepherd.jsonl",
+            "bbe67ca2e1d551734e100297349779b597ddfa9fd7655364ea1f99cc23beb4b6",
+        ),
+    ),
 )

@@ -15,6 +15,7 @@ unlabelled.
 
 from core.errors import UserError
 from core.trace import Trace
+from storage.downloads import PublicFile
 from storage.importers.fields import describe, field, identifier, located, rest, steps, text, until_error
 from storage.importers.kind import Kind, Row
 
@@ -56,10 +57,19 @@ def first_error(row: Row, n_steps: int) -> int | None:
     return found - 1
 
 
+_PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/37d5d2885182b56fdec3ad3f38770e6b15bd353e/dataset"
+
 KIND = Kind(
     name="mr-math-invalid",
     title="MR-MATH with the first wrong step of each solution",
     fields=frozenset({"question", _STEPS, CORRECTNESS, FIRST_ERROR}),
     parse=parse,
     dataset="mr-math-invalid",
+    files=(
+        PublicFile(
+            "mr-math_invalid_errors.json",
+            f"{_PUBLIC}/MR-MATH_invalid_errors.json",
+            "24317f01a3f34f569cc6438396a242252c9695bcd6c603cd153d3f99ca14929c",
+        ),
+    ),
 )

@@ -11,6 +11,7 @@ for pos, 0 for neu, -1 for neg, as in PRM800K:
 from core.errors import UserError
 from core.label import Label
 from core.trace import Step, Trace
+from storage.downloads import PublicFile
 from storage.importers.fields import describe, field, identifier, located, rest, steps, text
 from storage.importers.kind import Kind, Row
 
@@ -47,10 +48,19 @@ def _label(rating: object, number: int) -> Label:
     return _LABELS[rating]
 
 
+_PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/c73fd593736792bab94ea53386bd44232c10d332/dataset"
+
 KIND = Kind(
     name="mr-math-redundant",
     title="MR-MATH with a rating of every step",
     fields=frozenset({"question", _STEPS, "rating"}),
     parse=parse,
     dataset="mr-math-redundant",
+    files=(
+        PublicFile(
+            "mr-math_redundant_errors.json",
+            f"{_PUBLIC}/mr-math_redundant_errors.json",
+            "a2abed891b581481f9e66e2321229602c3247934ec01fb862e4399c11d1a4641",
+        ),
+    ),
 )

@@ -17,6 +17,7 @@ the meta.
 from core.errors import UserError
 from core.label import Label
 from core.trace import Step, Trace
+from storage.downloads import PublicFile
 from storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error, whole
 from storage.importers.kind import Kind, Row
 
@@ -55,10 +56,19 @@ def _steps(steps: list[str], error: str, tags: object) -> tuple[Step, ...]:
     raise UserError(f"the field 'error_type' is {error!r}.", f"Expected {expected}.")
 
 
+_PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/37d5d2885182b56fdec3ad3f38770e6b15bd353e/dataset"
+
 KIND = Kind(
     name="perturbation",
     title="PRM800K solutions with one planted error each",
     fields=frozenset({"question", _STEPS, "error_type", "tags"}),
     parse=parse,
     dataset="perturbation",
+    files=(
+        PublicFile(
+            "perturbation.json",
+            f"{_PUBLIC}/perturbation.json",
+            "732fe0c890bcc979f5cf0ca54d44d9936f27bf86eaad1bd849094c5f239d2cf0",
+        ),
+    ),
 )

@@ -28,6 +28,7 @@ from typing import Any
 from core.errors import UserError
 from core.label import Label
 from core.trace import Step, Trace, check_text
+from storage.downloads import PublicFile
 from storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
 from storage.importers.kind import Kind, Row
 
@@ -82,10 +83,21 @@ def _object(value: object, what: str) -> Row:
     return value
 
 
+_PUBLIC = (
+    "https://media.githubusercontent.com/media/openai/prm800k/00811d6de065642a6967b9017d4cee59550c0ef4/prm800k/data"
+)
+_SHA256 = {
+    "phase1_train.jsonl": "e9da6a73f827ffb9a8c0dc644c541d34ed76b3d4d1e4896ff5f7b37ddf5ae34d",
+    "phase1_test.jsonl": "f4b3bc5b095e45c816453dc4d748b755c680d61d55f9895d929a335b487c727d",
+    "phase2_train.jsonl": "1110237feeb51d1bc200cb37b8f965cfdc1036eac7d506094049366fe7dc1089",
+    "phase2_test.jsonl": "6b172efa884ac8341a946dd82e06947c135b7254109fb3f7aa907c715d98aaad",
+}
+
 KIND = Kind(
     name="prm800k",
     title="PRM800K with ratings of the labelled steps",
     fields=frozenset({"question", "label"}),
     parse=parse,
     dataset="prm800k",
+    files=tuple(PublicFile(name, f"{_PUBLIC}/{name}", sha256) for name, sha256 in _SHA256.items()),
 )

@@ -21,6 +21,7 @@ neu as wrong in these two classes.) `multi_solutions` rows have no error.
 from core.errors import UserError
 from core.label import Label
 from core.trace import Step, Trace
+from storage.downloads import PublicFile
 from storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
 from storage.importers.kind import Kind, Row
 
@@ -72,4 +73,12 @@ KIND = Kind(
     fields=frozenset({"idx", "modified_question", "modified_process", "error_steps", "classification"}),
     parse=parse,
     dataset="prmbench",
+    files=(
+        PublicFile(
+            "prmbench_preview.jsonl",
+            "https://huggingface.co/datasets/hitsmy/PRMBench_Preview/resolve/"
+            "5cc7683d0ae5797f84d7aeac0607966f277c39e1/prmbench_preview.jsonl",
+            "3efe79ff688751369da6161635c247318611032071ee46cde6a20a95125bc966",
+        ),
+    ),
 )

@@ -9,6 +9,7 @@ Steps before the first error are valid without a label and those after it are un
 """
 
 from core.trace import Trace
+from storage.downloads import PublicFile
 from storage.importers.fields import field, identifier, located, rest, text, texts, until_error, whole
 from storage.importers.kind import Kind, Row
 
@@ -27,10 +28,14 @@ def parse(row: Row, where: str) -> Trace:
         )
 
 
+_PUBLIC = "https://huggingface.co/datasets/Qwen/ProcessBench/resolve/main"
+_PARTS = ("gsm8k.json", "math.json", "olympiadbench.json", "omnimath.json")
+
 KIND = Kind(
     name="processbench",
     title="ProcessBench with the first wrong step of each solution",
     fields=frozenset({"id", "problem", "steps", "final_answer_correct", "label"}),
     parse=parse,
     dataset="processbench",
+    files=tuple(PublicFile(name, f"{_PUBLIC}/{name}") for name in _PARTS),
 )

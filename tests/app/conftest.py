@@ -1,9 +1,11 @@
 """Two tiny evaluators, the folders they lie in, and what scores with them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from app.cli import main
 from app.evaluators import Evaluators
 from tests.checkpoints import write_evaluator
 
@@ -23,3 +25,18 @@ def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def evaluators(tiny: Path, tiny_causal: Path) -> Evaluators:
     return Evaluators([tiny_causal, tiny], shipped=False)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command line in this process; gives its exit code, standard output and standard error."""
+
+    def run(*argv: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(part) for part in argv])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run

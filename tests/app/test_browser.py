@@ -15,7 +15,7 @@ from tests.serving import serving
 DATA = Path(os.environ.get("STEPSIGHT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 MR_MATH = DATA / "mr-math" / "mr-math_invalid_errors.json"
 
-PROBLEM = "Find the roots of $x^2 - 5x + 6 = 0$."
+PROBLEM = "The equation $x^2 - 5x + 6 = 0$ has two roots. Which?"
 SOLUTION = """1. We look for two numbers that add to $-5$ and multiply to $6$.
 2. The numbers are $-6$ and $1$, and $-6 + 1 = -5$.
 3. The factors are $(x - 6)(x + 1) = 0$.
@@ -224,7 +224,7 @@ def test_mr_math_is_browsed_by_filter_link_and_key(page):
 
 
 def test_search_finds_traces_and_says_where_there_are_none(page):
-    page.goto("/browse?dataset=demo")
+    page.goto("/browse?dataset=gallery")
     page.get_by_label("Search").fill("lamps")
     page.get_by_label("Search").press("Enter")
     expect(page.locator("ol.traces li")).to_have_count(1)

@@ -1,12 +1,13 @@
 """The command as it is typed, within this process."""
 
+import hashlib
 import io
 import json
 import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import yaml
@@ -17,11 +18,14 @@ from core.jsonl import parse_trace
 from core.judgment import Mode
 from core.loading import load_evaluator
 from core.scorer import Scorer
+from storage.downloads import PublicFile
+from storage.importers import KINDS
 from storage.judgments import read_judgments
 from storage.queries import find_dataset, iterate_traces, list_datasets
 from storage.store import open_store
 from tests.checkpoints import write_evaluator
 from tests.conftest import ROOT
+from tests.storage.public_server import PublicServer
 from tests.storage.samples import invalid_row, plain_row, redundant_row, write_lines
 
 ROWS = [
@@ -325,11 +329,12 @@ def test_files_are_imported_and_listed(run, db, file, tmp_path):
             "name": "mr-math-redundant",
             "kind": "mr-math-redundant",
             "traces": 2,
+            "left_out": 0,
             "errors": 2,
             "steps": 6,
             "substeps": 8,
         },
-        {"name": "sums", "kind": "plain", "traces": 3, "errors": 0, "steps": 5, "substeps": 6},
+        {"name": "sums", "kind": "plain", "traces": 3, "left_out": 0, "errors": 0, "steps": 5, "substeps": 6},
     ]
     assert run("datasets", "--db", db).out == (
         "name               kind               traces  with a gold error  steps  sub-steps\n"
@@ -374,6 +379,74 @@ def test_bad_names_and_paths_of_an_import(fails, db, file, tmp_path):
     assert datasets(db) == []
 
 
+def test_bad_rows_are_counted_or_left_out_and_listed(run, db, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = write_lines(tmp_path / "mixed.jsonl", [plain_row(1), "{", plain_row(2, steps=[]), plain_row(3)])
+    refused = run("import", "jsonl", file, "--db", db)
+    assert (refused.code, refused.out) == (2, "")
+    head, *lines = refused.err.splitlines()
+    assert head.startswith(f"stepsight import: {file}: 2 of 4 rows are bad, so that nothing was stored; ")
+    assert re.match(r"  line 2: not JSON .* Write one JSON object per line\.$", lines[0])
+    assert lines[1:] == ["  line 3: there are no steps. Give at least one step."]
+    assert datasets(db) == []
+    done = run("import", "jsonl", file, "--skip-bad", "--db", db)
+    assert (done.code, done.out) == (0, "jsonl: 2 traces added, 2 bad rows left out; 2 in the dataset.\n")
+    assert done.err == "The rows left out are listed in mixed.skipped.jsonl.\n"
+    listed = [json.loads(line) for line in (tmp_path / "mixed.skipped.jsonl").read_text().splitlines()]
+    assert [(row["file"], row["line"]) for row in listed] == [("mixed.jsonl", 2), ("mixed.jsonl", 3)]
+    assert "jsonl  plain  2 of 4 " in run("datasets", "--db", db).out
+    assert json.loads(run("datasets", "--db", db, "--json").out)[0]["left_out"] == 2
+
+
+def test_the_list_of_what_is_left_out_has_a_name_of_its_own(run, fails, db, tmp_path):
+    file = write_lines(tmp_path / "mixed.jsonl", [plain_row(1), "{"])
+    taken = write_lines(tmp_path / "taken.jsonl", ["precious"])
+    fails(r"taken\.jsonl: there already", "import", "jsonl", file, "--skip-bad", "--skipped", taken, "--db", db)
+    assert taken.read_text() == "precious\n"
+    fails("--skipped goes with --skip-bad", "import", "jsonl", file, "--skipped", taken, "--db", db)
+    assert datasets(db) == []
+    listing = tmp_path / "list.jsonl"
+    assert run("import", "jsonl", file, "--skip-bad", "--skipped", listing, "--db", db).code == 0
+    assert listing.exists()
+
+
+@pytest.fixture
+def published(monkeypatch, tmp_path):
+    """A server with two files that the kind `jsonl` names as its own, one of them with its hash."""
+    monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    content = write_lines(tmp_path / "rows", ROWS).read_bytes()
+    with PublicServer().running() as server:
+        server.files = {"/rows.jsonl": content, "/unseen.jsonl": content}
+        known = PublicFile("rows.jsonl", f"{server.url}/rows.jsonl", hashlib.sha256(content).hexdigest())
+        unseen = PublicFile("unseen.jsonl", f"{server.url}/unseen.jsonl")
+        monkeypatch.setitem(KINDS, "plain", replace(KINDS["plain"], files=(known, unseen)))
+        yield server
+
+
+def test_a_published_file_is_fetched_once_and_imported(run, fails, db, published):
+    which = r"plain is published as rows\.jsonl, unseen\.jsonl\. Name one"
+    fails(which, "import", "jsonl", "--download", "--db", db)
+    first = run("import", "jsonl", "rows.jsonl", "--download", "--db", db)
+    assert (first.code, first.out) == (0, "jsonl: 3 traces added; 3 in the dataset.\n")
+    assert datasets(db)[0].source == "rows.jsonl"
+    again = run("import", "jsonl", "rows.jsonl", "--download", "--db", db)
+    assert (again.code, again.out) == (0, "jsonl: nothing new, 3 traces already stored.\n")
+    assert len(published.requests) == 1
+
+
+def test_a_published_file_without_a_known_hash_needs_one(run, fails, db, published):
+    unseen = ("import", "jsonl", "unseen.jsonl", "--download", "--db", db)
+    fails(r"no known SHA-256 to check the file by\. Give the one you expect with --sha256", *unseen)
+    fails("the content has SHA-256 .*, expected 0000", *unseen, "--sha256", "0" * 64)
+    known = hashlib.sha256(published.files["/rows.jsonl"]).hexdigest()
+    assert run(*unseen, "--sha256", known.upper()).code == 0
+    fails("--sha256 goes with --download", "import", "jsonl", "x", "--sha256", known, "--db", db)
+    assert run(*unseen, "--sha256", "12").err.endswith("'12' found, expected 64 hexadecimal digits\n")
+    fails("No public address of stepwise is known", "import", "stepwise", "--download", "--db", db)
+    fails("There is no kind 'prm'", "import", "prm", "--download", "--db", db)
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [
@@ -411,6 +484,22 @@ def stored(run, db, file):
     """A store with the small file as the dataset `sums`."""
     assert run("import", "jsonl", file, "--dataset", "sums", "--db", db).code == 0
     return db
+
+
+def test_released_scores_are_imported_and_what_matched_is_told(run, fails, stored, tmp_path):
+    scores = write_lines(tmp_path / "s.json", [{"id": "a", "scores": [0.9, 0.2]}, {"id": "x", "scores": [0.5]}])
+    done = run("import-scores", "sums", scores, "--evaluator", "PRM", "--mode", "online", "--db", stored)
+    assert (done.code, done.out) == (
+        0,
+        "PRM on sums: 1 trace, matched by id; 1 row of the file matches no trace (x); "
+        "2 traces have no scores (7, ü三).\n",
+    )
+    assert judged(stored, "sums") == [["online"], [], []]
+    bad = write_lines(tmp_path / "bad.json", [{"id": "a", "scores": [0.9]}])
+    message = r"bad\.json line 1: 1 scores for the 2 sub-steps of trace 'a'"
+    fails(message, "import-scores", "sums", bad, "--evaluator", "other", "--db", stored)
+    fails("no dataset 'none'", "import-scores", "none", scores, "--evaluator", "PRM", "--db", stored)
+    assert "--evaluator" in run("import-scores", "sums", scores).err
 
 
 def test_a_dataset_is_scored_once(score, stored):
@@ -469,7 +558,7 @@ def test_an_unknown_dataset_is_refused_with_those_there_are(fails, tiny, stored)
 def config_file(tmp_path, **changes):
     values = {
         "attention": "bidirectional",
-        "data": {"synthetic": 16},
+        "data": {"sources": [{"kind": "synthetic", "size": 16}]},
         "backbone": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "context": 1024},
         "vocabulary": 300,
         "batch_size": 8,
@@ -483,14 +572,19 @@ def test_training_gives_an_evaluator_that_the_next_command_takes(run, file, tmp_
     output = tmp_path / "runs" / "small"
     trained = run("train", config_file(tmp_path), "--output", output, "--threads", "1")
     assert trained.code == 0
-    assert trained.out.splitlines()[-1] == str(output)
-    assert trained.err == f"Training into {output}; stop it whenever you like, the same command goes on.\n"
+    assert trained.out == f"{output}\n"
+    lines = trained.err.splitlines()
+    assert lines[0] == f"Training into {output}; stop it whenever you like, the same command goes on."
+    assert lines[1].startswith("16 traces, ")
+    assert "2 steps of 8 in 1 epoch; " in lines[1]
+    assert lines[3].startswith("step 2 of 2, loss ")
+    assert {"log_history.json", "training.html"} < {path.name for path in output.iterdir()}
     scored = run("score", "--input", file, "--evaluator", output)
     assert [row["evaluator"] for row in scored.rows] == ["small"] * 3
     refused = run("train", config_file(tmp_path, seed=2), "--output", output)
     assert refused.code == 2
     assert refused.err.splitlines()[-1] == (
-        f"stepsight train: {output} holds a run with another configuration. Choose another --output."
+        f"stepsight train: {output} holds a run with another configuration (seed). Choose another --output."
     )
 
 
@@ -500,10 +594,10 @@ def test_a_bad_configuration_or_output_is_named(run, fails, tmp_path):
     refused = run("train", config_file(tmp_path), "--output", tmp_path / "small.yaml" / "below")
     assert refused.code == 2
     assert "cannot be written (Not a directory). Choose another --output" in refused.err.splitlines()[-1]
-    bad = config_file(tmp_path, data={"files": [str(tmp_path / "none.jsonl")]})
+    bad = config_file(tmp_path, data={"sources": [{"kind": "jsonl", "path": "none.jsonl"}]})
     refused = run("train", bad, "--output", tmp_path / "out")
     assert refused.code == 2
-    assert "none.jsonl: cannot be read" in refused.err.splitlines()[-1]
+    assert f"there is no file none.jsonl in {tmp_path}" in refused.err.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 
 
@@ -532,8 +626,8 @@ def test_families_and_sizes_are_checked(run, fails, tmp_path):
 def test_help_names_every_command(run):
     outcome = run("--help")
     assert outcome.code == 0
-    for command in ("app", "score", "import", "datasets", "train", "synth"):
-        assert f"\n    {command} " in outcome.out
+    for command in ("app", "score", "import", "import-scores", "datasets", "train", "synth"):
+        assert re.search(rf"\n    {command}\s", outcome.out)
         helped = run(command, "--help")
         assert helped.code == 0
         assert f"usage: stepsight {command}" in helped.out
@@ -563,5 +657,5 @@ def test_a_command_line_that_makes_no_sense_is_explained(run, argv):
 
 
 def test_options_of_a_file_are_refused_for_a_dataset(capsys):
-    assert main(["score", "demo", "--validity", "0.4"]) == 2
+    assert main(["score", "gallery", "--validity", "0.4"]) == 2
     assert "--output, --validity and --redundancy go with --input" in capsys.readouterr().err

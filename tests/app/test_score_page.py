@@ -6,14 +6,13 @@ import pytest
 
 from app.pages.score import build, preview_html, read_form, result_html, solution_text
 from app.permalink import ScoreForm
-from core.assets import asset
 from core.errors import UserError
-from core.jsonl import parse_trace, read_file
 from core.record import judgment_record
 from core.scores import Thresholds
 from core.split import split_steps
 from core.trace import Trace
 from tests.app.markup import INJECTIONS, read
+from training.gallery import read_gallery
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = ScoreForm(PROBLEM, SOLUTION, "tiny")
@@ -159,8 +158,7 @@ def test_a_trace_becomes_text_that_is_split_into_the_same_steps(steps):
 
 
 def test_every_example_survives_the_text_box_and_is_scored(evaluators):
-    for number, row in read_file(asset("traces", "demo.jsonl")):
-        example = parse_trace(row, f"line {number}")
+    for example in read_gallery():
         form = ScoreForm(example.problem, solution_text(example), "tiny")
         assert read_form(form).substeps == example.substeps, example.id
         assert read(result_html(evaluators, form)).one("section")
@@ -172,4 +170,11 @@ def test_the_page_builds_with_the_best_evaluator_chosen(evaluators):
     by_id = {block.elem_id: block for block in demo.blocks.values() if getattr(block, "elem_id", None)}
     assert by_id["evaluator"].value == "tiny"
     assert [choice[1] for choice in by_id["evaluator"].choices] == ["tiny", "tiny-causal"]
-    assert len(by_id["examples"].samples) == sum(1 for _ in read_file(asset("traces", "demo.jsonl")))
+    gallery = read_gallery()
+    samples = by_id["examples"].samples
+    assert [problem for problem, _ in samples] == [trace.problem for trace in gallery[: len(samples)]]
+    assert 8 <= len(samples) < len(gallery)
+    blocks = [block for block in demo.blocks.values() if isinstance(block, gr.HTML)]
+    links = [block.value for block in blocks if "/browse?dataset=gallery" in block.value]
+    assert len(links) == 1
+    assert f"All {len(gallery)} traces" in links[0]

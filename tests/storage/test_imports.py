@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from core.errors import UserError
+from storage.importers.kind import OnBad
 from storage.imports import ImportSummary, import_file
 from storage.queries import find_dataset, iterate_traces, list_datasets
 from storage.store import Store, open_store
@@ -175,9 +176,9 @@ def test_a_bounded_number_of_traces_is_held(store: Store, file: Path, monkeypatc
     sizes = []
     add = TraceWriter.add
 
-    def watched(writer: TraceWriter, batch: list[Located]) -> None:
+    def watched(writer: TraceWriter, batch: list[Located], on_bad: OnBad) -> None:
         sizes.append(len(batch))
-        add(writer, batch)
+        add(writer, batch, on_bad)
 
     monkeypatch.setattr(TraceWriter, "add", watched)
     import_file(store, "plain", write_lines(file, [plain_row(i) for i in range(1300)]))

@@ -18,6 +18,7 @@ from storage.judgments import (
     read_judgments,
     read_many,
     save_judgments,
+    save_together,
     unpack,
 )
 from storage.queries import StoredTrace, get_trace
@@ -203,6 +204,31 @@ def test_slow_judgments_are_committed_on_the_way(
             yield judge(trace, "offline")
 
     save_judgments(store, mini.id, slow())
+
+
+def test_together_all_are_stored_or_none(
+    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judgments, "_BATCH", 2)
+    mini = evaluator(store)
+
+    def failing() -> Iterator[Judgment]:
+        yield from (judge(trace, "offline") for trace in traces[:3])
+        raise UserError("no scores for the fourth")
+
+    with pytest.raises(UserError, match="fourth"), store.write() as session:
+        save_together(session, mini.id, failing())
+    assert rows(store) == []
+    with store.write() as session:
+        assert save_together(session, mini.id, (judge(trace, "offline") for trace in traces)) == 4
+    assert len(rows(store)) == 4
+
+
+def test_a_score_of_the_whole_is_kept_and_replaced(store: Store, traces: list[StoredTrace]) -> None:
+    mini, made = evaluator(store), judge(traces[0], "offline")
+    for solution in (None, 0.025, 0.5, None):
+        save_judgments(store, mini.id, [replace(made, solution=solution)])
+        assert [found.solution for found in read_judgments(store, traces[0])] == [solution]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -0.1, 1.1])

@@ -3,11 +3,12 @@
 import json
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import op
+from alembic import command, op
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -15,10 +16,15 @@ from sqlalchemy import Engine, NullPool, create_engine, inspect, text
 
 import storage
 from core.errors import UserError
+from core.outputs import Outputs
+from core.scores import StepScores
 from storage import revisions
+from storage.judgments import read_judgments, save_judgments
 from storage.location import locate
-from storage.schema import Base
+from storage.queries import find_dataset, iterate_traces, list_datasets
+from storage.schema import Base, CalibrationRow, LeftOutRow
 from storage.store import Store, open_store
+from tests.storage.samples import judge
 
 
 def test_migrations_give_what_the_models_say(store: Store) -> None:
@@ -53,6 +59,51 @@ def _describe(engine: Engine) -> dict[str, list[list[str]]]:
 
 def _comparable(found: list[Any]) -> list[str]:
     return sorted(json.dumps(one, default=str, sort_keys=True) for one in found)
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_data(address: str) -> None:
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001_traces_and_judgments")
+        for statement in FIRST_VERSION:
+            # 1.0, 0.0, 0.0 as little-endian float32.
+            probabilities = {"probabilities": bytes.fromhex("0000803f 00000000 00000000")}
+            connection.execute(text(statement), probabilities if ":probabilities" in statement else {})
+    with open_store(address) as store:
+        (dataset,) = list_datasets(store)
+        assert (dataset.name, dataset.traces, dataset.left_out) == ("sums", 1, 0)
+        (trace,) = iterate_traces(store, dataset.id)
+        (found,) = read_judgments(store, trace)
+        assert (found.evaluator.name, found.solution, found.stale) == ("mini", None, True)
+        assert found.evaluator.outputs == Outputs.THREE_WAY
+        assert isinstance(found.result, StepScores)
+        assert found.result.probs.tolist() == [[1.0, 0.0, 0.0]]
+        # What the version adds can be used: a score of the whole, thresholds, and rows left out.
+        made = replace(judge(trace, "offline"), solution=0.5)
+        save_judgments(store, found.evaluator.id, [made])
+        assert read_judgments(store, trace)[0].solution == 0.5
+        with store.write() as session:
+            session.add(CalibrationRow(evaluator_id=found.evaluator.id, dataset_id=dataset.id, dataset="sums",
+                                       validity=0.4, redundancy=0.2, info={}))  # fmt: skip
+            session.add(LeftOutRow(dataset_id=dataset.id, digest="0" * 64, source="f", place="line 1", error="e"))
+        assert find_dataset(store, "sums").size == "1 of 2"
+
+
+FIRST_VERSION = (
+    "INSERT INTO datasets (id, name, kind, source, sha256, created)"
+    " VALUES (1, 'sums', 'plain', 'f', '', '2026-01-01 00:00:00+00:00')",
+    "INSERT INTO traces (id, dataset_id, external_id, position, problem, digest, n_steps, n_substeps, has_gold,"
+    " meta) VALUES (1, 1, 'a', 0, 'What is 1 + 1?', 'before', 1, 1, false, '{}')",
+    "INSERT INTO steps (trace_id, position) VALUES (1, 0)",
+    "INSERT INTO substeps (trace_id, step, position, text) VALUES (1, 0, 0, 'It is 2.')",
+    "INSERT INTO evaluators (id, name, fingerprint, format, attention, info, created)"
+    " VALUES (1, 'mini', 'f', 'stepsight', 'causal', '{}', '2026-01-01 00:00:00+00:00')",
+    "INSERT INTO judgments (trace_id, dataset_id, evaluator_id, mode, trace_digest, probabilities, validity,"
+    " redundancy, created)"
+    " VALUES (1, 1, 1, 'offline', 'before', :probabilities, 0, 0, '2026-01-01 00:00:00+00:00')",
+)
 
 
 def test_revisions_are_one_line_with_names_that_postgresql_can_keep() -> None:

@@ -1,16 +1,23 @@
 import dataclasses
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
 import yaml
 
-import training
+import training.data
 from core.errors import UserError
-from training.config import Backbone, Data, TrainConfig, read_config
+from tests.conftest import ROOT
+from training.config import Backbone, TrainConfig, read_config
+from training.data import Data, Origin, Source
+from training.synth.corpus import generate
 
 SHIPPED = Path(training.__file__).parent / "configs"
+FAMILY = next(generate(0, 1)).meta["family"]
 BACKBONE = {"hidden": 32, "layers": 1, "heads": 2, "mlp": 48}
-SMALL = {"attention": "causal", "data": {"synthetic": 10}, "backbone": BACKBONE}
+SYNTHETIC = {"kind": "synthetic", "size": 10}
+SMALL = {"attention": "causal", "data": {"sources": [SYNTHETIC]}, "backbone": BACKBONE}
 
 
 @pytest.fixture
@@ -26,32 +33,51 @@ def read(tmp_path):
 
 
 def test_what_a_file_leaves_out_has_its_default(read):
-    assert read(SMALL) == TrainConfig("causal", Data(synthetic=10), Backbone(32, 1, 2, 48))
+    assert read(SMALL) == TrainConfig("causal", Data((Source("synthetic", size=10),)), Backbone(32, 1, 2, 48))
     assert read(SMALL).backbone.context == 4096
 
 
 def test_every_key_can_be_set(read):
     values = SMALL | {
-        "data": {"synthetic": 3, "seed": 4, "files": ["a.jsonl", "b.jsonl"]},
+        "data": {
+            "sources": [
+                SYNTHETIC | {"seed": 4, "families": [FAMILY], "weight": 2},
+                {"kind": "prmbench", "path": "a/*.jsonl", "skip_bad": True, "rho": 0.5, "every_label": True}
+                | {"valid": "pos", "weight": 0.25},
+                {"kind": "store", "dataset": "mine"},
+            ],
+            "benchmarks": [{"kind": "problems", "path": "b.jsonl"}, SYNTHETIC | {"seed": 5}],
+        },
         "backbone": BACKBONE | {"context": 128},
         "vocabulary": 300,
         "truncation": "as-labelled",
         "epochs": 2,
         "batch_size": 4,
         "learning_rate": 1,
-        "betas": [0.5, 1],
+        "betas": [0, 0.5],
         "weight_decay": 0,
         "warmup_steps": 0,
         "clip": 2.5,
         "seed": 7,
         "bf16": True,
+        "max_length": 100,
+        "accumulation": 2,
+        "activation_checkpointing": True,
+        "fsdp": True,
+        "saved_dtype": "bfloat16",
         "save_steps": 5,
         "notes": "why",
     }
     config = read(values)
-    assert (config.data, config.backbone.context) == (Data(3, 4, ("a.jsonl", "b.jsonl")), 128)
+    sources = (
+        Source("synthetic", size=10, seed=4, families=(FAMILY,), weight=2.0),
+        Source("prmbench", path="a/*.jsonl", skip_bad=True, rho=0.5, every_label=True, valid="pos", weight=0.25),
+        Source("store", dataset="mine"),
+    )
+    assert config.data == Data(sources, (Origin("problems", path="b.jsonl"), Origin("synthetic", size=10, seed=5)))
+    assert config.backbone.context == 128
     # Whole numbers become real ones where those are meant.
-    assert (config.learning_rate, config.betas, config.weight_decay) == (1.0, (0.5, 1.0), 0.0)
+    assert (config.learning_rate, config.betas, config.weight_decay) == (1.0, (0.0, 0.5), 0.0)
     assert isinstance(config.learning_rate, float)
     given = {key: getattr(config, key) for key in values if key not in ("data", "backbone", "betas")}
     assert given == {key: values[key] for key in given}
@@ -59,7 +85,7 @@ def test_every_key_can_be_set(read):
 
 
 def test_an_evaluator_can_be_the_start(read):
-    config = read({"attention": "causal", "data": {"files": ["a.jsonl"]}, "init": "mini-bidir"})
+    config = read({"attention": "causal", "data": {"sources": [SYNTHETIC]}, "init": "mini-bidir"})
     assert (config.init, config.backbone) == ("mini-bidir", None)
 
 
@@ -69,18 +95,45 @@ def test_the_shipped_pair_differs_in_its_mask_alone():
     assert dataclasses.replace(causal, attention="bidirectional") == bidirectional
 
 
+def test_the_data_that_the_documentation_shows_can_be_read(read):
+    readme = re.search(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    docstring = textwrap.dedent(training.data.__doc__.partition("\n\n")[2])
+    for text in (readme, docstring):
+        config = read(SMALL | yaml.safe_load(text))
+        assert [source.kind for source in config.data.sources] == ["synthetic", "prm800k", "prmbench", "store"]
+        assert [benchmark.kind for benchmark in config.data.benchmarks] == ["prm800k", "problems"]
+
+
 BAD = [
     ({"learning_rte": 1.0}, r"unknown key learning_rte\. Did you mean learning_rate\?"),
     ({"backbone": BACKBONE | {"layer": 1}}, r"unknown key backbone\.layer\. Did you mean backbone\.layers\?"),
     ({"xyzzy": 1}, r"unknown key xyzzy\. Known keys: attention, data"),
     ({7: 1}, r"unknown key 7\."),
-    ({"data": {}}, "data names no traces"),
+    ({"data": {}}, r"the key data\.sources is missing"),
     ({"data": [1]}, "data is list, expected keys with values"),
-    ({"data": {"synthetic": -1}}, r"data\.synthetic is -1, expected 0 or more"),
-    ({"data": {"files": "a.jsonl"}}, r"data\.files is 'a\.jsonl', expected a list\."),
-    ({"data": {"files": [1]}}, r"data\.files is 1, expected str"),
+    ({"data": {"source": []}}, r"unknown key data\.source\. Did you mean data\.sources\?"),
+    ({"data": {"sources": SYNTHETIC}}, r"data\.sources is \{.*\}, expected a list\."),
+    ({"data": {"sources": [SYNTHETIC, 1]}}, r"data\.sources\[1\] is int, expected keys with values"),
+    ({"data": {"sources": [{"size": 1}]}}, r"the key data\.sources\[0\]\.kind is missing"),
+    (
+        {"data": {"sources": [SYNTHETIC | {"wieght": 2}]}},
+        r"unknown key data\.sources\[0\]\.wieght\. Did you mean data\.sources\[0\]\.weight\?",
+    ),
+    # A benchmark is not trained on, so it has no weight.
+    (
+        {"data": {"sources": [SYNTHETIC], "benchmarks": [SYNTHETIC | {"weight": 2}]}},
+        r"unknown key data\.benchmarks\[0\]\.weight\. Known keys: kind, path, ",
+    ),
+    (
+        {"data": {"sources": [SYNTHETIC | {"families": [1]}]}},
+        r"data\.sources\[0\]\.families\[0\] is 1, expected str",
+    ),
+    ({"data": {"sources": [SYNTHETIC | {"weight": "2"}]}}, r"data\.sources\[0\]\.weight is '2', expected float"),
+    ({"data": {"sources": [SYNTHETIC | {"skip_bad": 1}]}}, r"data\.sources\[0\]\.skip_bad is 1, expected bool"),
+    ({"data": {"sources": []}}, r"data\.sources is empty"),
+    ({"truncation": "continued"}, "truncation is 'continued', but no source can hold the rest"),
     ({"attention": "sideways"}, "attention is 'sideways', expected one of bidirectional, causal"),
-    ({"truncation": "none"}, "truncation is 'none', expected one of random, as-labelled"),
+    ({"truncation": "none"}, "truncation is 'none', expected one of random, as-labelled, continued"),
     ({"backbone": None}, "give either backbone .* or init"),
     ({"init": "mini-bidir"}, "give either backbone .* or init"),
     ({"backbone": {"hidden": 32}}, r"the key backbone\.layers is missing"),
@@ -100,6 +153,14 @@ BAD = [
     ({"betas": [0.9]}, r"betas is \[0\.9\], expected a list of 2"),
     ({"betas": 0.9}, r"betas is 0\.9, expected a list of 2"),
     ({"seed": None}, "seed is None, expected int"),
+    ({"seed": -1}, "seed is -1, expected 0 to 4294967295"),
+    ({"betas": [0.9, 1]}, r"betas is \[0\.9, 1\.0\], expected two numbers from 0 to below 1"),
+    ({"weight_decay": -0.1}, r"weight_decay is -0\.1, expected 0 or more"),
+    ({"accumulation": 0}, "accumulation is 0, expected more than 0"),
+    ({"batch_size": 6, "accumulation": 4}, "batch_size 6 is no multiple of accumulation 4"),
+    ({"max_length": 0}, "max_length is 0, expected more than 0"),
+    ({"max_length": 5000}, r"max_length is 5000, over backbone\.context 4096"),
+    ({"saved_dtype": "int8"}, "saved_dtype is 'int8', expected one of float16, bfloat16, float32"),
 ]
 
 

@@ -76,11 +76,10 @@ def test_a_cut_depends_on_the_seed_and_the_place_alone(encoder):
     assert lengths([other, *[four_steps()] * 39])[1:] == forty[1:]
 
 
-def test_a_trace_cut_before_its_only_label_is_dropped(encoder):
+def test_a_cut_that_would_leave_no_label_is_not_made(encoder):
     late = Trace.of("q", ["x", "y"], [None, "pos"])
-    kept = build(encoder, *[late] * 400, truncation="random")
-    # A quarter is cut after the first step, which has no label; standard deviation 8.7.
-    assert len(kept) == pytest.approx(300, abs=35)
+    kept = build(encoder, *[late] * 40, truncation="random")
+    assert len(kept) == 40
     assert {tuple(example.labels) for example in kept} == {(IGNORED, POS)}
 
 
@@ -103,6 +102,23 @@ def test_a_batch_is_padded_on_the_right_and_masked_by_length():
     assert batch["attention_mask"][:, :4].all()
     assert batch["ends"].tolist() == [[3, 0], [3, 5]]
     assert batch["labels"].tolist() == [[POS, IGNORED], [NEG, IGNORED]]
+
+
+def test_continued_traces_are_cut_as_with_random_truncation(encoder):
+    traces = [four_steps()] * 200
+    continued, cut, whole = (
+        [example.ids.tolist() for example in build(encoder, *traces, truncation=truncation)]
+        for truncation in ("continued", "random", "as-labelled")
+    )
+    assert continued == cut != whole
+
+
+def test_each_copy_of_a_trace_is_cut_on_its_own(encoder):
+    # Pairs of copies: with a cut in every second copy, uniform over four lengths, both are whole with
+    # (5/8)^2 and equal with (5/8)^2 + 3 (1/8)^2 = 0.44; standard deviation 0.016.
+    lengths = [len(e.ends) for e in build(encoder, *[four_steps()] * 2000, truncation="random")]
+    equal = [first == second for first, second in zip(lengths[::2], lengths[1::2], strict=True)]
+    assert np.mean(equal) == pytest.approx(0.4375, abs=0.06)
 
 
 @pytest.mark.parametrize(("length", "width"), [(1, 32), (32, 32), (33, 64), (64, 64)])

@@ -4,57 +4,21 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from training.synth import wording
 from training.synth.block import Block, split
-from training.synth.chain import Chain, Plant, draw_chains
+from training.synth.chain import Chain, Draw, draw_chains
+from training.synth.formula import Values
 from training.synth.inspection import Inspection
 from training.synth.plan import Filler, Line, Plan
-from training.synth.plant import MISREAD
+from training.synth.plant import ANSWER, MISREAD
 from training.synth.story import Story
-from training.synth.style import Style, capital
+from training.synth.style import Style, capital, signed
 
-SAYS = (
-    "{W} is {e}.",
-    "{W}: {e}.",
-    "{e}, so {w} is {c}.",
-    "Next, {w}: {e}.",
-    "Compute {w}: {e}.",
-    "{e} gives {w}.",
-    "We get {w} from {e}.",
-    "Then {w} is {e}.",
-)
-JUMPS = (
-    "{W} comes to {c}.",
-    "In one go, {w} is {c}.",
-    "Working it out, {w} is {c}.",
-    "{W} works out as {c}.",
-)
-READS = (
-    "Read off: {v} {noun}.",
-    "The problem gives {v} {noun}.",
-    "Given: {v} {noun}.",
-    "From the problem: {v} {noun}.",
-)
-ANSWERS = (
-    "The answer is {c}.",
-    "So the answer is {c}.",
-    "Answer: {c}.",
-    "Hence {w} is {c}.",
-    "Therefore, {c}.",
-)
-ASKS = ("We are asked for {w}.", "The question is about {w}.", "We want to find {w}.", "Let us find {w}.")
-RECALLS = (
-    "As found, {w} is {c}.",
-    "Recall that {w} is {c}.",
-    "To repeat, {w} is {c}.",
-    "As we have seen, {w} is {c}.",
-)
-
-
-OUTLINES = ("First we find {f}, then {w}.", "From {f} we shall get {w}.", "Start with {f}; {w} follows.")
-ISOLATIONS = ("We isolate x.", "Undo the operations one by one.", "Get x alone on one side.")
 OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35
-READ_RATE = 0.5
+BARE_RATE = 0.5
+READ_RATE = 0.45
+ANSWER_RATE = 0.85
 
 
 @dataclass(frozen=True)
@@ -62,10 +26,7 @@ class _Telling:
     """Everything drawn once for a plan; `rng` draws the wording."""
 
     story: Story
-    givens: dict[str, int]
-    names: dict[str, str]
-    plant: Plant
-    right: Chain
+    draw: Draw
     stated: Chain
     blocks: tuple[Block, ...]
     style: Style
@@ -73,108 +34,189 @@ class _Telling:
     outlined: bool
     rng: random.Random
 
-    def block_line(self, block: Block, bare: bool, end: str) -> Line:
-        """One step; the template is drawn for the stated chain, whose signs it names."""
-        says = self._says(block, bare)
-        return Line(self._say(says, block, self.stated, end), self._say(says, block, self.right, end))
+    @property
+    def right(self) -> Chain:
+        return self.draw.right
 
-    def _says(self, block: Block, bare: bool) -> dict[str, str]:
-        last = self.stated.links[block.indices[-1]]
-        index = self.rng.random()
-        choices: dict[str, Sequence[str]] = {}
-        for sign in {last.sign, last.op.sign}:
-            own = last.op.says or self.story.says.get(sign)
-            choices[sign] = own or (JUMPS if bare else SAYS)
-        return {sign: options[int(index * len(options))] for sign, options in choices.items()}
+    def block_line(self, block: Block, end: str) -> Line:
+        """One step; both versions draw from the same place in their lists of templates."""
+        bare = len(block.indices) > 1 and self.rng.random() < BARE_RATE
+        place, key = self.rng.random(), block.last(self.right).op.key
+        stated = self._say(block, self.stated, bare, place, end)
+        right = self._say(block, self.right, bare, place, end)
+        return Line(stated, right, _claims(self.stated, key), _claims(self.right, key))
 
-    def _say(self, says: dict[str, str], block: Block, chain: Chain, end: str) -> str:
-        last = chain.links[block.indices[-1]]
-        what, result = block.what(chain, self.names), block.result(chain)
-        equation = f"{block.formula(chain)} = {result}"
-        text = says[last.sign].format(
-            W=capital(what),
-            w=what,
-            e=self.style.math(equation),
-            q=self.style.math(f"{what} = {equation}"),
-            s=self.style.math(f"{what} = {result}"),
-            c=self.style.math(str(result)),
-            l=last.left,
-            r=last.right,
-            **{f"v_{key}": value for key, value in chain.values.items()},
-        )
-        return text[:-1] + end.format(c=self.style.boxed(str(result))) + "." if end else text
+    def _say(self, block: Block, chain: Chain, bare: bool, place: float, end: str) -> str:
+        options = self._templates(block, chain, bare)
+        texts = self._texts(block, chain)
+        text = self.style.fill(options[int(place * len(options))], texts, self._told(block, chain))
+        return f"{text[:-1]}{end.replace('{box}', texts['box'])}." if end else text
+
+    def _told(self, block: Block, chain: Chain) -> Values:
+        """The values that a step may mention: a quantity is misread where it is first used, not before."""
+        plant = self.draw.plant
+        early = plant.kind == MISREAD and plant.key != self.read and plant.op > block.indices[-1]
+        return {**chain.values, plant.key: self.draw.givens[plant.key]} if early else chain.values
+
+    def _templates(self, block: Block, chain: Chain, bare: bool) -> Sequence[str]:
+        link = block.last(chain)
+        mistake = self.draw.plant.mistake
+        if mistake and mistake.says and link.formula != link.op.parsed:
+            return mistake.says
+        says_own = link.op.says and link.formula == link.op.parsed
+        if not says_own and " = " not in block.equation(chain, self.style):
+            return wording.BARES
+        return link.op.says or (wording.JUMPS if bare else wording.SAYS)
+
+    def _texts(self, block: Block, chain: Chain) -> dict[str, str]:
+        what = block.what(chain, self.draw.names, self.style)
+        value = self.style.number(block.result(chain)) + block.last(chain).op.unit
+        equation = block.equation(chain, self.style)
+        return self.draw.names | {
+            "what": what,
+            "What": capital(what),
+            "eq": self.style.math(equation),
+            "weq": self.style.math(f"{what.replace('$', '')} = {equation}"),
+            "wres": self.style.math(f"{what.replace('$', '')} = {value}"),
+            "res": self.style.math(value),
+            "box": self.style.boxed(value),
+        }
 
     def read_line(self, key: str) -> Line:
-        noun = self.story.givens[key].noun.format(**self.names)
-        template = self.rng.choice(READS)
-        texts = [
-            template.format(v=self.style.math(str(chain.values[key])), noun=noun)
-            for chain in (self.stated, self.right)
-        ]
-        return Line(*texts)
+        noun = self.story.givens[key].noun.format(**self.draw.names)
+        template = self.rng.choice(wording.READS)
+
+        def say(chain: Chain) -> str:
+            value = self.style.math(self.style.number(chain.values[key]))
+            return self.style.fill(template, {"v": value, "noun": noun}, {})
+
+        return Line(say(self.stated), say(self.right), _claims(self.stated, key), _claims(self.right, key))
 
     def outline_line(self) -> Line:
-        first, last = (block.what(self.right, self.names) for block in (self.blocks[0], self.blocks[-1]))
-        template = self.rng.choice(ISOLATIONS if self.story.says else OUTLINES)
-        text = template.format(f=first, w=last)
+        first, last = (
+            block.what(self.right, self.draw.names, self.style) for block in (self.blocks[0], self.blocks[-1])
+        )
+        if self.story.outlines:
+            text = self.style.fill(self.rng.choice(self.story.outlines), self.draw.names, self.draw.givens)
+        else:
+            text = self.style.fill(self.rng.choice(wording.OUTLINES), {"first": first, "what": last}, {})
         return Line(text, text)
 
     def answer_line(self) -> Line:
-        template = self.rng.choice(ANSWERS)
-        texts = []
-        for chain in (self.stated, self.right):
-            what = self.blocks[-1].what(chain, self.names)
-            texts.append(template.format(c=self.style.boxed(str(chain.answer)), w=what))
-        return Line(*texts)
+        template = self.rng.choice(self.story.answers or wording.ANSWERS)
+
+        def say(chain: Chain) -> str:
+            unit = chain.links[chain.answered].op.unit
+            box = self.style.boxed(self.style.number(chain.answer) + unit)
+            what = self.blocks[-1].what(chain, self.draw.names, self.style)
+            texts = self.draw.names | {"box": box, "what": what, "What": capital(what)}
+            return self.style.fill(template, texts, chain.values)
+
+        right, stated = {"answer": str(self.right.answer)}, {"answer": str(self.stated.answer)}
+        return Line(say(self.stated), say(self.right), stated, right)
 
     def redo(self, line: int, first: int, offset: int) -> str:
         """The right equations of the blocks from the focus to `line`."""
         shown = [block for i, block in enumerate(self.blocks) if first <= i <= line - offset]
+        answer = self.style.number(self.right.answer) + self.blocks[-1].last(self.right).op.unit
+        if self.draw.plant.kind == ANSWER:
+            return f"So the answer is {self.style.math(answer)}."
         if not shown:
-            key = self.plant.key
-            return f"So we use {self.givens[key]} {self.story.givens[key].noun.format(**self.names)}."
-        parts = [self.style.math(f"{b.formula(self.right)} = {b.result(self.right)}") for b in shown]
+            key = self.draw.plant.key
+            noun = self.story.givens[key].noun.format(**self.draw.names)
+            return f"So we use {self.style.number(self.draw.givens[key])} {noun}."
+        parts = [self.style.math(block.equation(self.right, self.style)) for block in shown]
         text = "So " + ", then ".join(parts)
         if line - offset >= len(self.blocks):
-            return f"{text}, and the answer is {self.right.answer}."
-        return f"{text} for {shown[-1].what(self.right, self.names)}."
+            return f"{text}, and the answer is {self.style.math(answer)}."
+        return f"{text} for {shown[-1].what(self.right, self.draw.names, self.style)}."
 
     def fillers(self, offset: int) -> list[Filler]:
-        """Restating the question or a result, going there and back, computing what nobody needs."""
-        rng, style = self.rng, self.style
-        asked = self.blocks[-1].what(self.right, self.names)
-        ask = rng.choice(ASKS).format(w=asked if not self.story.says else "x")
-        found = [Filler(-1, ask, ask)]
+        """Restating the question, a given or a result, going there and back, computing what nobody needs."""
+        found = [self._ask(), self._repeat(), self._aside(), self._parity()]
         for i, block in enumerate(self.blocks):
-            recall, by = rng.choice(RECALLS), rng.randint(2, 9)
-            texts, trips = [], []
-            for chain in (self.stated, self.right):
-                c, w = block.result(chain), block.what(chain, self.names)
-                texts.append(recall.format(w=w, c=style.math(str(c))))
-                there, back = style.math(f"{c} + {by} = {c + by}"), style.math(f"{c + by} - {by} = {c}")
-                trips.append(f"{there}, and {back} again.")
-            found += [Filler(i + offset, *texts), Filler(i + offset, *trips)]
-        a, b = rng.sample(sorted(self.givens.values()), 2) if len(self.givens) > 1 else (3, 4)
-        aside = f"By the way, {style.math(f'{a} + {b} = {a + b}')}."
-        return [*found, Filler(-1, aside, aside)]
+            found += [self._recall(i + offset, block), self._detour(i + offset, block)]
+        return [filler for filler in found if filler]
+
+    def _ask(self) -> Filler:
+        what = self.blocks[-1].what(self.right, self.draw.names, self.style)
+        text = self.style.fill(self.rng.choice(wording.ASKS), {"what": what}, {})
+        return Filler(-1, "restating", text, text)
+
+    def _repeat(self) -> Filler | None:
+        key = self.rng.choice(list(self.story.givens))
+        noun = self.story.givens[key].noun.format(**self.draw.names)
+        if not noun:
+            return None
+        value = self.style.math(self.style.number(self.draw.givens[key]))
+        text = self.style.fill(self.rng.choice(wording.REPEATS), {"v": value, "noun": noun}, {})
+        return Filler(-1, "restating", text, text)
+
+    def _recall(self, line: int, block: Block) -> Filler:
+        template = self.rng.choice(wording.RECALLS)
+        texts = [self.style.fill(template, self._texts(block, chain), {}) for chain in (self.stated, self.right)]
+        return Filler(line, "restating", *texts)
+
+    def _detour(self, line: int, block: Block) -> Filler:
+        template, by = self.rng.choice(wording.DETOURS), self.rng.randint(2, 9)
+        times = self.rng.random() < 0.5
+        texts = []
+        for chain in (self.stated, self.right):
+            c = block.result(chain)
+            there, back = (c * by, "/") if times else (c + by, "-")
+            first, again = self.style.number(c), self.style.number(there)
+            parts = {
+                "there": self.style.math(f"{first} {'*' if times else '+'} {by} = {again}"),
+                "back": self.style.math(f"{again} {back} {by} = {first}"),
+            }
+            texts.append(self.style.fill(template, parts, {}))
+        return Filler(line, "detour", *texts)
+
+    def _aside(self) -> Filler | None:
+        """A sum or a double that lies on no way to the answer."""
+        values = sorted(int(value) for value in self.draw.givens.values())
+        a, b = self.rng.sample(values, 2) if len(values) > 1 else (values[0], self.rng.randint(2, 9))
+        found = {f"{a} + {signed(b)} = {a + b}": a + b, f"2 * {abs(a)} = {2 * abs(a)}": 2 * abs(a)}
+        needed = {*self.draw.right.values.values(), *self.draw.faulty.values.values()}
+        options = [equation for equation, value in found.items() if value not in needed]
+        if not options:
+            return None
+        equation = self.rng.choice(options)
+        text = self.style.fill(self.rng.choice(wording.ASIDES), {"eq": self.style.math(equation)}, {})
+        return Filler(-1, "aside", text, text)
+
+    def _parity(self) -> Filler:
+        value = self.rng.choice(list(self.draw.givens.values()))
+        parity = "odd" if value % 2 else "even"
+        texts = {"v": self.style.math(self.style.number(value)), "parity": parity}
+        text = self.style.fill(self.rng.choice(wording.PARITIES), texts, {})
+        return Filler(-1, "aside", text, text)
 
 
-def plan_story(story: Story, wrong: bool, rng: random.Random) -> Plan:
-    """Draw a plan of `story`, with its error if `wrong`."""
-    givens, names, plant, right, faulty = draw_chains(story, rng)
-    style = Style.draw(rng)
-    stated = faulty if wrong else right
-    blocks = tuple(split(right, JUMP_RATE, rng))
-    reads = not story.says and rng.random() < READ_RATE
-    read = (plant.key if plant.kind == MISREAD else rng.choice(list(story.givens))) if reads else None
+def _claims(chain: Chain, key: str) -> dict[str, str]:
+    return {key: str(chain.values[key])}
+
+
+def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = False) -> Plan:
+    """Draw a plan of `story`, with its error if `wrong`; `larger`: on numbers beyond those of training."""
+    draw = draw_chains(story, rng, larger)
+    plant = draw.plant
+    style = Style.draw(rng, story.decimals)
+    stated = draw.faulty if wrong else draw.right
+    blocks = tuple(split(draw.right, JUMP_RATE, rng))
+    read = _draw_read(story, draw, rng)
     outlined = rng.random() < OUTLINE_RATE
-    telling = _Telling(story, givens, names, plant, right, stated, blocks, style, read, outlined, rng)
+    telling = _Telling(story, draw, stated, blocks, style, read, outlined, rng)
     first = next(i for i, block in enumerate(blocks) if plant.op in block.indices)
-    offset = int(outlined) + int(reads)
-    focus = offset - 1 if reads and plant.kind == MISREAD else first + offset
-    inspection = Inspection(story, givens, names, plant, right, stated, blocks, style, offset, focus, rng)
+    offset = int(outlined) + int(read is not None)
+    focus = first + offset
+    if plant.kind == ANSWER:
+        focus = len(blocks) + offset
+    elif plant.kind == MISREAD and read == plant.key:
+        focus = offset - 1
+    inspection = Inspection(story, draw, stated, blocks, style, offset, focus, rng)
     return Plan(
-        problem=style.problem(rng.choice(story.texts), story.words(givens, names, rng)),
+        problem=_problem(story, draw, style, rng),
         lines=_lines(telling),
         focus=focus,
         kind=plant.kind,
@@ -182,16 +224,29 @@ def plan_story(story: Story, wrong: bool, rng: random.Random) -> Plan:
         checks=tuple(inspection.checks()),
         fillers=tuple(telling.fillers(offset)),
         redo=lambda line: telling.redo(line, first, offset),
+        givens={key: str(value) for key, value in draw.givens.items()},
+        relations={op.key: op.formula for op in story.ops} | {"answer": story.ops[-1].key},
     )
 
 
+def _draw_read(story: Story, draw: Draw, rng: random.Random) -> str | None:
+    """The given that a step reads off the problem, if any."""
+    named = [key for key, given in story.givens.items() if given.noun]
+    wants, key = rng.random() < READ_RATE, rng.choice(named) if named else None
+    if not story.reads or not wants:
+        return None
+    return draw.plant.key if draw.plant.kind == MISREAD and draw.plant.key in named else key
+
+
+def _problem(story: Story, draw: Draw, style: Style, rng: random.Random) -> str:
+    return style.problem(rng.choice(story.texts), story.words(draw.givens, draw.names, rng), draw.givens)
+
+
 def _lines(telling: _Telling) -> tuple[Line, ...]:
-    rng = telling.rng
-    ends_apart = rng.random() < 0.85 or len(telling.blocks) < 3
+    rng, last = telling.rng, len(telling.blocks) - 1
+    ends_apart = rng.random() < ANSWER_RATE or last < 2 or telling.draw.plant.kind == ANSWER
     lines = [telling.outline_line()] if telling.outlined else []
     lines += [telling.read_line(telling.read)] if telling.read else []
     for i, block in enumerate(telling.blocks):
-        bare = len(block.indices) > 1 and rng.random() < 0.5
-        end = "" if ends_apart or i < len(telling.blocks) - 1 else ", so the answer is {c}"
-        lines.append(telling.block_line(block, bare, end))
+        lines.append(telling.block_line(block, "" if ends_apart or i < last else ", so the answer is {box}"))
     return (*lines, telling.answer_line()) if ends_apart else tuple(lines)

@@ -1,9 +1,12 @@
 """A block: one or two links of a chain told in a single step."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from training.synth.chain import Chain, Link
+from training.synth.formula import Formula
 from training.synth.style import Style
 
 
@@ -16,56 +19,45 @@ class Block:
     def links(self, chain: Chain) -> tuple[Link, ...]:
         return tuple(chain.links[i] for i in self.indices)
 
-    def result(self, chain: Chain) -> int:
-        return chain.links[self.indices[-1]].result
+    def last(self, chain: Chain) -> Link:
+        return chain.links[self.indices[-1]]
 
-    def what(self, chain: Chain, names: dict[str, str]) -> str:
-        values = {key: str(value) for key, value in chain.values.items()}
-        return chain.links[self.indices[-1]].op.what.format(**names, **values)
+    def result(self, chain: Chain) -> Fraction:
+        return self.last(chain).result
 
-    def formula(self, chain: Chain) -> str:
-        """The left-hand side of the step's equation, on the numbers that the chain uses."""
+    def what(self, chain: Chain, names: Mapping[str, str], style: Style) -> str:
+        return style.fill(self.last(chain).op.what, names, chain.values)
+
+    def formula(self, chain: Chain) -> Formula:
+        """The calculation of the step as it is written, from the values that stand before it."""
         links = self.links(chain)
-        if len(links) == 1:
-            return formula(links[0].left, links[0].sign, links[0].right)
-        inner, outer = links
-        text = formula(inner.left, inner.sign, inner.right)
-        on_left = outer.op.left == inner.op.key
-        tight = outer.sign in "*/" or (outer.sign == "-" and not on_left)
-        if tight and (inner.sign in "+-" or not on_left):
-            text = f"({text})"
-        if on_left:
-            return f"{text} {outer.sign} {outer.right}"
-        return f"{outer.left} {outer.sign} {text}"
+        formula = links[-1].shown
+        return formula.put(links[0].op.key, links[0].shown) if len(links) > 1 else formula
 
-    def true_result(self, chain: Chain) -> int | None:
-        """What the block's own arithmetic gives on the numbers it uses: the result, unless it slipped."""
-        again = self.again(chain)
-        return again[-1].true_result if again else None
+    def equation(self, chain: Chain, style: Style) -> str:
+        """`formula = result` as the step states it, without delimiters."""
+        left = self.formula(chain).written(self.links(chain)[0].values, style)
+        right = style.number(self.result(chain)) + self.last(chain).op.unit
+        return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
 
     def again(self, chain: Chain) -> tuple[Link, ...]:
         """The links with every slip inside the block undone."""
         links: list[Link] = []
         for link in self.links(chain):
-            left, right = link.left, link.right
-            if links and link.op.left == links[-1].op.key:
-                left = links[-1].result
-            elif links and link.op.right == links[-1].op.key:
-                right = links[-1].result
-            fixed = Link(link.op, left, link.sign, right, 0)
-            result = fixed.true_result
+            values = dict(link.values) | {before.op.key: before.result for before in links}
+            result = link.formula.value(values)
             if result is None:
                 return ()
-            links.append(Link(link.op, left, link.sign, right, result))
+            links.append(Link(link.op, link.formula, values, result, link.turned))
         return tuple(links)
 
 
-def formula(left: int, sign: str, right: int) -> str:
-    return f"{right}% of {left}" if sign == "%" else f"{left} {sign} {right}"
-
-
 def equations(links: tuple[Link, ...], style: Style) -> list[str]:
-    return [style.math(f"{formula(link.left, link.sign, link.right)} = {link.result}") for link in links]
+    """One equation per link, each with its delimiters."""
+    return [
+        style.math(f"{link.shown.written(link.values, style)} = {style.number(link.result)}{link.op.unit}")
+        for link in links
+    ]
 
 
 def split(chain: Chain, rate: float, rng: random.Random) -> list[Block]:
@@ -82,8 +74,14 @@ def split(chain: Chain, rate: float, rng: random.Random) -> list[Block]:
 
 
 def _joins(chain: Chain, i: int) -> bool:
-    key, after = chain.links[i].op.key, chain.links[i + 1].op
-    reused = sum(key in (link.op.left, link.op.right) for link in chain.links)
-    plain = "%" not in (chain.links[i].op.sign, after.sign)
-    own = chain.links[i].op.says or after.says
-    return plain and not own and reused == 1 and (after.left == key) != (after.right == key)
+    key, here, after = chain.links[i].op.key, chain.links[i].op, chain.links[i + 1].op
+    reused = sum(key in link.op.parsed.names for link in chain.links)
+    binary = all(_binary(op.parsed) for op in (here, after))
+    mistold = any(mistake.says for op in (here, after) for mistake in op.mistakes)
+    own = here.says or after.says or here.unit or mistold
+    return binary and not own and reused == 1 and key in after.parsed.names
+
+
+def _binary(formula: Formula) -> bool:
+    operands = formula.operands({name: Fraction(1) for name in formula.names})
+    return operands is not None and operands[0] != "%"

@@ -1,63 +1,43 @@
 """The corpus: a stream of traces, each drawn from the seed and its own number alone."""
 
 import random
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 
 from core.errors import UserError
 from core.trace import Trace
-from training.synth import linear, measures, stories
-from training.synth.arithmetic import plan_story
-from training.synth.plan import Plan
-from training.synth.quadratic import plan_quadratic
-from training.synth.story import Story
+from training.synth.families import FAMILIES, HELD_OUT, PLANNERS
 from training.synth.weave import weave
 
 ERROR_RATE = 0.5
-
-Planner = Callable[[bool, random.Random], Plan]
-
-
-def _of(choices: tuple[Story, ...]) -> Planner:
-    return lambda wrong, rng: plan_story(rng.choice(choices), wrong, rng)
+TRAINED = tuple(family for family in FAMILIES if family not in HELD_OUT)
 
 
-_PLANNERS: dict[str, tuple[float, Planner]] = {
-    "shopping": (1.5, _of(stories.SHOPPING)),
-    "travel": (1.5, _of(stories.TRAVEL)),
-    "recipe": (1.0, _of(stories.RECIPES)),
-    "work": (1.0, _of(stories.WORK)),
-    "age": (1.0, _of(stories.AGES)),
-    "share": (1.0, _of(measures.SHARES)),
-    "sequence": (1.0, _of(measures.SEQUENCES)),
-    "rectangle": (1.0, _of(measures.RECTANGLES)),
-    "linear": (2.0, _of(linear.EQUATIONS)),
-    "quadratic": (3.0, plan_quadratic),
-}
-FAMILIES = tuple(_PLANNERS)
+def generate(
+    seed: int, size: int, families: Collection[str] | None = None, larger: bool = False
+) -> Iterator[Trace]:
+    """Yield `size` traces. Trace k depends on `seed`, k, `families` and `larger` only, never on `size`.
 
-
-def generate(seed: int, size: int, families: Collection[str] | None = None) -> Iterator[Trace]:
-    """Yield `size` traces. Trace k depends on `seed`, k and `families` only, never on `size`.
-
-    `families`: some of `FAMILIES`; all where None. Each trace's meta holds `family`; `error`, its kind, and
-    `error_step`, or null; `focus`, the step that holds the error or in a right trace could have held it;
-    `evidence`, the later step that exposes or clears it as `{step, kind, passes}`, or null; `later_check`,
-    whether any check stands after the focus; `redone`, whether the trace corrects itself.
-    Raises `UserError` for an unknown family.
+    `families`: some of `FAMILIES`; where None, all but those of `HELD_OUT`. `larger`: on numbers beyond those
+    that are drawn otherwise. Each trace's meta holds `family`; `error`, its kind, and `error_step`, or null;
+    `focus`, the step that holds the error or in a right trace could have held it; `evidence`, the later step that
+    exposes or clears it as `{step, kind, passes}`, or null; `later_check`, whether any check stands after the
+    focus; `redone`, whether the trace corrects itself. For who wants to derive the labels again: `givens`, the
+    problem's quantities by key; `relations`, what follows from them as formulas; and for each step its `roles` and
+    `claims`, the values that it states by key. Raises `UserError` for an unknown family.
     """
-    chosen = [family for family in FAMILIES if families is None or family in families]
+    chosen = [family for family in FAMILIES if family in (TRAINED if families is None else families)]
     unknown = set(families or ()) - set(FAMILIES)
     if unknown or not chosen:
         found = ", ".join(sorted(unknown)) or "none"
         raise UserError(f"families: {found} found, expected some of {', '.join(FAMILIES)}.")
-    return _stream(seed, size, chosen)
+    return _stream(seed, size, chosen, larger)
 
 
-def _stream(seed: int, size: int, families: list[str]) -> Iterator[Trace]:
-    weights = [_PLANNERS[family][0] for family in families]
+def _stream(seed: int, size: int, families: list[str], larger: bool) -> Iterator[Trace]:
+    weights = [PLANNERS[family][0] for family in families]
     for number in range(size):
         rng = random.Random(f"{seed}:{number}")
         family = rng.choices(families, weights)[0]
         wrong = rng.random() < ERROR_RATE
-        plan = _PLANNERS[family][1](wrong, rng)
+        plan = PLANNERS[family][1](wrong, rng, larger)
         yield weave(plan, family, f"synth-{seed}-{number}", rng)

@@ -1,7 +1,10 @@
 """A plan: everything that a trace may say, before it is decided which checks and redundant steps it gets."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+Claims = Mapping[str, str]
+"""What a step says of the quantities of the problem: values, exact, by key."""
 
 
 @dataclass(frozen=True)
@@ -10,24 +13,34 @@ class Line:
 
     stated: str
     right: str
+    claims: Claims = field(default_factory=dict)
+    right_claims: Claims = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Check:
-    """A truthful test of line `target`. `settles`: its outcome tells whether the focus line is wrong."""
+    """A truthful test of line `target`. `settles`: its outcome tells whether the focus line is wrong.
+
+    `opens`: it is said after an opening such as "Check: ".
+    """
 
     kind: str
     target: int
     text: str
     passes: bool
     settles: bool
+    opens: bool = True
 
 
 @dataclass(frozen=True)
 class Filler:
-    """A valid but redundant step that may stand anywhere after line `after` (-1: from the start)."""
+    """A valid but redundant step that may stand anywhere after line `after` (-1: from the start).
+
+    `kind`: restating (a given, the question, a result), detour (there and back), aside (what nobody needs).
+    """
 
     after: int
+    kind: str
     stated: str
     right: str
 
@@ -38,6 +51,8 @@ class Plan:
 
     `focus` is the line that holds the error or, in a right solution, would have held it: checks, places and
     wording are drawn alike for both. `redo(j)` restates the lines from the focus to line j rightly.
+    `givens` are the quantities of the problem and `relations` what follows from them, as formulas in the order
+    of their use: with the lines' claims they say which step is wrong.
     """
 
     problem: str
@@ -48,3 +63,5 @@ class Plan:
     checks: tuple[Check, ...]
     fillers: tuple[Filler, ...]
     redo: Callable[[int], str]
+    givens: Claims
+    relations: Mapping[str, str]

@@ -1,62 +1,129 @@
-"""A planted error: its kind, and the wrong number or operation it puts in place of the right one."""
+"""A planted error: its kind, and the wrong number or calculation that it puts in place of the right one."""
 
+import ast
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
-SLIP = "calculation slip"
-MISREAD = "misreading"
+from training.synth.story import PI, Mistake, Op
+
+SLIP = "arithmetic slip"
+MISREAD = "misread quantity"
 OPERATION = "wrong operation"
-KINDS = (SLIP, MISREAD, OPERATION)
+SIGN = "sign"
+DROPPED = "dropped term"
+FORMULA = "wrong formula"
+UNIT = "wrong unit"
+INFERENCE = "invalid inference"
+CASE = "skipped case"
+ANSWER = "wrong final answer"
+KINDS = (SLIP, MISREAD, OPERATION, SIGN, DROPPED, FORMULA, UNIT, INFERENCE, CASE, ANSWER)
 
-_SWAPS = {"+": "-*", "-": "+", "*": "+-", "/": "*-", "%": "-/"}
+_SWAPS: dict[type[ast.operator], tuple[ast.operator, ...]] = {
+    ast.Add: (ast.Sub(), ast.Mult()),
+    ast.Sub: (ast.Add(),),
+    ast.Mult: (ast.Add(), ast.Div()),
+    ast.Div: (ast.Mult(), ast.Sub()),
+}
+_LIKE: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+}
+_UNITS = {60: (100, 24), 100: (10, 1000), 1000: (100, 10), 24: (12, 60), 12: (10, 24), 3600: (60, 360), 7: (5, 10)}
 
 
-def apply(left: int, sign: str, right: int) -> int | None:
-    """`left sign right` where it is a whole number (`%`: right percent of left), else None."""
-    if sign == "/" and right == 0:
-        return None
-    value = {
-        "+": lambda: Fraction(left + right),
-        "-": lambda: Fraction(left - right),
-        "*": lambda: Fraction(left * right),
-        "/": lambda: Fraction(left, right),
-        "%": lambda: Fraction(left * right, 100),
-    }[sign]()
-    return int(value) if value.denominator == 1 else None
+@cache
+def mistakes(op: Op) -> tuple[Mistake, ...]:
+    """The wrong calculations that `op` invites: those it names, and those its formula has by its form."""
+    return (*op.mistakes, *_by_form(op))
 
 
-def slip(right: int, neighbour: int, rng: random.Random) -> int:
-    """A wrong result near `right`; `neighbour` is a distance that leaves a multiple a multiple.
+def _by_form(op: Op) -> Iterator[Mistake]:
+    tree = op.parsed.tree
+    if isinstance(tree, ast.BinOp) and op.parsed.names:
+        simple = all(isinstance(side, ast.Name | ast.Constant) for side in (tree.left, tree.right))
+        for other in _SWAPS.get(type(tree.op), ()) if simple else ():
+            if op.unit == PI and not isinstance(other, _LIKE[type(tree.op)]):
+                continue  # a sum of π and no π, or π times π, is no multiple of it
+            yield Mistake(OPERATION, ast.unparse(ast.BinOp(tree.left, other, tree.right)))
+        if not simple:
+            yield from _sign_errors(tree)
+            yield from _dropped(tree)
+    yield from _unit_errors(tree)
+
+
+def _sign_errors(tree: ast.BinOp) -> Iterator[Mistake]:
+    """One of the signs between terms turned."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            turned = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield Mistake(SIGN, ast.unparse(_replaced(tree, node, ast.BinOp(node.left, turned, node.right))))
+
+
+def _dropped(tree: ast.BinOp) -> Iterator[Mistake]:
+    """One operand of an operation left out."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+            yield Mistake(DROPPED, ast.unparse(_replaced(tree, node, node.left)))
+
+
+def _unit_errors(tree: ast.expr) -> Iterator[Mistake]:
+    """A factor between units confused with another."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+            right = node.right
+            if isinstance(right, ast.Constant) and isinstance(right.value, int):
+                for other in _UNITS.get(right.value, ()):
+                    swapped = ast.BinOp(node.left, node.op, ast.Constant(other))
+                    yield Mistake(UNIT, ast.unparse(_replaced(tree, node, swapped)))
+
+
+def _replaced(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
+    if tree is old:
+        return new
+    match tree:
+        case ast.BinOp(left=left, op=op, right=right):
+            return ast.BinOp(_replaced(left, old, new), op, _replaced(right, old, new))
+        case ast.UnaryOp(op=op, operand=operand):
+            return ast.UnaryOp(op, _replaced(operand, old, new))
+        case ast.Call(func=func, args=args):
+            return ast.Call(func, [_replaced(arg, old, new) for arg in args], [])
+    return tree
+
+
+def slip(right: Fraction, factors: Sequence[Fraction], rng: random.Random) -> Fraction:
+    """A wrong result near `right`; `factors` are those of a product, whose multiple it may stay.
 
     Most slips keep the last digit or the divisibility, so that no rule of thumb finds them.
     """
-    offsets = [
-        10,
-        10,
-        10,
-        20,
-        neighbour,
-        neighbour,
-        1,
-        2,
-        30 if right > 60 else 10,
-        100 if right > 150 else 9,
-    ]
+    size = abs(right)
+    if right.denominator != 1:
+        return _fraction_slip(right, rng)
+    offsets = [10, 10, 10, 20, 1, 2, 30 if size > 60 else 10, 100 if size > 150 else 9]
+    offsets += [int(f) for f in factors if f.denominator == 1 and 1 < abs(f) <= size] * 2
+    if size < 20:
+        offsets = [1, 1, 2, 3, *offsets]
     while True:
         wrong = right + rng.choice([-1, 1]) * rng.choice(offsets)
-        if wrong > 1 and wrong != right:
+        if wrong != right and (wrong > 1 or right < 0 or right <= 1):
             return wrong
 
 
-def misread(value: int, others: Sequence[int], rng: random.Random) -> int:
-    """A number taken for `value`: its digits swapped, another quantity of the problem, or one off."""
-    swapped = int(str(value)[::-1])
+def _fraction_slip(right: Fraction, rng: random.Random) -> Fraction:
+    top, bottom = right.numerator, right.denominator
+    options = [Fraction(top + 1, bottom), Fraction(top - 1, bottom), Fraction(top, bottom + 1)]
+    options += [Fraction(top + 2, bottom), Fraction(bottom, top)] if top else []
+    return rng.choice([option for option in options if option not in (right, 0)])
+
+
+def misread(value: Fraction, others: Sequence[Fraction], rng: random.Random) -> Fraction:
+    """A number taken for `value`: its digits swapped, another quantity of the problem, or near it."""
+    swapped = Fraction(int(str(abs(int(value)))[::-1]))
     near = [value + 10, value + 1, value - 1, value + 2]
     choices = [n for n in [swapped, swapped, *others, rng.choice(near)] if n > 1 and n != value]
-    return rng.choice(choices or [value + 1])
-
-
-def swap(sign: str, rng: random.Random) -> str:
-    """The operation used by mistake for `sign`."""
-    return rng.choice(_SWAPS[sign])
+    if value < 0:
+        choices = [-value, -value, value - 1, value + 1]
+    return rng.choice([n for n in choices if n] or [value + 1])

@@ -2,55 +2,145 @@
 
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+
+_PLACE = re.compile(r"\{([+(]?)(\w+)\)?\}")
+_POLYNOMIAL = re.compile(r"<(?:([a-z]);)?([\w ,-]+)>")
+# A problem's text: a formula, a polynomial alone, or a value, perhaps of dollars or percent.
+_SLOT = re.compile(r"\[(.+?)\]|(@?)\{(\w+)\}(%?)")
+_TYPESET = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"<=", r"\\le"),
+        (r">=", r"\\ge"),
+        (r"(?<!\\)sqrt\(([^()]+)\)", r"\\sqrt{\1}"),
+        (r"(?<!\\)log_(\w+)\(([^()]+)\)", r"\\log_{\1} \2"),
+        (r"\^\(([^()]+)\)", r"^{\1}"),
+        (r"([\^_])(-?\d\d+|-\d)", r"\1{\2}"),
+        (r" mod ", r" \\bmod "),
+        (r"π(?=\s?[a-zA-Z])\s?", r"\\pi "),
+        (r"π", r"\\pi"),
+    )
+)
+_PLAIN = re.compile(r"[<>]=|sqrt\(|[\^_π]|mod")
+# A variable or the name of a function keeps its case at the start of a sentence.
+_CASED = re.compile(r"[a-z]+[(_]|[b-zπ](?:\W|$)")
+_NUMBER = re.compile(r"-?\d+(?:[./]\d+)?")
+DECIMALS = frozenset({2, 4, 5, 10, 20, 25, 50, 100})
 
 
 @dataclass(frozen=True)
 class Style:
-    """`times` and `over` replace `*` and `/` wherever a formula is written."""
+    """`times` and `over` replace `*` and `/` wherever a formula is written; `over` may be `frac` in LaTeX.
+
+    `decimals`: values that have at most two decimals are written with them, not as fractions.
+    """
 
     latex: bool
     times: str
     over: str
+    decimals: bool = False
 
     @classmethod
-    def draw(cls, rng: random.Random) -> "Style":
-        if rng.random() < 0.45:
-            return cls(True, rng.choice(["\\times", "\\cdot"]), rng.choice(["\\div", "/"]))
-        return cls(False, rng.choice(["*", "*", "x", "×"]), rng.choice(["/", "/", "÷"]))
+    def draw(cls, rng: random.Random, decimals: bool = False) -> "Style":
+        if rng.random() < 0.5:
+            times, over = rng.choice(["\\times", "\\cdot"]), rng.choice(["\\div", "/", "frac"])
+            return cls(True, times, over, decimals)
+        return cls(False, rng.choice(["*", "*", "x", "×"]), rng.choice(["/", "/", "÷"]), decimals)
+
+    def number(self, value: Fraction) -> str:
+        """A value as it stands in a formula."""
+        if value.denominator == 1:
+            return str(value.numerator)
+        if self.decimals and value.denominator in DECIMALS:
+            return f"{float(value):.2f}"
+        if not self.latex:
+            return f"{value.numerator}/{value.denominator}"
+        sign = "-" if value < 0 else ""
+        return f"{sign}\\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
 
     def math(self, formula: str) -> str:
-        """A formula written with `*`, `/` and `a% of b`, in this style."""
-        text = formula.replace(" * ", f" {self.times} ").replace(" / ", f" {self.over} ")
-        if not self.latex:
-            return text
-        return "$" + text.replace("% of ", "\\% \\text{ of } ") + "$"
+        """A formula written with `*` and `/` between spaces, or already in this style, with its delimiters."""
+        over = "/" if self.over == "frac" else self.over
+        text = formula.replace(" * ", f" {self.times} ").replace(" / ", f" {over} ")
+        return f"${_typeset(text)}$" if self.latex else text
 
     def boxed(self, value: str) -> str:
-        return f"$\\boxed{{{value}}}$" if self.latex else value
+        return f"$\\boxed{{{_typeset(value)}}}$" if self.latex else value
 
-    def problem(self, template: str, values: dict[str, str]) -> str:
-        """Fill a problem: `@{p}` is an amount of dollars, `[...]` a formula; names are filled as they are."""
+    def fill(self, template: str, texts: Mapping[str, str], values: Mapping[str, Fraction]) -> str:
+        """Fill a step's template.
 
-        def fill(match: re.Match[str]) -> str:
+        `{key}` is a text or a value, `{(key)}` a value in brackets if negative, `{+key}` a value with its sign
+        as it stands after another term; `[...]` is a formula; `<a,b,c>` the polynomial ax² + bx + c of values or
+        whole numbers (`<t;a,b>` in t). Braces around anything else stay, as LaTeX needs them.
+        """
+
+        def value(match: re.Match[str]) -> str:
+            how, key = match.groups()
+            if key not in values:
+                return texts.get(key, match[0])
+            number = self.number(abs(values[key]) if how == "+" else values[key])
+            if how == "+":
+                return f"{'-' if values[key] < 0 else '+'} {number}"
+            return f"({number})" if how == "(" and values[key] < 0 else number
+
+        def polynomial(match: re.Match[str]) -> str:
+            letter, keys = match.groups()
+            parts = [key.strip() for key in keys.split(",")]
+            return self.polynomial([values[k] if k in values else Fraction(k) for k in parts], letter or "x")
+
+        def formula(match: re.Match[str]) -> str:
+            return self.math(_PLACE.sub(value, _POLYNOMIAL.sub(polynomial, match[1])))
+
+        def outside(match: re.Match[str]) -> str:
+            text = value(match)
+            return f"${text}$" if self.latex and match[2] in values and "\\frac" in text else text
+
+        text = re.sub(r"\[(.+?)\]", formula, template)
+        return _PLACE.sub(outside, text)
+
+    def polynomial(self, coefficients: list[Fraction], letter: str = "x") -> str:
+        """`[1, -2, 3]` is x^2 - 2x + 3; a zero polynomial is 0."""
+        shown = ""
+        for power, coefficient in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
+            if coefficient == 0:
+                continue
+            sign = "-" if coefficient < 0 else "+"
+            number = "" if abs(coefficient) == 1 and power else self.number(abs(coefficient))
+            term = number + ("" if power == 0 else letter if power == 1 else f"{letter}^{power}")
+            shown += f" {sign} {term}" if shown else ("-" + term if sign == "-" else term)
+        return shown or "0"
+
+    def problem(self, template: str, texts: Mapping[str, str], values: Mapping[str, Fraction]) -> str:
+        """Fill a problem: as `fill`; besides, `@{p}` is an amount of dollars and `{r}%` a percentage, and in LaTeX
+        a number stands in mathematics."""
+
+        def slot(match: re.Match[str]) -> str:
             formula, money, key, percent = match.groups()
             if formula:
-                return self._given(formula.format(**values))
-            value = values[key]
+                return self._given(self.fill(f"[{formula}]", texts, values))
+            value = texts.get(key) or self.number(values[key])
             if money:
                 return f"\\${value}" if self.latex else f"${value}"
             if percent:
                 return f"${value}\\%$" if self.latex else f"{value}%"
-            return f"${value}$" if self.latex and value.isdigit() else value
+            return f"${value}$" if self.latex and (key in values and key not in texts) else value
 
         # One pass: a LaTeX fraction has braces of its own.
-        return re.sub(r"\[(.+?)\]|(@?)\{(\w+)\}(%?)", fill, template)
+        return _SLOT.sub(slot, template)
 
     def _given(self, formula: str) -> str:
-        fraction = re.fullmatch(r"(\d+)/(\d+)", formula)
-        if self.latex and fraction:
-            formula = f"\\frac{{{fraction[1]}}}{{{fraction[2]}}}"
-        return f"${formula}$" if self.latex else formula
+        return re.sub(r"\b(\d+)/(\d+)\b", r"\\frac{\1}{\2}", formula) if self.latex else formula
+
+
+def _typeset(text: str) -> str:
+    """LaTeX of what templates write as plain text: relations, roots, logarithms, long exponents and indices."""
+    for pattern, replacement in _TYPESET if _PLAIN.search(text) else ():
+        text = pattern.sub(replacement, text)
+    return text
 
 
 def signed(value: int) -> str:
@@ -59,4 +149,4 @@ def signed(value: int) -> str:
 
 
 def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return text if _CASED.match(text) else text[:1].upper() + text[1:]

@@ -4,12 +4,14 @@ import random
 from dataclasses import dataclass, field
 
 from core.trace import Trace
-from training.synth.plan import Check, Filler, Plan
+from training.synth.plan import Check, Claims, Filler, Plan
+from training.synth.style import capital
 from training.synth.verdict import opener
 
-EVIDENCE_RATE = 0.6
+EVIDENCE_RATE = 0.7
 OTHER_CHECK_RATE = 0.3
 REDUNDANT_RATE = 0.26
+CHECK_AT_ONCE_RATE = 0.25
 REDO_RATES = {"merged": 0.4, "separate": 0.2, "none": 0.4}
 
 
@@ -18,6 +20,8 @@ class _Weave:
     plan: Plan
     steps: list[str] = field(default_factory=list)
     labels: list[str | None] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
+    claims: list[Claims] = field(default_factory=list)
     focus: int = -1
     evidence: dict[str, object] | None = None
     check_at: list[int] = field(default_factory=list)
@@ -28,15 +32,18 @@ class _Weave:
     def after_error(self) -> bool:
         return self.plan.wrong and self.focus >= 0
 
-    def add(self, text: str, label: str, stays: bool = False) -> None:
+    def add(self, text: str, label: str, role: str, claims: Claims | None = None, stays: bool = False) -> None:
         """Append a step; after the error it is unlabelled unless its label `stays`."""
-        self.steps.append(text)
+        self.steps.append(capital(text))
         self.labels.append(None if self.after_error and not stays else label)
+        self.roles.append(role)
+        self.claims.append(claims or {})
 
     def add_line(self, index: int) -> None:
         line = self.plan.lines[index]
         is_focus = index == self.plan.focus
-        self.add(line.right if self.corrected else line.stated, "neg" if is_focus and self.plan.wrong else "pos")
+        text, claims = (line.right, line.right_claims) if self.corrected else (line.stated, line.claims)
+        self.add(text, "neg" if is_focus and self.plan.wrong else "pos", "line", claims)
         if is_focus:
             self.focus = len(self.steps) - 1
 
@@ -44,16 +51,17 @@ class _Weave:
         """A check after `line`; one that settles the focus is the evidence, and may be followed by a redo."""
         if self.evidence and redo != "none" and not check.settles:
             return  # it speaks of numbers that a redo has replaced
-        text = start + check.text
+        text = _opened(start, check.text) if check.opens else check.text
         if check.settles and redo == "merged":
             text = f"{text} {self.plan.redo(line)}"
-        self.add(text, "pos", stays=not check.passes)
+        self.add(text, "pos", "check", stays=not check.passes)
         self.check_at.append(len(self.steps) - 1)
         if not check.settles:
             return
         self.evidence = {"step": len(self.steps) - 1, "kind": check.kind, "passes": check.passes}
         if redo == "separate":
-            self.add(self.plan.redo(line), "neu" if check.passes else "pos", stays=not check.passes)
+            label, role = ("neu", "restating") if check.passes else ("pos", "redo")
+            self.add(self.plan.redo(line), label, role, stays=not check.passes)
         self.redone = redo != "none" and not check.passes
         self.corrected = self.redone
 
@@ -66,13 +74,13 @@ def weave(plan: Plan, family: str, id: str, rng: random.Random) -> Trace:
     start = opener(rng)
     out = _Weave(plan)
     for filler in fillers.get(-1, []):
-        out.add(filler.stated, "neu")
+        out.add(filler.stated, "neu", filler.kind)
     for index in range(len(plan.lines)):
         out.add_line(index)
         for check in placed.get(index, []):
             out.add_check(check, index, redo, start)
         for filler in fillers.get(index, []):
-            out.add(filler.right if out.corrected else filler.stated, "neu")
+            out.add(filler.right if out.corrected else filler.stated, "neu", filler.kind)
     meta = {
         "family": family,
         "error": plan.kind if plan.wrong else None,
@@ -81,8 +89,16 @@ def weave(plan: Plan, family: str, id: str, rng: random.Random) -> Trace:
         "evidence": out.evidence,
         "later_check": any(index > out.focus for index in out.check_at),
         "redone": out.redone,
+        "roles": out.roles,
+        "claims": out.claims,
+        "givens": dict(plan.givens),
+        "relations": dict(plan.relations),
     }
     return Trace.of(plan.problem, out.steps, out.labels, id=id, meta=meta)
+
+
+def _opened(start: str, text: str) -> str:
+    return start + (capital(text) if start.endswith(". ") else text)
 
 
 def _place_checks(plan: Plan, rng: random.Random) -> dict[int, list[Check]]:
@@ -99,7 +115,7 @@ def _place_checks(plan: Plan, rng: random.Random) -> dict[int, list[Check]]:
     placed: dict[int, list[Check]] = {}
     for check in chosen:
         last = len(plan.lines) - 1
-        line = check.target if rng.random() < 0.4 else rng.randint(check.target, last)
+        line = check.target if rng.random() < CHECK_AT_ONCE_RATE else rng.randint(check.target, last)
         placed.setdefault(line, []).append(check)
     return placed
 

@@ -1,6 +1,7 @@
 """The benchmark readers: on small rows made by hand, and on the real files where they are."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -247,11 +248,25 @@ def test_the_question_types_of_mr_gsm8k(store: Store, data: Path) -> None:
 
 def test_a_real_prmbench_file_with_error_steps_past_the_end_is_refused(store: Store, data: Path) -> None:
     path = _found(data / "prmbench/prm800k_test_p1_4o_confidence.jsonl")
-    with pytest.raises(
-        UserError, match=r"confidence\.jsonl line \d+: an error step is \d+, expected a step from 1"
-    ):
+    told = (
+        r"confidence\.jsonl: 7 of 90 rows are bad, .*\n  line 28: an error step is 54, expected a step from 1 to 53"
+    )
+    with pytest.raises(UserError, match=told):
         import_file(store, "prmbench", path)
     assert list_datasets(store) == []
+
+
+def test_all_of_prmbench_but_its_bad_rows(sqlite_store: Store, data: Path, tmp_path: Path) -> None:
+    """The files given here hold 4,086 of PRMBench's 6,216 rows, and 80 of its 100 that point past the end."""
+    paths = sorted(_found(data / "prmbench").glob("*.jsonl"))
+    assert len(paths) == 17
+    for path in paths:
+        import_file(sqlite_store, "prmbench", path, skipped=tmp_path / f"{path.stem}.skipped.jsonl")
+    dataset = find_dataset(sqlite_store, "prmbench")
+    assert (dataset.traces, dataset.left_out, dataset.size) == (4006, 80, "4,006 of 4,086")
+    listed = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
+    assert len(listed) == 80
+    assert all(re.match(r"an error step is \d+, expected a step from 1 to \d+\.$", row["error"]) for row in listed)
 
 
 @pytest.mark.parametrize(("file", "count"), [("phase1-train", 3), ("phase1-test", 1), ("phase2-train", 1)])

@@ -51,6 +51,26 @@ def test_a_file_of_another_kind_says_which(kind: str, row: dict[str, object]) ->
             list(traces)
 
 
+def test_a_file_that_is_all_of_another_kind_is_not_counted_as_bad_rows() -> None:
+    lines = [json.dumps(redundant_row(id=i)).encode() for i in range(30)]
+    bad: list[str] = []
+
+    def on_bad(where: str, error: UserError, content: bytes) -> None:
+        bad.append(where)
+
+    with pytest.raises(
+        UserError, match=r"^f: its first 20 rows look like mr-math-redundant, not plain\. Import it as mr-"
+    ):
+        list(read_traces(KINDS["plain"], lines, "f", on_bad))
+    with pytest.raises(UserError, match=r"^f: the row looks like mr-math-redundant, not plain"):
+        list(read_traces(KINDS["plain"], lines[:1], "f", on_bad))
+    assert bad == []
+    # One row of the kind among them, and the others are bad rows of it.
+    mixed = [*lines[:3], json.dumps(plain_row(1)).encode(), *lines[3:]]
+    assert [where for where, _ in read_traces(KINDS["plain"], mixed, "f", on_bad)] == ["f line 4"]
+    assert len(bad) == 30
+
+
 def test_reading_goes_row_by_row() -> None:
     def lines() -> object:
         yield json.dumps(plain_row(1)).encode()

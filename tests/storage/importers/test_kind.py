@@ -60,6 +60,36 @@ def test_a_bad_array(text: str, message: str) -> None:
         list(json_rows(text.encode().splitlines(keepends=True), "f"))
 
 
+def told(text: str) -> tuple[list[tuple[str, object]], list[tuple[str, str, bytes]]]:
+    """The rows of a text, and what was told of its bad ones."""
+    bad: list[tuple[str, str, bytes]] = []
+    lines = text.encode("utf-8", "surrogateescape").splitlines(keepends=True)
+    rows = json_rows(lines, "f", lambda where, error, content: bad.append((where, error.message, content)))
+    return list(rows), bad
+
+
+def test_bad_lines_are_told_and_passed_over() -> None:
+    rows, bad = told('{"a": 1}\nnonsense\n[1]\n{"b": "\udcff"}\n\n{"a": 2}\n{"a":')
+    assert rows == [("f line 1", {"a": 1}), ("f line 6", {"a": 2})]
+    assert [(where, content) for where, _, content in bad] == [
+        ("f line 2", b"nonsense"), ("f line 3", b"[1]"), ("f line 4", b'{"b": "\xff"}'), ("f line 7", b'{"a":'),
+    ]  # fmt: skip
+    assert [message.split(": ")[1][:9] for _, message, _ in bad] == [
+        "not JSON ",
+        "list foun",
+        "byte 8 is",
+        "not JSON ",
+    ]
+
+
+def test_what_is_no_object_in_an_array_is_passed_over_but_no_syntax_error() -> None:
+    rows, bad = told('[{"a": 1}, 2,\n{"a": 3}]')
+    assert rows == [("f row 1", {"a": 1}), ("f row 3", {"a": 3})]
+    assert bad == [("f row 2", "f row 2: int found, expected an object.", b"2")]
+    with pytest.raises(UserError, match="f row 3: not JSON"):
+        told('[{"a": 1}, 2,\n{"a" 3}, {"a": 4}]')
+
+
 def test_an_array_that_is_not_utf8() -> None:
     with pytest.raises(UserError, match="f line 2: byte 2 is not UTF-8"):
         list(json_rows([b"[\n", b'"\xff"]'], "f"))

@@ -1,0 +1,93 @@
+"""Choosing the thresholds of an evaluator.
+
+stepsight calibrate --dataset prm800k --evaluator mini-bidir --mode online
+stepsight calibrate --dataset prm800k --evaluator mini-bidir --mode online --goal recall --recall 0.9
+"""
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from app.commands.judging import find_judges
+from app.commands.options import add_db
+from core.errors import UserError
+from core.judgment import Mode
+
+if TYPE_CHECKING:
+    from training.calibration import Calibrated
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "calibrate",
+        help="choose a threshold of an evaluator on a validation dataset",
+        description="Choose a threshold of an evaluator on a validation dataset and put it in force. Evaluating on"
+        " that dataset is refused from then on.",
+    )
+    parser.add_argument("--dataset", required=True, metavar="NAME", help="what to choose on")
+    parser.add_argument(
+        "--evaluator", required=True, metavar="NAME", help="a stored one, a shipped one or a folder"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=[Mode.OFFLINE.value, Mode.ONLINE.value],
+        default=Mode.OFFLINE.value,
+        help="which judgments to choose from (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--errors",
+        choices=["invalid", "redundant"],
+        default="invalid",
+        help="invalid chooses the threshold of validity, redundant that of redundancy (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--goal",
+        choices=["macro-f1", "recall"],
+        default="macro-f1",
+        help="the best macro-F1 of steps, or the best precision at a recall of errors (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--recall", type=float, metavar="SHARE", help="the least recall with --goal recall (default: 0.9)"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Score what is missing where the evaluator can run, choose, store and print the threshold."""
+    from core.metrics.reasoneval import Errors
+    from storage.queries import find_dataset
+    from storage.store import open_store
+    from training.calibration import Goal, calibrate
+
+    goal, recall = Goal(args.goal), 0.9 if args.recall is None else args.recall
+    if args.recall is not None and goal != Goal.RECALL:
+        raise UserError("--recall is of no use with this goal.", "Use --goal recall.")
+    if not 0 < recall <= 1:
+        raise UserError(f"--recall is {recall:g}, expected more than 0 and at most 1.")
+    mode = Mode(args.mode)
+    with open_store(args.db) as store:
+        dataset = find_dataset(store, args.dataset)
+        judges = find_judges(store, dataset, [args.evaluator], [mode])
+        if not judges:
+            raise UserError(f"{args.evaluator} is a baseline: its thresholds stay as they are.")
+        found = calibrate(store, dataset, judges[0], mode, Errors(args.errors), goal, recall)
+    print(json.dumps(_as_json(found), indent=1) if args.json else _as_text(found))
+
+
+def _as_json(found: "Calibrated") -> dict[str, object]:
+    head = {"evaluator": found.evaluator, "dataset": found.dataset, "mode": found.mode.value}
+    chosen = {"threshold": found.threshold.value, "before": found.before} | vars(found.choice)
+    counts = {"n_steps": found.steps, "n_errors": found.errors}
+    return head | chosen | counts | {"thresholds": vars(found.calibration.thresholds)}
+
+
+def _as_text(found: "Calibrated") -> str:
+    choice = found.choice
+    return (
+        f"{found.evaluator}: threshold of {found.threshold} {choice.value:g} (was {found.before:g}), chosen on"
+        f" {found.dataset}, {found.mode}.\nThere it gives macro-F1 {100 * choice.macro_f1:.1f} over"
+        f" {found.steps:,} steps and finds {100 * choice.recall:.1f} % of {found.errors:,} errors with precision"
+        f" {100 * choice.precision:.1f} %. Measure it on another dataset."
+    )

@@ -1,0 +1,198 @@
+"""Measuring evaluators on a dataset of the store.
+
+stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
+stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
+stepsight evaluate --dataset mr-gsm8k --group original
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from app.commands.judging import find_judges
+from app.commands.options import add_db
+from core.errors import UserError
+from core.judgment import Mode
+
+if TYPE_CHECKING:
+    from core.reference import Published
+    from training.evaluation import Comparison, Evaluation, Row
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("evaluate", help="measure evaluators on a dataset of the store")
+    parser.add_argument("--dataset", required=True, metavar="NAME")
+    parser.add_argument(
+        "--evaluator",
+        action="append",
+        metavar="NAME",
+        help="a stored one, a shipped one or a folder; may be repeated (default: all that judged the dataset)",
+    )
+    parser.add_argument(
+        "--mode", action="append", choices=[Mode.OFFLINE.value, Mode.ONLINE.value], help="default: both"
+    )
+    parser.add_argument(
+        "--group", default="", metavar="NAME", help="only traces that the benchmark puts in this class"
+    )
+    parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="the paired difference of two evaluators")
+    parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="show offline figures that mean nothing, and those at thresholds chosen on the dataset, marked",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON, fractions and null")
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Score what is missing where an evaluator can run, then print the table."""
+    from storage.queries import find_dataset
+    from storage.store import open_store
+    from training.evaluation import MODES, evaluate
+
+    if args.draws < 1:
+        raise UserError(f"--draws is {args.draws}, expected more than 0.")
+    names = list(dict.fromkeys([*(args.evaluator or []), *(args.compare or [])]))
+    modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
+    with open_store(args.db) as store:
+        dataset = find_dataset(store, args.dataset)
+        evaluators = find_judges(store, dataset, names, modes)
+        found = evaluate(store, dataset, evaluators, modes, args.draws, args.force, args.group)
+    comparisons = _comparisons(found, *args.compare) if args.compare else []
+    if args.json:
+        shown = found.as_json()
+        if args.compare:
+            shown |= {"comparisons": [comparison.as_json() for comparison in comparisons]}
+        print(json.dumps(shown, indent=1, allow_nan=False))
+        return
+    if found.warning:
+        print(found.warning, file=sys.stderr)
+    for name in dict.fromkeys(evaluator.name for evaluator in evaluators):
+        if not any(row.evaluator == name for row in found.rows):
+            print(f"{name} has not judged {dataset.name} in such a mode.", file=sys.stderr)
+    _print_tables(found)
+    for comparison in comparisons:
+        _print_comparison(comparison)
+
+
+def _comparisons(found: "Evaluation", first: str, second: str) -> "list[Comparison]":
+    from training.evaluation import compare
+
+    pairs = [
+        (one, other)
+        for one in found.rows
+        for other in found.rows
+        if (one.evaluator, other.evaluator) == (first, second)
+        and (one.mode, one.errors) == (other.mode, other.errors)
+    ]
+    if not pairs:
+        raise UserError(
+            f"{first!r} and {second!r} have no judgments of {found.dataset.name} in the same mode.",
+            "Score them first.",
+        )
+    return [compare(one, other, found.weights) for one, other in pairs]
+
+
+_FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
+_TITLES = ("Sol-F1", "Sol-AUC", "Step-F1", "Step-AUC")
+
+
+def _print_tables(found: "Evaluation") -> None:
+    """The protocol's four figures per mode and kind of error, with bootstrap intervals over traces, then notes.
+
+    A table of baselines alone is left out beside one with an evaluator.
+    """
+    from core.reference import published
+
+    tables = list(dict.fromkeys((row.mode, row.errors) for row in found.rows))
+    judged = [
+        key for key in tables if any(not row.is_baseline and (row.mode, row.errors) == key for row in found.rows)
+    ]
+    for mode, errors in judged or tables:
+        chosen = [row for row in found.rows if (row.mode, row.errors) == (mode, errors)]
+        printed = [row for row in found.published if (row.mode, row.benchmark.errors) == (mode, errors)]
+        print(f"\n{found.dataset.name} ({found.size}), {errors} errors, {mode}, percent with 95 % intervals")
+        cells: list[Sequence[str]] = [("evaluator", *_TITLES, "above the best baseline")]
+        cells += [(row.evaluator, *(_percent(row, name) for name in _FIGURES), _above(row)) for row in chosen]
+        cells += [(row.evaluator, *_printed(row), "published, not measured here") for row in printed]
+        _print_cells(cells)
+        for note in _notes(chosen, found.traces):
+            print(note)
+    elsewhere = published(found.dataset.kind, found.group)
+    if elsewhere and elsewhere[0].benchmark.traces != found.traces:
+        print(
+            f"  published figures are of {elsewhere[0].benchmark.traces:,} traces of this benchmark, these are"
+            f" {found.traces:,}: none is shown"
+        )
+
+
+def _printed(row: "Published") -> list[str]:
+    """The figures as the paper prints them, which has no intervals."""
+    return [f"{100 * row.values[name]:.1f}" for name in _FIGURES]
+
+
+def _percent(row: "Row", name: str) -> str:
+    value = row.measured[name].value
+    if not value.exists:
+        return "-"
+    return f"{100 * value.number:.1f} [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _above(row: "Row") -> str:
+    if row.is_baseline or not row.beats.exists:
+        return ""
+    shown = f"{100 * row.beats.number:+.1f} [{100 * row.beats.low:+.1f}, {100 * row.beats.high:+.1f}]"
+    if row.beats_in != "step_auc":
+        shown += f" in {_TITLES[_FIGURES.index(row.beats_in)]}"
+    return shown if row.above_baselines else f"{shown}, not above"
+
+
+def _notes(rows: "list[Row]", traces: int) -> list[str]:
+    """Why a figure is missing, on what thresholds rest, which rows are of some of the traces only, and how far the
+    published figures are."""
+    found = []
+    for row in rows:
+        reasons = {row.measured[name].value.reason for name in _FIGURES} - {""}
+        found += [f"  {row.evaluator}: {reason}" for reason in sorted(reasons) if not row.is_baseline]
+        if row.n_traces < traces:
+            found.append(f"  {row.evaluator}: {row.n_traces:,} of {traces:,} traces judged")
+        if row.on_thresholds:
+            found.append(f"  {row.evaluator}: {row.on_thresholds}")
+        if row.published is not None:
+            found.append(f"  {row.evaluator}: {_against(row, row.published)}")
+    return found
+
+
+def _against(row: "Row", printed: "Published") -> str:
+    """Such as `Sol-F1 published 78.0, difference +0.0`, for each figure that the row has."""
+    told = []
+    for name, title in zip(_FIGURES, _TITLES, strict=True):
+        value = row.measured[name].value
+        if value.exists:
+            difference = 100 * printed.difference(name, value.number)
+            told.append(f"{title} published {100 * printed.values[name]:.1f}, difference {difference:+.1f}")
+    return f"{'; '.join(told)} ({printed.evaluator} in {printed.table})"
+
+
+def _print_comparison(found: "Comparison") -> None:
+    print(f"\n{found.first} minus {found.second}, {found.errors} errors, {found.mode}, {found.n_traces:,} traces")
+    for name, title in zip(_FIGURES, _TITLES, strict=True):
+        value = found.differences.get(name)
+        if value is not None and value.exists:
+            print(f"  {title} {100 * value.number:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]")
+    for level, test in found.tests.items():
+        p = f"p = {test.p.number:.2g}" if test.p.exists else test.p.reason
+        print(
+            f"  McNemar, {level} level: right only in the first {test.first_only:,}, only in the second "
+            f"{test.second_only:,}, {p}"
+        )
+
+
+def _print_cells(cells: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    for row in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

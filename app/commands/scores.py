@@ -1,0 +1,38 @@
+"""Importing the scores that an evaluator was published with.
+
+stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
+"""
+
+import argparse
+
+from app.commands.options import add_db
+from core.judgment import Mode
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "import-scores",
+        help="store what a released score file says of a dataset",
+        description="Store what a released score file says of a dataset of the store. A row has an id and scores:"
+        " three numbers or one per sub-step, one per solution, or a verdict in words with the step it blames.",
+    )
+    parser.add_argument("dataset", help="a dataset of the store")
+    parser.add_argument("path", help="the score file, JSON Lines or a JSON array")
+    parser.add_argument("--evaluator", required=True, metavar="NAME", help="what to call the evaluator")
+    parser.add_argument(
+        "--mode",
+        choices=[Mode.OFFLINE.value, Mode.ONLINE.value],
+        default=Mode.OFFLINE.value,
+        help="each step scored with the whole solution in view, or with none after it (default: %(default)s)",
+    )
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Import the file, all of it or nothing, and print what matched."""
+    from storage.score_imports import import_scores
+    from storage.store import open_store
+
+    with open_store(args.db) as store:
+        print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))

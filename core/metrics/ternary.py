@@ -1,0 +1,112 @@
+"""Three classes: metrics of neg, neu, pos over labelled steps, and the rules that decide for one of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+
+from core.label import Label
+from core.metrics.bootstrap import Weights, auc_draws, weighted_sums
+from core.metrics.items import NO_ITEMS, ONE_CLASS, Items, auc
+from core.metrics.table import SILENT, StepTable
+from core.metrics.value import Value
+
+Floats = NDArray[np.float64]
+_CLASSES = [int(label) for label in Label]
+
+
+@dataclass(frozen=True, eq=False)
+class Classified:
+    """`n` labelled steps: `probs` (n, 3); `golds`, `predicted` and `trace` (n,)."""
+
+    probs: Floats
+    golds: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    trace: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.golds)
+
+    def against_rest(self, label: Label) -> Items:
+        """The items of one class against the other two."""
+        return Items(self.probs[:, label], self.golds == label, self.predicted == label, self.trace)
+
+
+def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> Classified:
+    """Every labelled step of which something was said, decided by argmax; with `label`, it is decided for that
+    class where its probability is at least `tau`, else for the likelier of the other two."""
+    kept = (table.label != SILENT) & ~np.isnan(table.validity)
+    probs = table.probs[kept]
+    predicted = probs.argmax(axis=1) if len(probs) else np.empty(0, np.int64)
+    if label is not None and len(probs):
+        rest = probs.copy()
+        rest[:, label] = -1
+        predicted = np.where(probs[:, label] >= tau, int(label), rest.argmax(axis=1))
+    return Classified(probs, table.label[kept], predicted, table.trace[kept])
+
+
+def accuracy(steps: Classified) -> Value:
+    """The share of steps decided rightly."""
+    return Value(float(accuracy_score(steps.golds, steps.predicted))) if len(steps) else Value.none(NO_ITEMS)
+
+
+def macro_f1(steps: Classified) -> Value:
+    """Mean F1 of the classes that the gold has; a class that is never decided for has F1 0."""
+    if not len(steps):
+        return Value.none(NO_ITEMS)
+    present = np.unique(steps.golds)
+    score = f1_score(steps.golds, steps.predicted, labels=present, average="macro", zero_division=0)
+    return Value(float(score))
+
+
+def macro_auc(steps: Classified) -> Value:
+    """Mean one-against-rest AUC of the classes that the gold has (as the paper does by step position); where it
+    lacks one, `reason` says so. No value where it has one class only."""
+    values = {label: auc(steps.against_rest(label)) for label in Label}
+    present = [value.number for value in values.values() if value.exists]
+    if not present:
+        return Value.none(ONE_CLASS if len(steps) else NO_ITEMS)
+    lacking = [label.text for label, value in values.items() if not value.exists]
+    return Value(float(np.mean(present)), f"the gold has no {' or '.join(lacking)}" if lacking else "")
+
+
+def confusion(steps: Classified) -> NDArray[np.int64]:
+    """Counts, (3, 3): rows gold, columns decided, in the order of the labels."""
+    if not len(steps):
+        return np.zeros((3, 3), np.int64)
+    counted: NDArray[np.int64] = confusion_matrix(steps.golds, steps.predicted, labels=_CLASSES)
+    return counted
+
+
+def accuracy_draws(steps: Classified, weights: Weights) -> Floats:
+    """Accuracy of each resample, shape (draws,)."""
+    hits = steps.golds == steps.predicted
+    right, total = weighted_sums([hits, np.ones_like(hits)], steps.trace, weights)
+    with np.errstate(invalid="ignore"):
+        share: Floats = right / total
+    return share
+
+
+def macro_f1_draws(steps: Classified, weights: Weights) -> Floats:
+    """Macro-F1 of each resample, over the classes that its gold has."""
+    scores = []
+    for label in _CLASSES:
+        gold, predicted = steps.golds == label, steps.predicted == label
+        hits, golds, decided = weighted_sums([gold & predicted, gold, predicted], steps.trace, weights)
+        total = golds + decided
+        with np.errstate(invalid="ignore"):
+            scores.append(np.where(golds > 0, 2 * hits / total, np.nan))
+    stacked = np.array(scores)
+    present = ~np.isnan(stacked)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.where(present, stacked, 0).sum(axis=0) / present.sum(axis=0)
+    return mean
+
+
+def macro_auc_draws(steps: Classified, weights: Weights) -> Floats:
+    """Macro-AUC of each resample over the classes that the whole gold has; NaN where the resample lacks one."""
+    sides = [steps.against_rest(label) for label in Label]
+    draws = [auc_draws(items, weights) for items in sides if not items.problem]
+    mean: Floats = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)
+    return mean

@@ -1,0 +1,69 @@
+"""`stepsight calibrate`, as it is typed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from storage.store import Store
+from tests.storage.samples import add, evaluator
+from tests.training.hand import say, traces
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def db(sqlite_store: Store) -> str:
+    stored = add(sqlite_store, traces())
+    say(sqlite_store, stored, evaluator(sqlite_store, "first").id)
+    return sqlite_store.name
+
+
+def test_a_threshold_is_told_and_kept(command: Command, db: str) -> None:
+    """The figures are those of tests/training/test_calibration.py."""
+    argv = ("calibrate", "--dataset", "sums", "--evaluator", "first", "--db", db)
+    assert command(*argv) == (
+        0,
+        "first: threshold of validity 0.66 (was 0.5), chosen on sums, offline.\nThere it gives macro-F1 84.4 over 7"
+        " steps and finds 100.0 % of 2 errors with precision 66.7 %. Measure it on another dataset.\n",
+        "",
+    )
+    code, out, err = command(*argv, "--errors", "redundant", "--goal", "recall", "--recall", "1", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found.pop("macro_f1") == pytest.approx((12 / 14 + 2 / 4) / 2)
+    assert found.pop("precision") == pytest.approx(1 / 3)
+    assert found == {
+        "evaluator": "first", "dataset": "sums", "mode": "offline", "threshold": "redundancy", "before": 0.15,
+        "value": 0.15, "recall": 1.0, "n_steps": 9, "n_errors": 1,
+        "thresholds": {"validity": 0.66, "redundancy": 0.15},
+    }  # fmt: skip
+
+
+def test_an_evaluator_that_can_run_scores_first(command: Command, sqlite_store: Store, tiny: Path) -> None:
+    add(sqlite_store, traces())
+    code, out, err = command(
+        "calibrate", "--dataset", "sums", "--evaluator", tiny, "--mode", "online", "--db", sqlite_store.name
+    )
+    assert (code, err) == (0, "")
+    assert out.startswith("tiny: threshold of validity ")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--dataset", "nothing"], "There is no dataset 'nothing'."),
+        (["--evaluator", "nobody"], "there is no evaluator 'nobody'."),
+        (["--evaluator", "baseline:length"], "baseline:length is a baseline"),
+        (["--mode", "online"], "first on sums, online: there is no judgment."),
+        (["--recall", "0.5"], "--recall is of no use with this goal. Use --goal recall."),
+        (["--goal", "recall", "--recall", "0"], "--recall is 0, expected more than 0 and at most 1."),
+        (["--goal", "recall", "--recall", "nan"], "--recall is nan, expected more than 0 and at most 1."),
+    ],
+)
+def test_refusals(command: Command, db: str, argv: list[str], message: str) -> None:
+    code, out, err = command("calibrate", "--dataset", "sums", "--evaluator", "first", *argv, "--db", db)
+    assert (code, out) == (2, "")
+    assert err.startswith("stepsight calibrate: ")
+    assert message in err

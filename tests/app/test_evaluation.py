@@ -1,0 +1,259 @@
+"""`stepsight evaluate`, as it is typed: tables, JSON, and the published figures to the last digit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.calibrations import Threshold, save_calibration
+from storage.queries import find_dataset
+from storage.store import Store
+from tests.storage.samples import add, evaluator
+from tests.training.hand import GOLDS, say, traces, valid
+
+Command = Callable[..., tuple[int, str, str]]
+FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
+
+
+@pytest.fixture
+def db(sqlite_store: Store) -> str:
+    """A store in which `first` has judged the four traces of `tests.training.hand`."""
+    stored = add(sqlite_store, traces())
+    say(sqlite_store, stored, evaluator(sqlite_store, "first").id)
+    return sqlite_store.name
+
+
+def evaluated(command: Command, db: str, *argv: object) -> dict[str, Any]:
+    code, out, err = command("evaluate", *argv, "--db", db, "--json", "--draws", 20)
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def by_name(found: dict[str, Any], errors: str = "invalid", mode: str = "offline") -> dict[str, dict[str, Any]]:
+    return {row["evaluator"]: row for row in found["rows"] if (row["errors"], row["mode"]) == (errors, mode)}
+
+
+def percent(row: dict[str, Any]) -> list[float | None]:
+    return [None if row[name] is None else round(100 * row[name], 1) for name in FIGURES]
+
+
+# --- the published figures ---
+
+RELEASED = {
+    "math-shepherd_mistral-7b": ([70.1, 77.3, 60.0, 77.2], [50.4, 54.5, 42.7, 53.0]),
+    "reasoneval_mistral-7b": ([78.0, 85.1, 68.6, 85.7], [60.7, 63.4, 59.7, 70.9]),
+    "reasoneval_wizardmath-7b-v1.1": ([78.6, 87.5, 73.9, 89.5], [61.6, 64.8, 59.7, 72.2]),
+    "roscoe-sa": ([48.2, 57.5, None, None], [50.7, 53.9, None, None]),
+    "gpt4": ([73.2, None, 61.0, None], [57.1, None, 54.2, None]),
+}
+
+
+@pytest.mark.parametrize(("place", "errors"), [(0, "invalid"), (1, "redundant")])
+def test_released_scores_give_the_published_figures(
+    command: Command, data: Path, tmp_path: Path, place: int, errors: str
+) -> None:
+    db, name, folder = str(tmp_path / "s.db"), f"mr-math-{errors}", data / "mr-math"
+    assert command("import", name, folder / f"mr-math_{errors}_errors.json", "--db", db)[0] == 0
+    for one in RELEASED:
+        path = folder / "scores" / errors / f"{one}_eval_results.json"
+        assert command("import-scores", name, path, "--evaluator", one, "--db", db)[0] == 0
+    found = evaluated(command, db, "--dataset", name)
+    rows = by_name(found, errors)
+    assert {one: percent(rows[one]) for one in RELEASED} == {one: told[place] for one, told in RELEASED.items()}
+    # Three of them are in the paper's table too, and agree with it.
+    printed = {one: row["published"] for one, row in rows.items() if row["published"]}
+    assert printed.keys() == {one for one in RELEASED if one.startswith(("math", "reason"))}
+    assert all(told["differences"] == dict.fromkeys(FIGURES, 0.0) for told in printed.values())
+    left = [row for row in found["published"] if row["mode"] == "offline"]
+    assert [row["evaluator"] for row in left] == [
+        "WizardMath-V1.1 control", "ReasonEval-Llemma", "LLaDA-bidir, batch 64", "LLaDA-PRM",
+    ]  # fmt: skip
+    assert all(row["source"] == "published" for row in left)
+    if errors == "invalid":
+        step = {name: rows[f"baseline:{name}"]["step_auc"] for name in ("length", "position", "constant")}
+        assert {name: round(value, 3) for name, value in step.items()} == {
+            "length": 0.607, "position": 0.498, "constant": 0.5,
+        }  # fmt: skip
+
+
+def test_mr_gsm8k_in_part(command: Command, data: Path, tmp_path: Path) -> None:
+    """Its 300 rows are all wrong solutions: those have no metric, their steps do."""
+    db, folder = str(tmp_path / "s.db"), data / "mr-gsm8k"
+    assert command("import", "mr-gsm8k", folder / "MR-GSM8K_partial.json", "--db", db)[0] == 0
+    path = folder / "scores" / "reasoneval_mistral-7b_eval_results.json"
+    code, out, _ = command("import-scores", "mr-gsm8k", path, "--evaluator", "RE", "--db", db)
+    assert code == 0
+    assert "300 traces" in out
+    assert "2,699 rows of the file match no trace" in out
+    found = evaluated(command, db, "--dataset", "mr-gsm8k")
+    row = by_name(found)["RE"]
+    assert (row["sol_f1"], row["sol_auc"], row["n_solutions"]) == (None, None, 300)
+    assert row["reasons"] == dict.fromkeys(["sol_f1", "sol_auc", "mr_mcc"], "the gold has one class only") | {
+        "processbench_f1": "every trace has an error"
+    }
+    assert percent(row)[2:] == [67.0, 90.2]
+    assert found["published"] == []
+    _, out, _ = command("evaluate", "--dataset", "mr-gsm8k", "--db", db, "--draws", 20, "--group", "original")
+    assert "published figures are of 1,418 traces of this benchmark, these are 182: none is shown" in out
+
+
+def test_prm800k_is_measured_online(command: Command, data: Path, tmp_path: Path) -> None:
+    db = str(tmp_path / "s.db")
+    assert command("import", "prm800k", data / "prm800k" / "test.jsonl", "--db", db)[0] == 0
+    code, out, err = command("evaluate", "--dataset", "prm800k", "--db", db, "--json", "--draws", 20)
+    assert (code, err) == (0, "")
+    shown = json.loads(out)
+    assert {row["mode"] for row in shown["rows"]} == {"online"}
+    assert "stop at their first error" in shown["warning"]
+    forced = evaluated(command, db, "--dataset", "prm800k", "--force", "--mode", "offline")
+    assert round(by_name(forced)["baseline:last-step"]["neg_auc"], 3) == 0.988
+
+
+# --- shapes ---
+
+
+def test_json(command: Command, db: str) -> None:
+    found = evaluated(command, db, "--dataset", "sums", "--evaluator", "first", "--mode", "offline")
+    assert list(found) == ["dataset", "group", "rows", "published", "n_traces", "left_out"]
+    assert (found["dataset"], found["n_traces"], found["left_out"]) == ("sums", 4, 0)
+    row = by_name(found)["first"]
+    assert list(row) == [
+        "evaluator", "mode", "errors", *FIGURES, "accuracy", "macro_f1", "macro_auc", "neg_auc", "neu_auc",
+        "pos_auc", "first_error_accuracy", "processbench_f1", "mr_mcc", "ece", "brier", "intervals", "reasons",
+        "n_traces", "n_solutions", "n_steps", "beats_baseline_by", "beats_baseline_in", "above_baselines",
+        "thresholds", "calibrated_on", "thresholds_chosen_on_this_dataset", "published",
+    ]  # fmt: skip
+    assert [row[name] for name in FIGURES] == pytest.approx([0.5, 0.75, 0.65, 0.9])
+    low, high = row["intervals"]["step_auc"]
+    assert 0 <= low <= 0.9 <= high <= 1
+    assert row["intervals"]["brier"] == [None, None]
+    assert row["beats_baseline_by"]["value"] == pytest.approx(0.35)
+    assert (row["beats_baseline_in"], row["above_baselines"]) == ("step_auc", False)
+    assert (row["thresholds"], row["calibrated_on"]) == ({"validity": 0.5, "redundancy": 0.15}, [])
+    assert row["published"] is None
+
+
+def test_the_table(command: Command, db: str) -> None:
+    code, out, err = command("evaluate", "--dataset", "sums", "--db", db, "--draws", 20)
+    assert (code, err) == (0, "")
+    blocks = out.strip().split("\n\n")
+    # A table of the baselines alone, online, is left out.
+    assert [block.splitlines()[0] for block in blocks] == [
+        f"sums (4 traces), {errors} errors, offline, percent with 95 % intervals"
+        for errors in ("invalid", "redundant")
+    ]
+    _, titles, *lines = blocks[0].splitlines()
+    assert titles.split("  ")[0] == "evaluator"
+    assert [line.split()[0] for line in lines] == [
+        "baseline:constant", "baseline:position", "baseline:length", "baseline:last-step", "first",
+    ]  # fmt: skip
+    cells = [cell for cell in lines[-1].split("  ") if cell]
+    assert [cell.split()[0] for cell in cells] == ["first", "50.0", "75.0", "65.0", "90.0", "+35.0"]
+    assert cells[-1].endswith("], not above")
+
+
+def test_the_table_marks_what_is_only_published(command: Command, data: Path, tmp_path: Path) -> None:
+    db, folder = str(tmp_path / "s.db"), data / "mr-math"
+    command("import", "mr-math-invalid", folder / "mr-math_invalid_errors.json", "--db", db)
+    path = folder / "scores" / "invalid" / "reasoneval_mistral-7b_eval_results.json"
+    command("import-scores", "mr-math-invalid", path, "--evaluator", "ReasonEval-Mistral", "--db", db)
+    _, out, _ = command("evaluate", "--dataset", "mr-math-invalid", "--db", db, "--draws", 20)
+    lines = out.splitlines()
+    (mine,) = [line for line in lines if line.startswith("ReasonEval-Mistral ")]
+    assert "78.0 [" in mine
+    assert "published" not in mine
+    (other,) = [line for line in lines if line.startswith("LLaDA-PRM ")]
+    assert other.split()[1:5] == ["93.0", "97.2", "88.8", "96.4"]
+    assert other.endswith("published, not measured here")
+    assert "[" not in other
+    (note,) = [line for line in lines if line.startswith("  ReasonEval-Mistral: ")]
+    assert "Sol-F1 published 78.0, difference +0.0" in note
+    assert note.count("difference +0.0") == 4
+    assert note.endswith("(ReasonEval-Mistral in tab:benchmarks)")
+
+
+def test_notes_tell_what_a_table_cannot(command: Command, sqlite_store: Store, db: str) -> None:
+    stored = add(sqlite_store, traces())
+    part = evaluator(sqlite_store, "part")
+    say(sqlite_store, stored, part.id, {"B": valid(0.9, 0.8)})
+    evaluator(sqlite_store, "idle")
+    add(sqlite_store, traces({"A": GOLDS["B"]}, kind="other"), dataset="other")
+    save_calibration(sqlite_store, part.id, find_dataset(sqlite_store, "other"), Threshold.VALIDITY, 0.3, {})
+    names = ("--evaluator", "part", "--evaluator", "idle")
+    _, out, err = command("evaluate", "--dataset", "sums", *names, "--db", db, "--draws", 20)
+    assert "  part: the gold has one class only\n" in out
+    assert "  part: 1 of 4 traces judged\n" in out
+    assert "  part: thresholds 0.3 and 0.15, chosen on other\n" in out
+    assert err == "idle has not judged sums in such a mode.\n"
+
+
+def test_a_comparison(command: Command, sqlite_store: Store, db: str) -> None:
+    stored = add(sqlite_store, traces())
+    right = {"A": valid(0.9, 0.2, 0.9), "B": valid(0.8, 0.9), "C": valid(0.9, 0.9), "D": valid(0.1, 0.9)}
+    say(sqlite_store, stored, evaluator(sqlite_store, "second").id, right)
+    found = evaluated(command, db, "--dataset", "sums", "--compare", "second", "first")
+    # Redundant errors are compared as well.
+    one, _ = found["comparisons"]
+    assert (one["first"], one["second"], one["mode"], one["errors"]) == ("second", "first", "offline", "invalid")
+    assert one["differences"]["step_f1"]["value"] == pytest.approx(1 - 0.65)
+    assert one["mcnemar"]["step"] == {
+        "first_only": 2, "second_only": 0, "p": {"value": 0.5, "low": None, "high": None},
+    }  # fmt: skip
+    _, out, _ = command("evaluate", "--dataset", "sums", "--compare", "second", "first", "--db", db, "--draws", 20)
+    assert "second minus first, invalid errors, offline, 4 traces\n  Sol-F1 +50.0 [" in out
+    assert "McNemar, step level: right only in the first 2, only in the second 0, p = 0.5" in out
+    _, out, _ = command(
+        "evaluate", "--dataset", "sums", "--compare", "second", "baseline:position", "--db", db, "--draws", 20
+    )
+    assert "second minus baseline:position, invalid errors" in out
+
+
+def test_an_evaluator_that_can_run_scores_what_is_missing(
+    command: Command, sqlite_store: Store, tiny: Path
+) -> None:
+    add(sqlite_store, traces())
+    found = evaluated(command, sqlite_store.name, "--dataset", "sums", "--evaluator", tiny)
+    for mode in ("offline", "online"):
+        assert by_name(found, mode=mode)["tiny"]["n_traces"] == 4
+    again = evaluated(command, sqlite_store.name, "--dataset", "sums", "--evaluator", tiny)
+    assert again == found
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--dataset", "nothing"], "There is no dataset 'nothing'. The store holds sums."),
+        (["--dataset", "sums", "--evaluator", "nobody"], "there is no evaluator 'nobody'."),
+        (["--dataset", "sums", "--evaluator", "baseline:luck"], "there is no baseline 'baseline:luck'."),
+        (["--dataset", "sums", "--draws", "0"], "--draws is 0, expected more than 0."),
+        (["--dataset", "sums", "--group", "POT"], "sums has no group 'POT'. It has none."),
+        (["--dataset", "sums", "--compare", "first", "idle"], "'first' and 'idle' have no judgments of sums"),
+    ],
+)
+def test_refusals(command: Command, sqlite_store: Store, db: str, argv: list[str], message: str) -> None:
+    evaluator(sqlite_store, "idle")
+    code, out, err = command("evaluate", *argv, "--db", db)
+    assert (code, out) == (2, "")
+    assert err.startswith("stepsight evaluate: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_thresholds_chosen_here_are_refused_or_marked(command: Command, db: str) -> None:
+    code, out, _ = command("calibrate", "--dataset", "sums", "--evaluator", "first", "--db", db)
+    assert code == 0
+    code, out, err = command("evaluate", "--dataset", "sums", "--db", db)
+    assert (code, out) == (2, "")
+    assert "the thresholds of first were chosen on sums" in err
+    assert "--force" in err
+    _, out, _ = command("evaluate", "--dataset", "sums", "--db", db, "--draws", 20, "--force")
+    assert out.count("  first: thresholds 0.66 and 0.15, chosen on this dataset\n") == 2
+    found = evaluated(command, db, "--dataset", "sums", "--force")
+    assert by_name(found)["first"]["thresholds_chosen_on_this_dataset"] is True
+    assert by_name(found)["baseline:length"]["thresholds_chosen_on_this_dataset"] is False

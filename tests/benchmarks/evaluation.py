@@ -1,0 +1,135 @@
+"""How much memory a large dataset takes to import, to judge and to evaluate, and how long many evaluators take.
+
+    python -m tests.benchmarks.evaluation [TRACES ...]
+
+Every phase runs in a process of its own, whose greatest resident size is reported beside that of a process which
+only loads the same modules. The traces are synthetic, of four to nine steps; the judgments are drawn at random, in
+hindsight mode, the largest there is. At the end `MANY` evaluators are measured on `SMALL` traces.
+"""
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from core.hindsight import Hindsight
+from core.judgment import Judgment, Mode
+from core.metrics.bootstrap import DRAWS
+from core.metrics.items import auc
+from core.metrics.reasoneval import Errors, Level, items
+from core.trace import Trace
+from storage.columns import read_gold, read_table
+from storage.evaluators import find_evaluator, list_evaluators, register_evaluator
+from storage.imports import import_file
+from storage.judgments import missing_traces, save_judgments
+from storage.queries import find_dataset
+from storage.store import open_store
+from training.evaluation import evaluate
+
+SIZES = (10_000, 100_000)
+DATASET = "large"
+EVALUATOR = "random"
+SMALL, MANY = 3_000, 12
+
+
+def main() -> None:
+    """Measure every phase at every size, or be one phase: that is how this module calls itself."""
+    if len(sys.argv) > 2 and sys.argv[1] in PHASES:
+        run_phase(sys.argv[1], Path(sys.argv[2]))
+        return
+    sizes = [int(text) for text in sys.argv[1:]] or SIZES
+    print(f"{'traces':>9}  {'phase':14}{'seconds':>9}{'peak MB':>9}")
+    for size in sizes:
+        report(size, "nothing", "import", "judge", "columns", "evaluate")
+    report(SMALL, "import", *["judge"] * MANY, "evaluate")
+    print(f"the last line is of {MANY} evaluators, every baseline and {DRAWS:,} draws")
+
+
+def report(size: int, *phases: str) -> None:
+    """Run phases in turn on one store and print what each takes."""
+    with tempfile.TemporaryDirectory() as name:
+        write_file(Path(name) / "traces.jsonl", size)
+        for phase in phases:
+            found = json.loads(subprocess.check_output([sys.executable, "-m", __spec__.name, phase, name]))
+            print(f"{size:>9,}  {phase:14}{found['seconds']:>9.1f}{found['peak']:>9.0f}", flush=True)
+
+
+def run_phase(phase: str, folder: Path) -> None:
+    """Run a phase and print its seconds and this process's greatest resident size in MB."""
+    start = time.perf_counter()
+    PHASES[phase](folder)
+    # Kilobytes on Linux, bytes on macOS.
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    print(json.dumps({"seconds": time.perf_counter() - start, "peak": peak}))
+
+
+def write_file(path: Path, size: int) -> None:
+    """Traces in the plain format."""
+    rng = random.Random(0)
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(size):
+            steps = [f"Step {i}: {rng.random()} and so {rng.random()} follows." for i in range(rng.randint(4, 9))]
+            labels = [rng.choice(("pos", "pos", "pos", "neu", "neg")) for _ in steps]
+            row = {"id": str(number), "problem": f"Problem {number}", "steps": steps, "labels": labels}
+            file.write(json.dumps(row) + "\n")
+
+
+def import_traces(folder: Path) -> None:
+    with open_store(str(folder / "store.db")) as store:
+        import_file(store, "jsonl", folder / "traces.jsonl", DATASET)
+
+
+def judge(folder: Path) -> None:
+    """Judgments of one more evaluator."""
+    with open_store(str(folder / "store.db")) as store:
+        name = f"{EVALUATOR}-{len(list_evaluators(store))}"
+        row = register_evaluator(store, name=name, fingerprint=name, format="none", attention="none")
+        traces = missing_traces(store, find_dataset(store, DATASET).id, row.id, Mode.HINDSIGHT)
+        save_judgments(store, row.id, judgments(traces))
+
+
+def judgments(traces: Iterator[Trace]) -> Iterator[Judgment]:
+    """A random triangle for each trace."""
+    rng = np.random.default_rng(0)
+    for trace in traces:
+        n = len(trace.substeps)
+        packed = rng.dirichlet([1, 1, 3], n * (n + 1) // 2).astype(np.float32)
+        yield Judgment(trace, Mode.HINDSIGHT, Hindsight.from_packed(packed))
+
+
+def measure(folder: Path) -> None:
+    with open_store(str(folder / "store.db")) as store:
+        gold = read_gold(store, find_dataset(store, DATASET))
+        table = read_table(store, gold, find_evaluator(store, f"{EVALUATOR}-0").id, Mode.ONLINE)
+        assert 0.45 < auc(items(table, Errors.INVALID, Level.STEP)).number < 0.55
+
+
+def measure_all(folder: Path) -> None:
+    """What `stepsight evaluate --json` does."""
+    with open_store(str(folder / "store.db")) as store:
+        found = evaluate(store, find_dataset(store, DATASET), list_evaluators(store))
+    assert json.dumps(found.as_json(), allow_nan=False)
+    aucs = [row.measured["step_auc"].value for row in found.rows if not row.is_baseline]
+    assert len(aucs) == 4 * len({row.evaluator for row in found.rows if not row.is_baseline})
+    assert all(0.4 < value.low < value.high < 0.6 for value in aucs)
+
+
+PHASES: dict[str, Callable[[Path], None]] = {
+    "nothing": lambda folder: None,
+    "import": import_traces,
+    "judge": judge,
+    "columns": measure,
+    "evaluate": measure_all,
+}
+
+
+if __name__ == "__main__":
+    main()

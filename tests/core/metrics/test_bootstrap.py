@@ -1,0 +1,76 @@
+"""Every resample must have the value that scikit-learn gives on the items repeated as they were drawn."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, roc_auc_score
+
+from core.metrics.bootstrap import auc_draws, interval, macro_f1_draws, resamples
+from core.metrics.items import Items
+from core.metrics.value import Value
+
+
+@pytest.fixture(scope="module")
+def items():
+    rng = np.random.default_rng(3)
+    trace = np.repeat(np.arange(40), rng.integers(1, 8, 40))
+    golds = rng.random(len(trace)) < 0.7
+    # Two decimals, so that many scores tie.
+    scores = np.round(np.clip(golds * 0.3 + rng.random(len(trace)) * 0.7, 0, 1), 2)
+    return Items(scores, golds, scores >= 0.5, trace)
+
+
+def repeated(items, weights):
+    return np.repeat(np.arange(len(items)), weights[items.trace].astype(int))
+
+
+def test_draws_equal_scikit_learn_on_the_repeated_items(items):
+    weights = resamples(40, 60, seed=1)
+    f1s, aucs = macro_f1_draws(items, weights), auc_draws(items, weights)
+    for row, f1, auc in zip(weights, f1s, aucs, strict=True):
+        chosen = repeated(items, row)
+        assert f1 == pytest.approx(f1_score(items.golds[chosen], items.predicted[chosen], average="macro"))
+        assert auc == pytest.approx(roc_auc_score(items.golds[chosen], items.scores[chosen]))
+
+
+def test_chunks_change_nothing(items, monkeypatch):
+    weights = resamples(40, 30)
+    whole = auc_draws(items, weights)
+    monkeypatch.setattr("core.metrics.bootstrap._CHUNK", 7 * len(items))
+    np.testing.assert_array_equal(auc_draws(items, weights), whole)
+
+
+def test_resamples_draw_as_many_as_there_are_and_repeat_by_seed():
+    weights = resamples(25, 50, seed=2)
+    assert (weights.sum(axis=1) == 25).all()
+    np.testing.assert_array_equal(weights, resamples(25, 50, seed=2))
+    assert (weights != resamples(25, 50, seed=3)).any()
+    assert resamples(0, 5).shape == (5, 0)
+
+
+def test_a_resample_with_one_class_has_no_value():
+    # Two traces, one item each: drawing either twice leaves one class.
+    items = Items(np.array([0.2, 0.8]), np.array([False, True]), np.array([False, True]), np.array([0, 1]))
+    weights = np.array([[1, 1], [2, 0], [0, 2]], np.uint8)
+    np.testing.assert_array_equal(auc_draws(items, weights), [1, np.nan, np.nan])
+    np.testing.assert_array_equal(macro_f1_draws(items, weights), [1, np.nan, np.nan])
+
+
+def test_the_interval_holds_the_middle_of_the_draws():
+    # Of 0, 1, ..., 1000 thousandths the 2.5th and 97.5th percentile.
+    found = interval(Value(0.5), np.arange(1001) / 1000)
+    assert (found.low, found.high) == (pytest.approx(0.025), pytest.approx(0.975))
+    assert np.isnan(interval(Value.none("why"), np.ones(3)).low)
+    assert np.isnan(interval(Value(0.5), np.array([np.nan, np.nan, 1])).low)
+
+
+def test_about_95_of_100_intervals_hold_the_truth():
+    # AUC of N(1, 1) against N(0, 1) is Phi(1 / sqrt(2)) = 0.760.
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(100):
+        golds = np.arange(200) % 2 == 0
+        scores = rng.normal(golds.astype(float), 1)
+        items = Items(scores, golds, scores > 0.5, np.arange(200))
+        found = interval(Value(0.0), auc_draws(items, resamples(200, 200)))
+        held += found.low <= 0.76 <= found.high
+    assert 88 <= held <= 100

@@ -1,0 +1,70 @@
+import math
+
+import numpy as np
+import pytest
+
+from core.metrics.items import Items, auc, macro_f1, precision, recall, roc
+
+
+def items(scores, golds, predicted=None):
+    scores, golds = np.array(scores, np.float64), np.array(golds, np.bool_)
+    predicted = scores >= 0.5 if predicted is None else np.array(predicted, np.bool_)
+    return Items(scores, golds, predicted, np.arange(len(golds)))
+
+
+@pytest.mark.parametrize(
+    ("values", "golds", "expected"),
+    [
+        # Of the four pairs 0.9 > 0.6, 0.9 > 0.2 and 0.4 > 0.2 are in order, 0.4 < 0.6 is not.
+        ([0.9, 0.4, 0.6, 0.2], [True, True, False, False], 3 / 4),
+        # 0.5 = 0.5 is a tie and counts one half, 0.5 > 0.1 one.
+        ([0.5, 0.5, 0.1], [True, False, False], (0.5 + 1) / 2),
+        ([0.1, 0.9], [True, False], 0.0),
+        ([0.3, 0.3, 0.3], [True, False, True], 0.5),
+    ],
+)
+def test_auc_counts_pairs_in_order(values, golds, expected):
+    assert auc(items(values, golds)).number == pytest.approx(expected)
+
+
+def test_macro_f1_precision_and_recall():
+    # Predicted positive: 0.9, 0.8, 0.6, of which 0.9 and 0.6 are. Positive: 0.9, 0.6, 0.1.
+    found = items([0.9, 0.8, 0.6, 0.1, 0.2], [True, False, True, True, False])
+    # Positive class: TP 2, FP 1, FN 1, F1 = 4 / 6. Negative class: TN 1, FN 1, FP 1, F1 = 2 / 4.
+    assert macro_f1(found).number == pytest.approx((4 / 6 + 2 / 4) / 2)
+    assert precision(found).number == pytest.approx(2 / 3)
+    assert recall(found).number == pytest.approx(2 / 3)
+
+
+def test_a_class_that_is_never_predicted_has_f1_zero():
+    # Everything predicted positive: F1 of the positive class 2 * 1 / (2 * 1 + 1) = 2 / 3, of the other 0.
+    assert macro_f1(items([0.9, 0.8], [True, False])).number == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("metric", [auc, macro_f1])
+@pytest.mark.parametrize(
+    ("golds", "reason"),
+    [([], "there is nothing to measure"), ([True, True], "the gold has one class only"), ([False], "one class")],
+)
+def test_no_value_without_two_classes(metric, golds, reason):
+    value = metric(items(np.linspace(0, 1, len(golds)), golds))
+    assert math.isnan(value.number)
+    assert reason in value.reason
+
+
+def test_verdicts_alone_have_no_curve_but_an_f1():
+    found = items([math.nan, math.nan], [True, False], [True, False])
+    assert macro_f1(found).number == 1
+    assert auc(found).reason == "the evaluator gives no scores to rank by"
+    assert roc(found)[0].shape == (0,)
+
+
+def test_nothing_predicted_and_nothing_there():
+    assert precision(items([0.1], [True])).reason == "nothing is predicted so"
+    assert recall(items([0.9], [False])).reason == "the gold has no such item"
+
+
+def test_the_curve_goes_from_corner_to_corner():
+    false, true, _ = roc(items([0.9, 0.4, 0.6, 0.2], [True, True, False, False]))
+    assert (false[0], true[0], false[-1], true[-1]) == (0, 0, 1, 1)
+    assert np.trapezoid(true, false) == pytest.approx(3 / 4)

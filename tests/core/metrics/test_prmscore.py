@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from core.metrics.items import macro_f1
+from core.metrics.prmscore import CATEGORIES, prm_items
+from core.metrics.table import TableBuilder
+from core.scores import StepScores
+from tests.core.metrics.tables import table, trace
+
+
+def test_every_labelled_step_counts_also_after_the_error():
+    found = prm_items(table((["pos", "neg", "pos", None], [0.9, 0.6, 0.7, 0.1]), groups=["deception"]))
+    assert found.golds.tolist() == [True, False, True]
+    # Positive F1: TP 2, FP 1: 4 / 5; negative F1 0.
+    assert macro_f1(found).number == pytest.approx(2 / 5)
+
+
+def test_in_simplicity_the_error_is_redundancy():
+    builder = TableBuilder()
+    probs = StepScores(np.array([[0.1, 0.1, 0.8], [0.1, 0.6, 0.3], [0.1, 0.3, 0.6]], np.float32))
+    builder.add(trace("pos", "neu", "pos"), probs, group="redundency")
+    found = prm_items(builder.build())
+    assert found.golds.tolist() == [True, False, True]
+    assert found.predicted.tolist() == [True, False, False]
+
+
+def test_some_classes_only():
+    both = table((["pos"], [0.9]), (["neg"], [0.2]), groups=["deception", "confidence"])
+    assert len(prm_items(both, classes=CATEGORIES["soundness"])) == 1
+    assert len(prm_items(both)) == 2

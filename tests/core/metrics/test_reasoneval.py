@@ -1,0 +1,136 @@
+"""ReasonEval's protocol by hand, and on the scores that its authors released."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from core.metrics.items import auc, macro_f1
+from core.metrics.reasoneval import Errors, Level, items
+from core.metrics.table import StepTable, TableBuilder
+from core.outputs import Outputs
+from core.scores import StepScores, Thresholds
+from storage.importers import KINDS
+from tests.core.metrics.tables import SILENT, VALID, WRONG, table, three_way, trace
+
+
+def test_steps_after_the_first_error_are_left_out():
+    found = items(table(([VALID, WRONG, SILENT], [0.9, 0.2, 0.6])), Errors.INVALID, Level.STEP)
+    np.testing.assert_allclose(found.scores, [0.9, 0.2], atol=1e-6)
+    assert found.golds.tolist() == [True, False]
+    # A step labelled after the first error is left out as well.
+    found = items(table((["pos", "neg", "pos"], [0.9, 0.2, 0.6])), Errors.INVALID, Level.STEP)
+    assert found.golds.tolist() == [True, False]
+
+
+def test_a_solution_has_the_least_validity_of_all_its_steps():
+    # The least validity of the first is that of the step after the error.
+    judged = table(([VALID, WRONG, SILENT], [0.9, 0.4, 0.1]), ([VALID, VALID], [0.8, 0.7]))
+    found = items(judged, Errors.INVALID, Level.SOLUTION)
+    np.testing.assert_allclose(found.scores, [0.1, 0.7], atol=1e-6)
+    assert found.golds.tolist() == [False, True]
+    assert found.predicted.tolist() == [False, True]
+
+
+def test_a_solution_of_which_the_gold_says_too_little_does_not_count():
+    judged = table(([VALID, SILENT], [0.9, 0.9]), ([VALID, VALID], [0.8, 0.7]))
+    assert items(judged, Errors.INVALID, Level.SOLUTION).trace.tolist() == [1]
+
+
+def test_redundancy_is_ranked_by_minus_s_red():
+    judged = three_way(["pos", "neu", "neg"], [[0.1, 0.1, 0.8], [0.2, 0.5, 0.3], [0.8, 0.2, 0.0]])
+    found = items(judged, Errors.REDUNDANT, Level.STEP)
+    np.testing.assert_allclose(found.scores, [-0.1, -0.5, -0.2], atol=1e-6)
+    assert found.golds.tolist() == [True, False, True]
+    assert found.predicted.tolist() == [True, False, False]
+    whole = items(judged, Errors.REDUNDANT, Level.SOLUTION)
+    assert (whole.golds.tolist(), whole.predicted.tolist()) == ([False], [False])
+
+
+def test_thresholds_are_met_by_equality():
+    # 0.3 is no binary fraction: stored in single precision it still equals a threshold of 0.3.
+    judged = three_way(["pos", "pos"], [[0.7, 0.0, 0.3], [0.1, 0.15, 0.75]])
+    found = items(judged, Errors.INVALID, Level.STEP, thresholds=Thresholds(validity=0.3))
+    assert found.predicted.tolist() == [True, True]
+    found = items(judged, Errors.REDUNDANT, Level.STEP)
+    # s_red = 0.15 reaches the threshold: redundant.
+    assert found.predicted.tolist() == [True, False]
+
+
+def test_validity_alone_is_its_own_score_of_redundancy():
+    builder = TableBuilder()
+    builder.add(trace("pos", "neu"), StepScores(np.array([[0.4, 0, 0.6], [0.7, 0, 0.3]], np.float32)))
+    found = items(builder.build(), Errors.REDUNDANT, Level.STEP, Outputs.VALIDITY)
+    np.testing.assert_allclose(found.scores, [0.6, 0.3], atol=1e-6)
+    assert found.predicted.tolist() == [True, False]
+
+
+def test_one_score_for_a_solution_says_nothing_of_steps():
+    builder = TableBuilder()
+    builder.add(trace("pos", "neg"), None, solution=0.02)
+    builder.add(trace("pos"), None, solution=0.03)
+    judged = builder.build()
+    assert len(items(judged, Errors.INVALID, Level.STEP, Outputs.SOLUTION)) == 0
+    whole = items(judged, Errors.INVALID, Level.SOLUTION, Outputs.SOLUTION)
+    assert (whole.golds.tolist(), whole.predicted.tolist()) == ([False, True], [False, True])
+
+
+def test_what_a_verdict_leaves_unread_counts_as_wrong():
+    builder = TableBuilder()
+    # It blames the first step, the gold the third: the two between are unread.
+    blamed = StepScores(np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0]], np.float32))
+    builder.add(trace("pos", "pos", "neg"), blamed, solution=0.0)
+    builder.add(trace("pos"), StepScores(np.array([[0, 0, 1]], np.float32)), solution=None)
+    judged = builder.build()
+    steps = items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT)
+    assert steps.golds.tolist() == [True, True, False, True]
+    assert steps.predicted.tolist() == [False, False, True, True]
+    whole = items(judged, Errors.INVALID, Level.SOLUTION, Outputs.VERDICT)
+    assert (whole.golds.tolist(), whole.predicted.tolist()) == ([False, True], [False, False])
+    assert math.isnan(auc(whole).number)
+
+
+def _lines(path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def released(data, errors: str, name: str) -> StepTable:
+    folder = data / "mr-math"
+    traces = folder / f"mr-math_{errors}_errors.json"
+    scores = folder / "scores" / errors / f"{name}_eval_results.json"
+    parse = KINDS[f"mr-math-{errors}"].parse
+    builder = TableBuilder()
+    for line, said in zip(_lines(traces), _lines(scores), strict=True):
+        found = json.loads(said)["scores"]
+        if isinstance(found, float):
+            builder.add(parse(json.loads(line), "here"), None, found)
+            continue
+        rows = np.array(found)
+        if rows.ndim == 1:
+            rows = np.stack([1 - rows, 0 * rows, rows], axis=1)
+        builder.add(parse(json.loads(line), "here"), StepScores(rows))
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("errors", "name", "outputs", "published"),
+    [
+        ("invalid", "math-shepherd_mistral-7b", "validity", (70.1, 77.3, 60.0, 77.2)),
+        ("invalid", "reasoneval_mistral-7b", "three-way", (78.0, 85.1, 68.6, 85.7)),
+        ("invalid", "reasoneval_wizardmath-7b-v1.1", "three-way", (78.6, 87.5, 73.9, 89.5)),
+        ("invalid", "roscoe-sa", "solution", (48.2, 57.5, None, None)),
+        ("redundant", "math-shepherd_mistral-7b", "validity", (50.4, 54.5, 42.7, 53.0)),
+        ("redundant", "reasoneval_mistral-7b", "three-way", (60.7, 63.4, 59.7, 70.9)),
+        ("redundant", "reasoneval_wizardmath-7b-v1.1", "three-way", (61.6, 64.8, 59.7, 72.2)),
+        ("redundant", "roscoe-sa", "solution", (50.7, 53.9, None, None)),
+    ],
+)
+def test_published_rows_to_the_printed_digit(data, errors, name, outputs, published):
+    judged = released(data, errors, name)
+    values = [
+        metric(items(judged, Errors(errors), level, Outputs(outputs)))
+        for level in (Level.SOLUTION, Level.STEP)
+        for metric in (macro_f1, auc)
+    ]
+    assert [round(100 * v.number, 1) if v.exists else None for v in values] == list(published)

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from core.label import Label
+from core.metrics.table import SILENT as NO_GOLD
+from core.metrics.table import TableBuilder, build_table
+from core.scores import StepScores
+from core.trace import Step, Trace
+from tests.core.metrics.tables import SILENT, VALID, WRONG, scores, table, trace
+
+
+def test_columns_of_two_traces():
+    found = table(([VALID, WRONG, SILENT], [0.9, 0.2, 0.6]), (["neu", "pos"], [0.3, 0.8]))
+    assert len(found) == 5
+    assert found.traces == 2
+    assert found.ids == ("0", "1")
+    assert found.trace.tolist() == [0, 0, 0, 1, 1]
+    assert found.position.tolist() == [0, 1, 2, 0, 1]
+    assert found.count.tolist() == [3, 3, 3, 2, 2]
+    assert found.label.tolist() == [NO_GOLD, NO_GOLD, NO_GOLD, Label.NEU, Label.POS]
+    assert found.valid.tolist() == [1, 0, NO_GOLD, 1, 1]
+    assert found.first_errors().tolist() == [1, NO_GOLD]
+    np.testing.assert_allclose(found.validity, [0.9, 0.2, 0.6, 0.3, 0.8], atol=1e-6)
+    assert np.isnan(found.solution).all()
+
+
+def test_a_step_has_the_least_validity_and_the_greatest_redundancy_of_its_substeps():
+    steps = (Step(("a", "b"), Label.POS), Step(("c",), Label.NEG))
+    probs = [[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.7, 0.1, 0.2]]
+    found = build_table([(Trace("t", "q", steps), StepScores(np.array(probs)))])
+    # s_val of the sub-steps of the first: 0.9 and 0.5; s_red 0.6 and 0.2.
+    np.testing.assert_allclose(found.validity, [0.5, 0.3], atol=1e-6)
+    np.testing.assert_allclose(found.redundancy, [0.6, 0.1], atol=1e-6)
+    np.testing.assert_allclose(found.probs, [probs[1], probs[2]], atol=1e-6)
+
+
+def test_a_step_of_which_nothing_was_said_is_no_number():
+    said = StepScores(np.array([[0, 0, 1], [0, 0, 0]], np.float32))
+    found = build_table([(trace("pos", "pos"), said), (trace("pos"), None)])
+    assert np.isnan(found.validity).tolist() == [False, True, True]
+    assert np.isnan(found.redundancy).tolist() == [False, True, True]
+
+
+def test_what_was_said_of_the_whole_and_the_group_stay_with_the_trace():
+    builder = TableBuilder()
+    builder.add(trace("pos"), None, solution=0.03, group="POT")
+    builder.add(trace("pos"), None)
+    found = builder.build()
+    assert found.solution[0] == 0.03
+    assert np.isnan(found.solution[1])
+    assert found.groups == ("POT", "")
+
+
+def test_some_of_the_steps():
+    found = table(([VALID, WRONG], [0.9, 0.2]), ([VALID], [0.4]))
+    kept = found.where(np.array([False, True, True]))
+    assert (kept.trace.tolist(), kept.position.tolist(), kept.count.tolist()) == ([0, 1], [1, 0], [2, 1])
+    assert kept.ids == found.ids
+
+
+def test_no_trace_gives_an_empty_table():
+    found = TableBuilder().build()
+    assert (len(found), found.traces, found.probs.shape) == (0, 0, (0, 3))
+    assert found.first_errors().shape == (0,)
+
+
+def test_scores_of_another_trace_are_refused():
+    with pytest.raises(ValueError, match="1 rows for 2 sub-steps of trace 't'"):
+        build_table([(trace("pos", "neg"), scores(0.5))])

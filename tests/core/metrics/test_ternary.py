@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, f1_score
+
+from core.label import Label
+from core.metrics.bootstrap import resamples
+from core.metrics.ternary import (
+    Classified,
+    accuracy,
+    accuracy_draws,
+    classify,
+    confusion,
+    macro_auc,
+    macro_auc_draws,
+    macro_f1,
+    macro_f1_draws,
+)
+from tests.core.metrics.tables import three_way
+
+# Gold neg, neg, neu, pos, pos, pos; decided neg, pos, pos, pos, pos, neg.
+GOLDS = ["neg", "neg", "neu", "pos", "pos", "pos"]
+PROBS = [[0.6, 0.2, 0.2], [0.3, 0.1, 0.6], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6], [0.5, 0.1, 0.4]]
+
+
+def test_values_of_a_known_confusion():
+    steps = classify(three_way([*GOLDS, None], [*PROBS, [1, 0, 0]]))
+    assert confusion(steps).tolist() == [[1, 0, 1], [0, 0, 1], [1, 0, 2]]
+    # Right: one neg, two pos of six.
+    assert accuracy(steps).number == pytest.approx(3 / 6)
+    # neg: TP 1, FP 1, FN 1, F1 2 / 4. neu: never decided, 0. pos: TP 2, FP 2, FN 1, F1 4 / 7.
+    assert macro_f1(steps).number == pytest.approx((1 / 2 + 0 + 4 / 7) / 3)
+    # neg, p 0.6 0.3 against 0.2 0.1 0.2 0.5: 4 + 3 of 8 pairs. neu, 0.3 against 0.2 0.1 0.1 0.2 0.1: 5 of 5.
+    # pos, 0.8 0.6 0.4 against 0.2 0.6 0.5: 3 + (1 + 0.5 + 1) + 1 = 6.5 of 9.
+    assert macro_auc(steps).number == pytest.approx((7 / 8 + 1 + 6.5 / 9) / 3)
+
+
+def test_one_class_against_the_rest_at_a_threshold():
+    steps = classify(three_way(GOLDS, PROBS), Label.NEU, 0.2)
+    # p_neu is at least 0.2 at the first, third and fifth; the others go to the likelier of neg and pos.
+    assert steps.predicted.tolist() == [1, 2, 1, 2, 1, 0]
+
+
+def test_a_class_that_the_gold_lacks():
+    steps = classify(three_way(["pos", "neu"], [[0.1, 0.2, 0.7], [0.1, 0.6, 0.3]]))
+    # Mean over neu and pos, each in order.
+    assert macro_auc(steps).number == 1
+    assert macro_auc(steps).reason == "the gold has no neg"
+    assert macro_f1(steps).number == 1
+    alone = classify(three_way(["pos"], [[0.1, 0.2, 0.7]]))
+    assert macro_auc(alone).reason == "the gold has one class only"
+
+
+def test_nothing_labelled():
+    steps = classify(three_way([None], [[0.1, 0.2, 0.7]]))
+    for metric in (accuracy, macro_f1, macro_auc):
+        assert metric(steps).reason == "there is nothing to measure"
+    assert confusion(steps).tolist() == [[0, 0, 0]] * 3
+
+
+def test_draws_equal_the_metrics_on_repeated_steps():
+    rng = np.random.default_rng(5)
+    trace = np.repeat(np.arange(30), 4)
+    golds = rng.integers(0, 3, 120)
+    probs = rng.dirichlet([1, 1, 1], 120) + 0.3 * np.eye(3)[golds]
+    steps = Classified(probs, golds, probs.argmax(axis=1), trace)
+    weights = resamples(30, 25)
+    drawn = zip(
+        weights, accuracy_draws(steps, weights), macro_f1_draws(steps, weights), macro_auc_draws(steps, weights),
+        strict=True,
+    )  # fmt: skip
+    for row, acc, f1, auc in drawn:
+        chosen = np.repeat(np.arange(120), row[trace].astype(int))
+        part = Classified(probs[chosen], golds[chosen], steps.predicted[chosen], trace[chosen])
+        assert acc == pytest.approx(accuracy_score(part.golds, part.predicted))
+        assert f1 == pytest.approx(f1_score(part.golds, part.predicted, average="macro"))
+        assert auc == pytest.approx(macro_auc(part).number)

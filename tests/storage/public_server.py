@@ -1,0 +1,75 @@
+"""A real HTTP server on this machine that hands out files, and can be told to misbehave."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class PublicServer:
+    """`files` by path; `requests` lists (path, Range header) of what was asked.
+
+    Of a path in `cut` only so many bytes are sent before the connection breaks, once; one in `chunked` is sent
+    without its size.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.cut: dict[str, int] = {}
+        self.chunked: set[str] = set()
+        self.ranges = True
+        self.requests: list[tuple[str, str | None]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @contextmanager
+    def running(self) -> Iterator["PublicServer"]:
+        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            thread.join()
+            self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        public = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                asked = self.headers.get("Range")
+                public.requests.append((self.path, asked))
+                content = public.files.get(self.path)
+                if content is None:
+                    self.send_error(404)
+                    return
+                start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and public.ranges else 0
+                if start and start >= len(content):
+                    self.send_error(416)
+                    return
+                self._send(content[start:], 206 if start else 200)
+
+            def _send(self, content: bytes, status: int) -> None:
+                sent = content[: public.cut.pop(self.path, len(content))]
+                self.send_response(status)
+                if self.path in public.chunked:
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    end = b"0\r\n\r\n" if sent == content else b""
+                    self.wfile.write(f"{len(content):x}\r\n".encode() + sent + (b"\r\n" + end if end else b""))
+                else:
+                    self.send_header("Content-Length", str(len(content)))
+                    self.end_headers()
+                    self.wfile.write(sent)
+                self.close_connection = True
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing."""
+
+        return Handler

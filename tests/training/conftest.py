@@ -1,0 +1,28 @@
+import pytest
+import torch
+
+from tests.training.runs import CONFIG
+from training import run
+
+
+@pytest.fixture(scope="package", autouse=True)
+def one_thread():
+    """Sums split between threads may round differently, and small ones are quicker on one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def no_browser():
+    """Runs draw their picture only where a test looks at it: a browser takes longer to start than they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BROWSER_PATH", "/nowhere/chromium")
+        yield
+
+
+@pytest.fixture(scope="package")
+def whole(tmp_path_factory):
+    """The folder of an uninterrupted run; not to be changed."""
+    return run.train(CONFIG, tmp_path_factory.mktemp("runs") / "whole")

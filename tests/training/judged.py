@@ -1,0 +1,68 @@
+"""A small store with two evaluators whose figures are worked out by hand in the tests."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.hindsight import Hindsight
+from core.judgment import Judgment, Mode
+from core.outputs import Outputs
+from core.scores import StepScores
+from core.trace import Trace
+from storage.evaluators import judges_of, register_evaluator
+from storage.judgments import save_judgments
+from storage.queries import Dataset, find_dataset
+from storage.store import Store
+from tests.storage.samples import add
+from training.evaluation import Evaluation, Row, evaluate
+
+NAME = "three_way"
+GOLDS = (["pos", "neg", "pos"], ["pos", "neu", "pos"], ["neu", "pos", "neg"], ["pos", "pos", "pos"])
+
+# Probabilities of neg, neu, pos: surely pos; neu; neg; pos with some neu; neg with some neu.
+POS, NEU, NEG = (0.1, 0.1, 0.8), (0.2, 0.7, 0.1), (0.7, 0.2, 0.1)
+SOME, DOUBT = (0.1, 0.3, 0.6), (0.6, 0.3, 0.1)
+
+# What the evaluator says once all is seen. Decided by argmax: pos neg pos, pos pos pos, neu pos pos, pos neu pos.
+OFFLINE = ((POS, NEG, POS), (POS, SOME, POS), (NEU, POS, POS), (POS, NEU, POS))
+# Before it, only the second steps of the first two traces are judged otherwise: validity 0.9 falls to 0.3, and 0.4
+# rises to 0.9.
+ONLINE = ((POS, POS, POS), (POS, DOUBT, POS), (NEU, POS, POS), (POS, NEU, POS))
+
+Probs = tuple[float, float, float]
+
+
+def fill(store: Store, golds: Sequence[Sequence[str | None]] = GOLDS, name: str = NAME) -> Dataset:
+    """The traces, judged in hindsight by `one_mind` and with verdicts by `words`, offline."""
+    made = [Trace.of(f"q{i}", ["s"] * len(labels), list(labels), id=str(i)) for i, labels in enumerate(golds)]
+    traces = add(store, made, dataset=name)
+    mind = register_evaluator(
+        store, name="one_mind", fingerprint="f1", format="stepsight", attention="bidirectional"
+    )
+    verdicts = {"outputs": Outputs.VERDICT.value}
+    words = register_evaluator(
+        store, name="words", fingerprint="f2", format="imported", attention="unknown", info=verdicts
+    )
+    save_judgments(store, mind.id, [
+        Judgment(trace, Mode.HINDSIGHT, hindsight(before, after))
+        for trace, before, after in zip(traces, ONLINE, OFFLINE, strict=True)
+    ])  # fmt: skip
+    said = StepScores(np.array([[0, 0, 1]] * 3, np.float32))
+    save_judgments(store, words.id, [Judgment(trace, Mode.OFFLINE, said, 1.0) for trace in traces[:3]])
+    return find_dataset(store, name)
+
+
+def hindsight(online: Sequence[Probs], offline: Sequence[Probs]) -> Hindsight:
+    """A triangle with that diagonal above that last row."""
+    n = len(online)
+    rows = [[offline[i] if j == n - 1 else online[i] for i in range(j + 1)] for j in range(n)]
+    return Hindsight(tuple(np.array(row, np.float32) for row in rows))
+
+
+def measure(store: Store, dataset: Dataset, draws: int = 50) -> Evaluation:
+    return evaluate(store, dataset, judges_of(store, dataset.id), draws=draws)
+
+
+def row_of(found: Evaluation, mode: Mode, errors: str = "invalid", evaluator: str = "one_mind") -> Row:
+    (row,) = [r for r in found.rows if (r.evaluator, r.mode, r.errors) == (evaluator, mode, errors)]
+    return row

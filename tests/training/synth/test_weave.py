@@ -1,0 +1,98 @@
+"""A plan made into a trace: what is drawn does not depend on whether the plan is wrong."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from core.label import Label
+from core.trace import Trace
+from training.synth.plan import Check, Filler, Line, Plan
+from training.synth.weave import weave
+
+LINES = (
+    Line("so 2 + 3 = 5.", "so 2 + 3 = 5.", {"a": "5"}, {"a": "5"}),
+    Line("then 5 * 4 = 30.", "then 5 * 4 = 20.", {"b": "30"}, {"b": "20"}),
+    Line("the answer is 30.", "the answer is 20.", {"answer": "30"}, {"answer": "20"}),
+)
+RIGHT = tuple(Line(line.right, line.right, line.right_claims, line.right_claims) for line in LINES)
+
+
+def plan(wrong: bool) -> Plan:
+    return Plan(
+        problem="What is (2 + 3) * 4?",
+        lines=LINES if wrong else RIGHT,
+        focus=1,
+        kind="arithmetic slip",
+        wrong=wrong,
+        checks=(
+            Check("inverse", 1, "30 / 4 is not 5." if wrong else "20 / 4 = 5, as stated.", not wrong, True),
+            Check("reread", 0, "the problem says 2, as stated.", True, False),
+        ),
+        fillers=(Filler(-1, "aside", "by the way, 2 * 2 = 4.", "by the way, 2 * 2 = 4."),),
+        redo=lambda line: "So 5 * 4 = 20.",
+        givens={"n": "2", "m": "3", "k": "4"},
+        relations={"a": "n + m", "b": "a * k", "answer": "b"},
+    )
+
+
+def woven(wrong: bool, count: int = 400) -> list[Trace]:
+    return [weave(plan(wrong), "sums", f"t-{seed}", random.Random(seed)) for seed in range(count)]
+
+
+def test_labels_and_meta_of_a_wrong_trace():
+    for trace in woven(wrong=True):
+        at = trace.meta["error_step"]
+        assert trace.steps[at].text == "Then 5 * 4 = 30."
+        assert trace.labels[at] == Label.NEG
+        assert trace.meta["error"] == "arithmetic slip"
+        assert trace.meta["roles"][at] == "line"
+        assert trace.meta["claims"][at] == {"b": "30"}
+        for i, (role, label) in enumerate(zip(trace.meta["roles"], trace.labels, strict=True)):
+            exposes = role == "redo" or (role == "check" and "is not 5" in trace.steps[i].text)
+            if i > at:
+                assert label == (Label.POS if exposes else None)
+            elif i < at:
+                assert label == (Label.NEU if role in ("aside", "restating", "detour") else Label.POS)
+
+
+def test_after_a_redo_the_rest_is_right():
+    redone = [trace for trace in woven(wrong=True) if trace.meta["redone"]]
+    assert len(redone) > 30
+    for trace in redone:
+        last = [claims for claims in trace.meta["claims"] if "answer" in claims]
+        step = trace.meta["evidence"]["step"]
+        ends = trace.meta["claims"].index(last[0])
+        assert last == [{"answer": "20" if ends > step else "30"}]
+
+
+def test_a_right_trace_is_labelled_throughout():
+    for trace in woven(wrong=False):
+        assert trace.meta["error"] is None
+        assert trace.meta["error_step"] is None
+        assert not trace.meta["redone"]
+        assert None not in trace.labels
+        assert Label.NEG not in trace.labels
+
+
+@pytest.mark.parametrize("feature", ["steps", "roles", "evidence"])
+def test_right_and_wrong_are_drawn_alike(feature):
+    def shape(trace: Trace) -> object:
+        roles = ["redo" if "So 5 * 4" in s.text and r != "check" else r
+                 for s, r in zip(trace.steps, trace.meta["roles"], strict=True)]  # fmt: skip
+        evidence = trace.meta["evidence"] and trace.meta["evidence"]["step"]
+        return {"steps": len(trace.steps), "roles": tuple(roles), "evidence": evidence}[feature]
+
+    assert [shape(trace) for trace in woven(True)] == [shape(trace) for trace in woven(False)]
+
+
+def test_the_same_seed_gives_the_same_trace():
+    assert weave(plan(True), "sums", "t", random.Random(5)) == weave(plan(True), "sums", "t", random.Random(5))
+
+
+def test_what_is_offered_is_used():
+    roles = Counter(role for trace in woven(True) for role in trace.meta["roles"])
+    assert set(roles) == {"line", "check", "redo", "aside"}
+    bare = replace(plan(False), checks=(), fillers=())
+    assert {len(weave(bare, "sums", "t", random.Random(seed)).steps) for seed in range(50)} == {3}

@@ -1,0 +1,101 @@
+from core.judgment import Mode
+from storage.evaluators import judges_of
+from tests.training.judged import fill, measure
+from training.chapters import dataset_chapter, evaluators_chapter, tables_of
+from training.evaluation import evaluate
+from training.tables import Table
+
+TITLES = [
+    "Solutions and steps",
+    "Calibration of validity",
+    "First errors",
+    "Online and offline",
+    "By position",
+    "By class",
+    "The neutral class",
+]
+
+
+def blocks_of(chapter, title):
+    (section,) = [section for section in chapter.sections if section.title == title]
+    return section.blocks
+
+
+def words_of(chapter, title):
+    return [block for block in blocks_of(chapter, title) if isinstance(block, str)]
+
+
+def test_a_dataset_of_three_classes_has_everything(sqlite_store):
+    chapter = dataset_chapter(measure(sqlite_store, fill(sqlite_store)))
+    assert [section.title for section in chapter.sections] == TITLES
+    assert chapter.title == "three_way"
+    assert chapter.lead == (
+        "plain, from test.jsonl (SHA-256 000000000000…): 4 traces, 2 with a wrong step, 12 steps."
+    )
+    assert [table.name.removeprefix("three-way-") for table in tables_of([chapter])] == [
+        "invalid-offline", "invalid-online", "redundant-offline", "redundant-online", "calibration", "first-errors",
+        "online-minus-offline", "change-invalid", "change-redundant", "position-invalid", "position-invalid-gain",
+        "position-redundant", "position-redundant-gain", "three-way", "classes", "neu-decisions", "confusion",
+    ]  # fmt: skip
+    plots = [
+        plot
+        for section in chapter.sections
+        for block in section.blocks
+        if isinstance(block, list)
+        for plot in block
+    ]
+    assert len(plots) == len({plot.caption for plot in plots})
+    # Every figure draws something or says why not.
+    assert all(plot.figure is not None or plot.notes for plot in plots)
+    assert sum(plot.figure is not None for plot in plots) > 15
+
+
+def test_what_cannot_be_shown_is_told_in_words(sqlite_store):
+    dataset = fill(sqlite_store, [["neg", "neg", "neg"], [None] * 3, ["neg", "neg", None], [None] * 3])
+    words = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
+    chapter = dataset_chapter(evaluate(sqlite_store, dataset, words, draws=20))
+    assert words_of(chapter, "Online and offline") == [
+        "No evaluator has judged these traces both online and offline; hindsight judgments give both."
+    ]
+    (told,) = words_of(chapter, "By class")
+    assert told.startswith("The gold labels steps neg and no others")
+    assert words_of(chapter, "The neutral class") == [told]
+    assert words_of(chapter, "Solutions and steps") == ["No evaluator has judged these traces online."]
+    # The baselines are not shown in a mode that nobody judged in.
+    assert {row[1] for table in tables_of([chapter]) if table.columns[1].key == "mode" for row in table.rows} == {
+        "offline"
+    }
+
+
+def test_traces_that_stop_at_their_error_are_warned_of(sqlite_store):
+    dataset = fill(sqlite_store, [["pos", "pos", "neg"]] * 4)
+    found = measure(sqlite_store, dataset)
+    chapter = dataset_chapter(found)
+    assert "stop at their first error" in chapter.warning
+    assert words_of(chapter, "Online and offline") == [chapter.warning]
+    assert {row.mode for row in found.rows} == {Mode.ONLINE}
+
+
+def test_redundant_errors_alone_have_no_roc_of_validity(sqlite_store):
+    golds = [["pos", "neu", "pos"], ["pos", "pos", "neu"], ["neu", "pos", "pos"], ["pos", "pos", "pos"]]
+    chapter = dataset_chapter(measure(sqlite_store, fill(sqlite_store, golds)))
+    assert words_of(chapter, "Solutions and steps") == [
+        "The gold has no wrong step, so that there is no ROC of validity; that of redundancy is shown."
+    ]
+    captions = [plot.caption for block in blocks_of(chapter, "Solutions and steps") if isinstance(block, list)
+                for plot in block]  # fmt: skip
+    assert captions
+    assert all(caption.startswith("ROC of redundancy") for caption in captions)
+    assert words_of(chapter, "First errors") == [
+        "First-error accuracy, ProcessBench F1: no trace has an error",
+        "MR-Score, solutions (MCC): the gold has one class only",
+    ]
+
+
+def test_who_judged(sqlite_store):
+    dataset = fill(sqlite_store)
+    (section,) = evaluators_chapter(judges_of(sqlite_store, dataset.id), 1000).sections
+    assert "1,000 resamples" in section.blocks[0]
+    assert isinstance(section.blocks[-1], Table)
+    (section,) = evaluators_chapter([], 1000).sections
+    assert "baselines stand alone" in section.blocks[-1]

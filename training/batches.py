@@ -1,0 +1,68 @@
+"""The batches of an epoch: one order for every number of processes and of parts."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch.utils.data import Sampler
+
+# Batches that are sorted by length together: enough that the traces of a batch are of nearly one length, few
+# enough that a batch is not always made of the same traces.
+_SORTED = 50
+
+
+class Batches(Sampler[list[int]]):
+    """What one process is to compute, part by part, as lists of places in the data set.
+
+    Each epoch is shuffled by `seed` and its number alone, cut into runs of batches, each run sorted by length, and
+    the batches shuffled again, so that their length says nothing of how far the epoch is; the one with the longest
+    trace comes first, where memory that does not suffice is found out at once. A batch of `batch_size` traces is
+    one optimiser step, whatever the hardware: `accumulation` parts, each split over `processes`. Where a last
+    batch has too few traces for that, a part is the place after the last trace alone, where the data set is to
+    have an example without a label.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        batch_size: int,
+        seed: int,
+        *,
+        accumulation: int = 1,
+        processes: int = 1,
+        process: int = 0,
+    ) -> None:
+        self.lengths = lengths
+        self.batch_size = batch_size
+        self.seed = seed
+        self.accumulation = accumulation
+        self.processes = processes
+        self.process = process
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the trainer before each epoch."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return -(-len(self.lengths) // self.batch_size) * self.accumulation
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self.steps():
+            size = -(-len(batch) // self.accumulation)
+            for part in range(self.accumulation):
+                own = batch[part * size : (part + 1) * size][self.process :: self.processes]
+                yield own or [len(self.lengths)]
+
+    def steps(self) -> list[list[int]]:
+        """The epoch's batches, over all processes."""
+        generator = torch.Generator().manual_seed(self.seed + self.epoch)
+        order = torch.randperm(len(self.lengths), generator=generator).tolist()
+        run = _SORTED * self.batch_size
+        batches = []
+        for start in range(0, len(order), run):
+            ordered = sorted(order[start : start + run], key=self.lengths.__getitem__, reverse=True)
+            batches += [ordered[i : i + self.batch_size] for i in range(0, len(ordered), self.batch_size)]
+        mixed = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+        longest = max(mixed, key=lambda batch: self.lengths[batch[0]])
+        mixed.remove(longest)
+        return [longest, *mixed]

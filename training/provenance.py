@@ -1,0 +1,51 @@
+"""Where an evaluator comes from: what its `stepsight.json` tells of the run that made it."""
+
+import importlib.metadata
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("stepsight", "torch", "transformers", "tokenizers", "accelerate")
+_ROOT = Path(__file__).parents[1]
+
+
+def code_revision() -> dict[str, Any]:
+    """`commit` and whether the tree was `modified`, of the checkout that this module lies in; else empty."""
+    if not (_ROOT / ".git").exists():
+        return {}
+    commit, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain")
+    return {"commit": commit, "modified": bool(changes)} if commit and changes is not None else {}
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that a result may depend on."""
+    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"python": platform.python_version()} | found
+
+
+def now() -> str:
+    """The date and time, UTC, to the second."""
+    return datetime.now(UTC).replace(microsecond=0).isoformat()
+
+
+def without_places(value: Any) -> Any:
+    """JSON values with each absolute path replaced by its last part: where files lay concerns nobody else."""
+    if isinstance(value, Mapping):
+        return {key: without_places(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [without_places(item) for item in value]
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says of the checkout; None where it cannot."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,140 @@
+"""What a run starts from: an encoder and a model, made from a configuration or read from a folder."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from transformers import LlamaConfig, PreTrainedModel, set_seed
+
+from core.checkpoint import read_json, tensor_files
+from core.encoding import Encoder, PromptTemplate
+from core.errors import UserError
+from core.evaluator import CARD
+from core.loading import HEADS, evaluator_folder, load_backbone, load_evaluator, load_tokenizer
+from core.model import StepModel
+from core.trace import Trace
+from training.config import Backbone, TrainConfig
+from training.mixture import Mixture
+from training.tokenizer import SEPARATOR, train_tokenizer
+
+# Traces of each source that the tokenizer is learnt from; more change nothing but the time.
+_TOKENIZER_TRACES = 4000
+
+
+def start(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, StepModel]:
+    """Encoder and initial model, in float32; what is new is drawn from the seed alone, whatever the mask.
+
+    `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further,
+    or the folder of a backbone: a plain Hugging Face one or LLaDA's, with or without a language-modelling head,
+    which is never read. Such a one gets a head, and the template that its `stepsight.json` has; without one, the
+    default template, for which a token that closes a step is added to the tokenizer. Raises `UserError` where the
+    folder cannot be read, or its architecture cannot have the mask that `config.attention` asks for.
+    """
+    if config.init is None:
+        return _from_scratch(config, mixture)
+    folder = init_folder(config.init, root)
+    if any(name in tensor_files(folder) for name in HEADS):
+        evaluator = load_evaluator(folder)
+        encoder, model = evaluator.encoder, evaluator.model
+    else:
+        encoder, model = _from_backbone(folder, config.seed)
+    _set_mask(model.model, config.attention, folder)
+    return encoder, model
+
+
+def init_folder(init: str, root: Path) -> Path:
+    """The folder that `init` names: one in `root`, a shipped evaluator's, or one from here."""
+    return root / init if (root / init).is_dir() else evaluator_folder(init)
+
+
+def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:
+    """A Llama configuration of the given dimensions; the mask is `is_causal` and nothing else."""
+    values: dict[str, Any] = {
+        "vocab_size": vocabulary,
+        "hidden_size": backbone.hidden,
+        "num_hidden_layers": backbone.layers,
+        "num_attention_heads": backbone.heads,
+        "num_key_value_heads": backbone.heads,
+        "intermediate_size": backbone.mlp,
+        "max_position_embeddings": backbone.context,
+        "rms_norm_eps": 1e-5,
+        "initializer_range": 0.02,
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "is_causal": attention == "causal",
+    }
+    return LlamaConfig(**values)
+
+
+def _from_scratch(config: TrainConfig, mixture: Mixture) -> tuple[Encoder, StepModel]:
+    assert config.backbone is not None
+    tokenizer = train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), config.vocabulary)
+    encoder = Encoder(tokenizer, PromptTemplate(separator=SEPARATOR))
+    set_seed(config.seed)
+    return encoder, StepModel.from_config(
+        llama_config(config.backbone, tokenizer.get_vocab_size(), config.attention)
+    )
+
+
+def _texts(traces: Iterable[Trace]) -> Iterator[str]:
+    for trace in traces:
+        yield trace.problem
+        yield from trace.substeps
+
+
+def _from_backbone(folder: Path, seed: int) -> tuple[Encoder, StepModel]:
+    try:
+        backbone = load_backbone(folder)
+    except ValueError as error:
+        # Not every architecture has the attention that the masks are written for.
+        raise UserError(f"{folder}: {' '.join(str(error).split())}", "Choose another backbone.") from None
+    try:
+        tokenizer = load_tokenizer(folder)
+        encoder = Encoder(tokenizer, _template(folder, tokenizer))
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    set_seed(seed)
+    _make_room(backbone, tokenizer.get_vocab_size())
+    return encoder, StepModel.with_new_head(backbone)
+
+
+def _template(folder: Path, tokenizer: Tokenizer) -> PromptTemplate:
+    card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
+    if isinstance(card.get("template"), dict):
+        return PromptTemplate.from_dict(card["template"])
+    # A tokenizer that begins an input with a token of its own does so for an empty one.
+    first = tokenizer.encode("", add_special_tokens=True).tokens[:1]
+    tokenizer.add_special_tokens([SEPARATOR])
+    return PromptTemplate(separator=SEPARATOR, bos=first[0] if first else None)
+
+
+def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
+    """Rows for tokens that the embedding lacks, each the mean of the others; many have rows to spare."""
+    before = int(backbone.config.vocab_size)
+    if vocabulary <= before:
+        return
+    embedding = backbone.resize_token_embeddings(vocabulary, mean_resizing=False)
+    with torch.no_grad():
+        embedding.weight[before:] = embedding.weight[:before].mean(0)
+
+
+def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
+    backbone.config.is_causal = attention == "causal"
+    if attention == "bidirectional" and getattr(backbone.config, "sliding_window", None) is not None:
+        # A window would hide what is far ahead and what is far behind.
+        backbone.config.sliding_window = None
+    if _looks_ahead(backbone) != (attention == "bidirectional"):
+        kind = backbone.config.model_type
+        raise UserError(f"{folder}: a backbone of type {kind!r} cannot be {attention}.", "Choose another one.")
+
+
+@torch.inference_mode()
+def _looks_ahead(backbone: PreTrainedModel) -> bool:
+    """Whether what comes second changes the first hidden state: the library's word is not taken for it."""
+    backbone.train(False)
+    pair = torch.tensor([[0, 1], [0, 2]])
+    hidden = backbone(input_ids=pair, attention_mask=torch.ones_like(pair), use_cache=False)[0]
+    return not torch.allclose(hidden[0, 0], hidden[1, 0], rtol=1e-6, atol=0)
