@@ -20,6 +20,7 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.app
 	$(BIN)/python -m tests.benchmarks.scorer
+	$(BIN)/python -m tests.benchmarks.evaluation
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
