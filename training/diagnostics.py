@@ -25,7 +25,6 @@ from training.evaluation import Row
 from training.measures import Measured, Subject
 
 TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
-NOT_THREE_WAY = "the evaluator does not tell the three classes apart"
 
 Floats = NDArray[np.float64]
 

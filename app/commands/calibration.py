@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
     mode = Mode(args.mode)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        judges = find_judges(store, dataset, [args.evaluator], [mode])
+        judges = find_judges(store, dataset, [args.evaluator], [mode], check=lambda stored: None)
         if not judges:
             raise UserError(f"{args.evaluator} is a baseline: its thresholds stay as they are.")
         found = calibrate(store, dataset, judges[0], mode, Errors(args.errors), goal, recall)

@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> None:
     from storage.queries import find_dataset
     from storage.store import open_store
     from training.evaluation import MODES, evaluate
+    from training.judges import find_judge
 
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
@@ -60,7 +61,10 @@ def run(args: argparse.Namespace) -> None:
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        evaluators = find_judges(store, dataset, names, modes)
+        # Thresholds chosen on this dataset are refused before an hour of scoring, not after it.
+        evaluators = find_judges(
+            store, dataset, names, modes, lambda stored: find_judge(store, dataset, stored, args.force)
+        )
         found = evaluate(store, dataset, evaluators, modes, args.draws, args.force, args.group)
     comparisons = _comparisons(found, *args.compare) if args.compare else []
     if args.json:
@@ -152,19 +156,11 @@ def _above(row: "Row") -> str:
 
 
 def _notes(rows: "list[Row]", traces: int) -> list[str]:
-    """Why a figure is missing, on what thresholds rest, which rows are of some of the traces only, and how far the
-    published figures are."""
-    found = []
-    for row in rows:
-        reasons = {row.measured[name].value.reason for name in _FIGURES} - {""}
-        found += [f"  {row.evaluator}: {reason}" for reason in sorted(reasons) if not row.is_baseline]
-        if row.n_traces < traces:
-            found.append(f"  {row.evaluator}: {row.n_traces:,} of {traces:,} traces judged")
-        if row.on_thresholds:
-            found.append(f"  {row.evaluator}: {row.on_thresholds}")
-        if row.published is not None:
-            found.append(f"  {row.evaluator}: {_against(row, row.published)}")
-    return found
+    """What qualifies the figures, and how far the published ones are."""
+    from training.findings import notes
+
+    published = [f"{row.evaluator}: {_against(row, row.published)}" for row in rows if row.published is not None]
+    return [f"  {note}" for note in [*notes(rows, _FIGURES, traces), *published]]
 
 
 def _against(row: "Row", printed: "Published") -> str:

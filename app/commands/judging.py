@@ -1,7 +1,7 @@
 """The evaluators that a command line names, with what they have yet to judge."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from app.commands.options import progress
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 
 def find_judges(
-    store: "Store", dataset: "Dataset", names: Sequence[str], modes: Sequence[Mode]
+    store: "Store",
+    dataset: "Dataset",
+    names: Sequence[str],
+    modes: Sequence[Mode],
+    check: "Callable[[StoredEvaluator], object]",
 ) -> "list[StoredEvaluator]":
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
 
-    A baseline is measured with any of them and is not among them. Raises `UserError` where a name is neither that
-    of a baseline, nor stored, nor shipped, nor a folder.
+    A baseline is measured with any of them and is not among them. `check` is called with each that is stored before
+    any is scored. Raises `UserError` where a name is neither that of a baseline, nor stored, nor shipped, nor a
+    folder.
     """
     from core.baselines import PREFIX, find_baseline
     from storage.evaluators import judges_of, list_evaluators
@@ -28,9 +33,14 @@ def find_judges(
     if not names:
         found = judges_of(store, dataset.id)
         for evaluator in found:
+            check(evaluator)
+        for evaluator in found:
             _complete(store, dataset, evaluator.name, evaluator.fingerprint, modes)
         return found
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
+    for name in names:
+        if name in stored:
+            check(stored[name])
     chosen = []
     for name in names:
         if name.startswith(PREFIX):

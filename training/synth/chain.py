@@ -49,11 +49,6 @@ class Link:
             shown = shown.put(name, Formula.of(f"{name} * {PI}"))
         return shown if turned or self.op.unit != PI else Formula.of(f"{PI} * x").put("x", shown)
 
-    @property
-    def true_result(self) -> Fraction | None:
-        """What the formula used gives on the values used: the result, unless it slipped."""
-        return self.formula.value(self.values)
-
 
 @dataclass(frozen=True)
 class Chain:

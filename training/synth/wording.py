@@ -116,4 +116,3 @@ OUTLINES = (
     "To get {what}, we begin with {first}.",
     "The plan: {first}, and then {what}.",
 )
-STARTS = ("First, ", "Next, ", "Now, ", "Then, ", "So ", "Now ", "Here ", "We see: ")

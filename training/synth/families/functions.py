@@ -6,13 +6,6 @@ from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _FACTOR = Given((-5, -4, -3, -2, 2, 3, 4, 5, 6, 7), "", fixed=True)
 _CONSTANT = Given((-12, -9, -8, -7, -5, -4, -3, -2, 1, 2, 3, 4, 5, 6, 8, 10, 11, 13), "")
-_PLUG_IN = (
-    "Put it into f: {eq}.",
-    "{eq}, so {what} is {res}.",
-    "Plugging in, {eq}.",
-    "{What} is {eq}.",
-    "Then {eq}.",
-)
 
 _COMPOSITION = Story(
     (
