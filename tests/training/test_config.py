@@ -89,10 +89,12 @@ def test_an_evaluator_can_be_the_start(read):
     assert (config.init, config.backbone) == ("mini-bidir", None)
 
 
-def test_the_shipped_pair_differs_in_its_mask_alone():
+def test_the_shipped_pair_differs_in_its_mask_and_start_alone():
     bidirectional, causal = (read_config(SHIPPED / f"mini-{name}.yaml") for name in ("bidir", "causal"))
     assert (bidirectional.attention, causal.attention) == ("bidirectional", "causal")
-    assert dataclasses.replace(causal, attention="bidirectional") == bidirectional
+    # Each goes on from its own first stage, which differed in the mask alone.
+    assert (bidirectional.init, causal.init) == ("mini-bidir", "mini-causal")
+    assert dataclasses.replace(causal, attention="bidirectional", init="mini-bidir") == bidirectional
 
 
 def test_the_data_that_the_documentation_shows_can_be_read(read):
