@@ -18,9 +18,13 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.app
+bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.scorer
 	$(BIN)/python -m tests.benchmarks.evaluation
+	$(BIN)/python -m tests.benchmarks.browse
+	$(BIN)/python -m tests.benchmarks.viewers
+	$(BIN)/python -m tests.browser
+	$(BIN)/python -m tests.benchmarks.page
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser

@@ -20,10 +20,23 @@ from app.commands import (
     serving,
     synthesis,
     training,
+    work,
 )
 from core.errors import UserError
 
-COMMANDS = (serving, scoring, importing, scores, datasets, evaluation, calibration, report, training, synthesis)
+COMMANDS = (
+    serving,
+    scoring,
+    importing,
+    scores,
+    datasets,
+    evaluation,
+    calibration,
+    report,
+    training,
+    synthesis,
+    work,
+)
 
 
 def build_parser() -> argparse.ArgumentParser:

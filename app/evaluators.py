@@ -1,18 +1,23 @@
-"""The evaluators that the pages score with: loaded once, results kept for a while."""
+"""The evaluators that the pages score with: loaded once, requests batched, results kept for a while."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from app.batching import Batcher
 from core.errors import UserError
 from core.judgment import Judgment, Mode
 from core.loading import load_evaluator, shipped_evaluators
 from core.scorer import Scorer
+from core.scores import Thresholds
 from core.trace import Trace
+from storage.calibrations import find_calibration
 from storage.evaluators import StoredEvaluator, register_loaded
-from storage.store import Store
+from storage.store import NotFoundError, Store
 
 # Traces scored at the same time; each uses every core.
 _AT_ONCE = 2
@@ -21,7 +26,7 @@ _KEPT = 2_000_000
 
 
 class Evaluators:
-    """Scores traces in hindsight mode with evaluators by name. Safe to use from several threads."""
+    """Scores traces with evaluators by name. Safe to use from several threads."""
 
     def __init__(self, folders: Sequence[str | Path] = (), *, shipped: bool = True) -> None:
         """`folders` are evaluators to offer, beside the shipped ones unless `shipped` is false.
@@ -29,6 +34,8 @@ class Evaluators:
         One whose name is taken goes by its path. Raises `UserError` where one cannot load.
         """
         self._scorers: dict[str, Scorer] = {}
+        self._specs: dict[str, str] = {}
+        self._batchers: dict[str, Batcher] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
@@ -37,7 +44,10 @@ class Evaluators:
             evaluator = load_evaluator(spec)
             if evaluator.name in self._scorers:
                 evaluator = replace(evaluator, name=str(spec))
-            self._scorers[evaluator.name] = Scorer(evaluator)
+            scorer = Scorer(evaluator)
+            self._scorers[evaluator.name] = scorer
+            self._specs[evaluator.name] = _spec(spec)
+            self._batchers[evaluator.name] = Batcher(scorer, self._places)
         if not self._scorers:
             raise UserError(
                 "there is no evaluator to score with.", "Train one and give its folder with --evaluator."
@@ -49,26 +59,45 @@ class Evaluators:
         return sorted(self._scorers, key=lambda name: (self._scorers[name].evaluator.attention, name))
 
     def scorer(self, name: str) -> Scorer:
-        """Raises `UserError` where there is no evaluator of that name."""
+        """Raises `NotFoundError` where there is no evaluator of that name."""
         if name not in self._scorers:
-            raise UserError(f"There is no evaluator {name!r}.", f"Choose one of: {', '.join(self.names)}.")
+            raise NotFoundError(f"There is no evaluator {name!r:.80}.", f"Choose one of: {', '.join(self.names)}.")
         return self._scorers[name]
 
+    def spec(self, name: str) -> str:
+        """What `load_evaluator` takes for it, in any process on this machine: a shipped name or a folder."""
+        self.scorer(name)
+        return self._specs[name]
+
+    def thresholds(self, store: Store, name: str) -> Thresholds:
+        """Those in force: calibrated ones where there are any, else the evaluator's own."""
+        calibration = find_calibration(store, self.register(store, name).id)
+        return calibration.thresholds if calibration else self.scorer(name).evaluator.thresholds
+
     def judge(self, name: str, trace: Trace) -> Judgment:
-        """The judgment of a trace in hindsight mode. Raises `UserError` where the trace is too long."""
-        scorer = self.scorer(name)
-        key = (scorer.evaluator.fingerprint, trace.digest)
+        """The judgment of a trace in hindsight mode.
+
+        Raises `UserError` where the trace is too long, `BusyError` where too many are waiting.
+        """
+        return self.submit(name, trace).result()
+
+    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> "Future[Judgment]":
+        """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""
+        key = (self.scorer(name).evaluator.fingerprint, trace.digest)
         with self._lock:
             kept = self._judgments.get(key)
         if kept is not None:
-            return Judgment(trace, kept.mode, kept.result)
-        with self._places:
-            judgment = scorer.score_one(trace, Mode.HINDSIGHT)
+            answered: Future[Judgment] = Future()
+            answered.set_result(_of_mode(trace, kept, mode))
+            return answered
+        keep = partial(self._keep, key) if mode == Mode.HINDSIGHT else None
+        return self._batchers[name].submit(trace, mode, keep)
+
+    def _keep(self, key: tuple[str, str], judgment: Judgment) -> None:
         with self._lock:
             self._judgments[key] = judgment
             while sum(_size(kept) for kept in self._judgments.values()) > _KEPT:
                 self._judgments.popitem(last=False)
-        return judgment
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """The evaluator's row in the store, written once: opening a trace must not wait for an import to end."""
@@ -76,6 +105,17 @@ class Evaluators:
         if key not in self._rows:
             self._rows[key] = register_loaded(store, self.scorer(name).evaluator)
         return self._rows[key]
+
+
+def _spec(spec: str | Path) -> str:
+    return str(spec) if str(spec) in shipped_evaluators() else str(Path(spec).resolve())
+
+
+def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:
+    """A hindsight judgment holds those of the other modes."""
+    found = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
+    assert found is not None
+    return Judgment(trace, mode, found)
 
 
 def _size(judgment: Judgment) -> int:

@@ -4,48 +4,83 @@ import logging
 import os
 import socket
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 # Before Gradio is imported anywhere, or it calls home.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 import uvicorn
-from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
+from fastapi import FastAPI, Request
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import HTMLResponse, Response
 
+from app import address, evidence_address
+from app.api.service import PREFIX, build_api
+from app.deep_links import Check, DeepLinks, check_query
 from app.evaluators import Evaluators
+from app.evidence_routes import router as evidence_routes
+from app.failures import error_response
+from app.files import FreshFiles
+from app.frame import HEAD, PAGES
+from app.gate import Gate
 from app.headers import PrivateHeaders
-from app.pages import browse, score
+from app.measured import Results
+from app.pages import browse, evidence, jobs, results, score
+from app.result_files import result_files
+from app.results_address import check_results
+from app.score_files import score_files
+from app.trace_file import router as trace_files
 from core.assets import asset
+from core.errors import UserError
 from storage.store import Store
 
-_HEAD = """<link rel="stylesheet" href="/stepsight/katex/katex.min.css">
-<link rel="stylesheet" href="/stepsight/style.css">
-<script defer src="/stepsight/katex/katex.min.js"></script>
-<script defer src="/stepsight/stepsight.js"></script>"""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+# Below these lie routes of our own, and below each page of `app.frame`.
+_OURS = ("/stepsight/", "/score/", f"{PREFIX}/", *(f"{path}/" for _, path in PAGES if path != "/"))
+# What a read-only server takes though it comes by POST: it changes nothing in the store.
+_READS = (f"{PREFIX}/score", "/gradio_api/")
 
 
-def build_app(store: Store, evaluators: Evaluators) -> FastAPI:
-    """The whole application, ready for uvicorn. Pages are at `/` and `/browse`."""
+def build_app(
+    store: Store, evaluators: Evaluators, *, read_only: bool = False, hosts: Sequence[str] = LOOPBACK
+) -> FastAPI:
+    """The whole application, ready for uvicorn. Pages are those of `app.frame.PAGES`.
+
+    With `read_only` no page has a control that writes to the store, and no route does. `hosts` are the names under
+    which the server may be asked.
+    """
     with gr.Blocks(title="StepSight", analytics_enabled=False, fill_width=True) as demo:
-        score.build(evaluators)
+        score.build(store, evaluators, read_only=read_only)
+    with demo.route("Evidence", "evidence", show_in_navbar=False):
+        evidence.build(store, evaluators)
     with demo.route("Browse", "browse", show_in_navbar=False):
         browse.build(store, evaluators)
+    measured = Results(store)
+    with demo.route("Results", "results", show_in_navbar=False):
+        results.build(store, evaluators, measured)
+    with demo.route("Jobs", "jobs", show_in_navbar=False):
+        jobs.build()
     demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
-    application.add_middleware(PrivateHeaders)
-    # Or a page elsewhere could have its own name point here, and read the store.
-    application.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-    application.mount("/stepsight", StaticFiles(directory=asset("web")), name="stepsight")
+    _guard(application, store, evaluators, read_only, hosts)
+    application.mount(PREFIX, build_api(store, evaluators, read_only=read_only))
+    _add_fragments(application, store, evaluators, read_only)
+    application.include_router(evidence_routes(store, evaluators))
+    application.include_router(trace_files(store, evaluators))
+    application.include_router(result_files(store, measured))
+    application.include_router(score_files(evaluators))
+    application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
     # Gradio warns of several pages even where server-side rendering is off.
     warnings.filterwarnings("ignore", "SSR mode is not supported", UserWarning)
     mounted: FastAPI = gr.mount_gradio_app(
         application,
         demo,
         path="/",
-        head=_HEAD,
+        head=HEAD,
+        favicon_path=str(asset("web") / "icon.svg"),
         theme=_theme(),
         footer_links=[],
         run_history=False,
@@ -55,6 +90,52 @@ def build_app(store: Store, evaluators: Evaluators) -> FastAPI:
         ssr_mode=False,
     )
     return mounted
+
+
+def _guard(
+    application: FastAPI, store: Store, evaluators: Evaluators, read_only: bool, hosts: Sequence[str]
+) -> None:
+    """Put in front of everything what decides who may ask for what; the last one added comes first."""
+    application.add_middleware(DeepLinks, checks=_checks(store, evaluators))
+    # No page elsewhere may read an answer, and Gradio's own rule, which lets some, stands down.
+    application.add_middleware(CORSMiddleware, allow_origins=[])
+    pages = [path for _, path in PAGES]
+    application.add_middleware(Gate, pages=pages, ours=_OURS, read_only=read_only, reads=_READS)
+    # Or a page elsewhere could have its own name point here, and read the store.
+    application.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    application.add_middleware(PrivateHeaders)
+
+
+def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
+    """What raises where the address of a page cannot be shown."""
+    browsed = partial(check_query, store, evaluators, lambda query: address.read_address(query)[1])
+    shown = partial(check_query, store, evaluators, lambda query: evidence_address.read_address(query)[1])
+
+    def linked(query: Mapping[str, str]) -> None:
+        shown(query)
+        score.check_address(query)
+
+    return {
+        "/": score.check_address,
+        "/evidence": linked,
+        "/browse": browsed,
+        "/results": partial(check_results, store),
+        "/jobs": lambda query: store.check(),
+    }
+
+
+def _add_fragments(application: FastAPI, store: Store, evaluators: Evaluators, read_only: bool) -> None:
+    """Parts of pages that a page's script asks for by itself."""
+
+    async def failed(request: Request, error: Exception) -> Response:
+        assert isinstance(error, UserError)
+        return error_response(request.scope, error)
+
+    @application.get("/jobs/list", include_in_schema=False)
+    def jobs_list() -> HTMLResponse:
+        return HTMLResponse(jobs.jobs_html(store, evaluators, read_only=read_only))
+
+    application.add_exception_handler(UserError, failed)
 
 
 def serve(application: FastAPI, listener: socket.socket) -> None:

@@ -10,7 +10,7 @@ from core.scores import Floats, StepScores, Thresholds, judge_solution
 from core.trace import Step, Trace
 
 _MARKS = {"valid": "✓", "redundant": "○", "not valid": "✕"}
-_NOTABLE = 0.1
+NOTABLE = 0.1
 """Retroactive changes from here on are set in colour."""
 
 LEGEND = """<div class="key"><span><i class="neg"></i>neg · wrong</span>
@@ -65,13 +65,14 @@ def _summary(
 ) -> str:
     largest = int(abs(change).argmax())
     moved = f"step {step_name(trace, largest)}, {signed(float(change[largest]))}" if change.any() else "none"
-    return f"""<div class="sum"><span>Online: {_solution(online, thresholds)}</span>
-<span>Offline: {_solution(offline, thresholds)}</span>
+    return f"""<div class="sum"><span>Online: {solution_html(online, thresholds)}</span>
+<span>Offline: {solution_html(offline, thresholds)}</span>
 <span>largest retroactive change: <strong>{moved}</strong></span>
 <span>evaluator <strong>{escape(evaluator)}</strong></span></div>"""
 
 
-def _solution(scores: StepScores, thresholds: Thresholds) -> str:
+def solution_html(scores: StepScores, thresholds: Thresholds) -> str:
+    """The verdict on the solution, with its numbers."""
     verdict = judge_solution(scores, thresholds)
     valid = '<strong class="good">valid</strong>' if verdict.valid else '<strong class="bad">not valid</strong>'
     redundant = f" · redundant {verdict.redundancy:.2f}" if verdict.redundant else ""
@@ -103,15 +104,19 @@ def _row(
     note = "<em>gold: first error</em>" if wrong and owner == trace.first_error and starts else ""
     cells = [f"<b>{step_name(trace, i)}</b>"]
     if gold:
-        cells.append(_gold(trace.steps[owner]) if starts else "<span></span>")
+        cells.append(gold_html(trace.steps[owner]) if starts else "<span></span>")
     cells.append(f'<div class="t">{text_html(trace.substeps[i])}{note}</div>')
     if online is not None and offline is not None and change is not None and thresholds is not None:
-        cells += [_bar("online", online.probs[i], thresholds), _bar("offline", offline.probs[i], thresholds)]
-        cells.append(_change(float(change[i])))
+        cells += [
+            bar_html("online", online.probs[i], thresholds),
+            bar_html("offline", offline.probs[i], thresholds),
+        ]
+        cells.append(change_html(float(change[i])))
     return f'<li class="{classes}">{"".join(cells)}</li>'
 
 
-def _gold(step: Step) -> str:
+def gold_html(step: Step) -> str:
+    """The gold of a step; one without is visibly unlabelled."""
     if step.label is not None:
         mark = {Label.NEG: "✕", Label.NEU: "○", Label.POS: "✓"}[step.label]
         return f'<span class="g" title="gold: {step.label.text}">{mark} {step.label.text}</span>'
@@ -120,7 +125,9 @@ def _gold(step: Step) -> str:
     return '<span class="g none" title="the benchmark says nothing of this step">unlabelled</span>'
 
 
-def _bar(mode: str, probs: Sequence[float] | Floats, thresholds: Thresholds) -> str:
+def bar_html(mode: str, probs: Sequence[float] | Floats, thresholds: Thresholds, name: str = "") -> str:
+    """The three probabilities of a sub-step as a bar with its mark and validity; `name` is the evaluator's, where
+    several stand side by side."""
     values = [float(p) for p in probs]
     validity = values[Label.NEU] + values[Label.POS]
     verdict = "not valid"
@@ -131,7 +138,7 @@ def _bar(mode: str, probs: Sequence[float] | Floats, thresholds: Thresholds) -> 
         f'<i class="{name}" style="width:{100 * value:.1f}%"></i>'
         for name, value in zip(LABEL_NAMES, values, strict=True)
     )
-    label = f"{mode}: {numbers}; {verdict}"
+    label = escape(f"{name}, {mode}" if name else mode) + f": {numbers}; {verdict}"
     return f"""<div class="c" data-mode="{mode}"><span class="mark" title="{verdict}">{_MARKS[verdict]}</span>
 <div class="bar" role="img" aria-label="{label}" title="{label}">{parts}</div>
 <span class="num">{validity:.2f}</span><span class="three">{_three(values)}</span></div>"""
@@ -141,6 +148,11 @@ def _three(values: list[float]) -> str:
     return " ".join(f"<span>{name} {value:.2f}</span>" for name, value in zip(LABEL_NAMES, values, strict=True))
 
 
-def _change(value: float) -> str:
-    kind = ("rise" if value > 0 else "fall") if abs(value) >= _NOTABLE else ""
-    return f'<div class="d {kind}"><span class="only-narrow">change </span>{signed(value)}</div>'
+def change_html(value: float) -> str:
+    """A retroactive change, in colour where it is notable."""
+    return f'<div class="d {notable(value)}"><span class="only-narrow">change </span>{signed(value)}</div>'
+
+
+def notable(value: float) -> str:
+    """The class that colours a change, empty where it is a small one."""
+    return ("rise" if value > 0 else "fall") if abs(value) >= NOTABLE else ""

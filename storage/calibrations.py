@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
 
 from core.scores import Thresholds
 from storage.queries import Dataset
@@ -49,8 +50,7 @@ def save_calibration(
 ) -> Calibration:
     """Put one threshold in force, chosen on a dataset; the other stays what it was, and the history is kept."""
     with store.write() as session:
-        newest = session.scalars(_history(evaluator_id).limit(1)).one_or_none()
-        before = Thresholds(newest.validity, newest.redundancy) if newest else Thresholds()
+        before = thresholds_in_force(session, evaluator_id)
         session.add(
             CalibrationRow(
                 evaluator_id=evaluator_id,
@@ -76,6 +76,12 @@ def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
         chosen = Threshold(row.info["threshold"])
         origins.setdefault(chosen, Origin(row.dataset_id, row.dataset, row.info, row.created))
     return Calibration(Thresholds(rows[0].validity, rows[0].redundancy), origins)
+
+
+def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
+    """Those of the newest calibration of an evaluator, else the defaults."""
+    newest = session.scalars(_history(evaluator_id).limit(1)).one_or_none()
+    return Thresholds(newest.validity, newest.redundancy) if newest else Thresholds()
 
 
 def count_shared(store: Store, dataset_id: int, other_id: int) -> int:

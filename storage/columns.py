@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from core.judgment import Mode
 from core.metrics.table import SILENT, StepTable
+from storage.catalogue import group_of_trace
 from storage.queries import Dataset
 from storage.schema import JudgmentRow, StepRow, SubstepRow, TraceRow
 from storage.store import Store
 
-_GROUPS = ("classification", "question_type", "family", "generator")
 # Otherwise all rows would be fetched at once.
 _IN_PARTS = {"yield_per": 5000}
 
@@ -69,9 +69,8 @@ class Gold:
 
 def read_gold(store: Store, dataset: Dataset) -> Gold:
     """The gold of a dataset, in memory in proportion to its steps."""
-    keys = [TraceRow.meta[key].as_string() for key in _GROUPS]
     found = (
-        select(TraceRow.id, TraceRow.external_id, TraceRow.digest, TraceRow.n_steps, func.coalesce(*keys, ""))
+        select(TraceRow.id, TraceRow.external_id, TraceRow.digest, TraceRow.n_steps, group_of_trace())
         .where(TraceRow.dataset_id == dataset.id)
         .order_by(TraceRow.position)
     )

@@ -16,16 +16,21 @@ from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
 from core.scores import Floats, StepScores, judge_solution
 from storage.evaluators import StoredEvaluator
+from storage.profiles import profile_columns
 from storage.queries import StoredTrace, iterate, traces
-from storage.schema import EvaluatorRow, JudgmentRow, TraceRow, now
+from storage.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
 from storage.store import Store
-from storage.upsert import insert_or_update
+from storage.upsert import count_up, insert_or_update
 
 # What a crash may lose: judgments kept back at most, and for how long.
 _BATCH = 200
 _SECONDS = 5.0
 _TOLERANCE = 1e-3
 _PACKED = np.dtype("<f4")
+_KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
+_PROFILES = "profiles"
+
+Values = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +54,7 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
     `ValueError` where a trace is not a `StoredTrace`, the rows do not match its sub-steps, or a value is no
     probability.
     """
-    waiting: dict[tuple[int, str], dict[str, Any]] = {}
+    waiting: dict[tuple[int, str], Values] = {}
     saved, since = 0, time.monotonic()
     try:
         for judgment in judgments:
@@ -137,7 +142,7 @@ def _missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
     return ~answer
 
 
-def _flush(store: Store, waiting: dict[tuple[int, str], dict[str, Any]]) -> None:
+def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
     if not waiting:
         return
     # In one order for all writers, or two of them could wait for each other.
@@ -147,17 +152,23 @@ def _flush(store: Store, waiting: dict[tuple[int, str], dict[str, Any]]) -> None
     waiting.clear()
 
 
-def _insert(session: Session, rows: list[dict[str, Any]]) -> None:
+def _insert(session: Session, rows: list[Values]) -> None:
+    """Store judgments with their profiles, and count the change for whoever holds columns of them in memory."""
+    judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
+    profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
     insert_or_update(
         session,
         JudgmentRow,
-        rows,
+        judgments,
         key=("trace_id", "evaluator_id", "mode"),
         unless_same=("probabilities", "trace_digest", "solution"),
     )
+    insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
+    for dataset_id, evaluator_id in sorted({(row["dataset_id"], row["evaluator_id"]) for row in rows}):
+        count_up(session, JudgedRow, {"dataset_id": dataset_id, "evaluator_id": evaluator_id}, "revision")
 
 
-def _values(evaluator_id: int, judgment: Judgment) -> dict[str, Any]:
+def _values(evaluator_id: int, judgment: Judgment) -> Values:
     trace, result = judgment.trace, judgment.result
     if not isinstance(trace, StoredTrace):
         raise ValueError(f"trace {trace.id!r} is not from the store")
@@ -175,6 +186,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> dict[str, Any]:
         **_summary(result),
         "probabilities": pack(result),
         "solution": judgment.solution,
+        _PROFILES: profile_columns(judgment),
     }
 
 

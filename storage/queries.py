@@ -12,14 +12,12 @@ from sqlalchemy.orm import Session
 
 from core.label import Label
 from core.trace import Step, Trace, check_text
-from storage.filters import TraceFilter
 from storage.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow
 from storage.store import NotFoundError, Store
 
 # Traces held in memory at once while going through a dataset.
 BATCH = 500
 _LARGEST_ID = 2**31 - 1
-ANY = TraceFilter()
 
 
 @dataclass(frozen=True)
@@ -73,14 +71,6 @@ class TraceSummary:
 
 
 @dataclass(frozen=True)
-class Page:
-    """Some rows of a list, and how many there are in all."""
-
-    rows: list[TraceSummary]
-    total: int
-
-
-@dataclass(frozen=True)
 class Neighbours:
     """The `trace_id` before and after a trace, None at either end."""
 
@@ -106,26 +96,10 @@ def find_dataset(store: Store, name: str) -> Dataset:
     raise NotFoundError(f"There is no dataset {name!r}.", known)
 
 
-def page_traces(store: Store, dataset_id: int, where: TraceFilter = ANY, limit: int = 50, offset: int = 0) -> Page:
-    """The traces of a dataset from the `offset`-th of those in `where`, at most `limit`, in file order.
-
-    An offset beyond the end gives no rows. Raises `ValueError` on a negative number.
-    """
-    if limit < 0 or offset < 0:
-        raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
-    with store.read() as session:
-        matching = _in_dataset(select(func.count()).select_from(TraceRow), dataset_id, where, session)
-        total = session.scalar(matching) or 0
-        rows = _in_dataset(_summaries(), dataset_id, where, session).order_by(TraceRow.position)
-        # Numbers beyond the total mean the same and may be larger than a database takes.
-        page = session.execute(rows.limit(min(limit, total)).offset(min(offset, total)))
-        return Page([TraceSummary(**row) for row in page.mappings()], total)
-
-
 def get_trace(store: Store, trace_id: int) -> StoredTrace:
     """The trace with that database id. Raises `NotFoundError`."""
     with store.read() as session:
-        found = load_traces(session, traces().where(TraceRow.id == _in_range(trace_id)))
+        found = load_traces(session, traces().where(TraceRow.id == in_range(trace_id)))
     if not found:
         raise NotFoundError(f"There is no trace {trace_id}.")
     return found[0]
@@ -142,25 +116,9 @@ def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
     return found[0]
 
 
-def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY) -> Neighbours:
-    """The traces before and after this one in its dataset, of those in `where`.
-
-    The trace itself need not be in `where`. Raises `NotFoundError`.
-    """
-    with store.read() as session:
-        place = select(TraceRow.dataset_id, TraceRow.position).where(TraceRow.id == _in_range(trace_id))
-        found = session.execute(place).one_or_none()
-        if found is None:
-            raise NotFoundError(f"There is no trace {trace_id}.")
-        others = _in_dataset(select(TraceRow.id), found.dataset_id, where, session).limit(1)
-        before = others.where(TraceRow.position < found.position).order_by(TraceRow.position.desc())
-        after = others.where(TraceRow.position > found.position).order_by(TraceRow.position)
-        return Neighbours(session.scalar(before), session.scalar(after))
-
-
-def iterate_traces(store: Store, dataset_id: int, where: TraceFilter = ANY) -> Iterator[StoredTrace]:
+def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
     """Every trace of a dataset in file order, `BATCH` at a time; no connection is held in between."""
-    return iterate(store, dataset_id, where.apply(traces(), store.engine.dialect.name))
+    return iterate(store, dataset_id, traces())
 
 
 def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
@@ -232,16 +190,7 @@ def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
     return steps
 
 
-def _summaries() -> Select[Any]:
-    same = ("position", "problem", "n_steps", "n_substeps", "first_error", "has_gold")
-    return select(
-        TraceRow.id.label("trace_id"),
-        TraceRow.external_id.label("id"),
-        *[getattr(TraceRow, name) for name in same],
-    )
-
-
-def _in_range(trace_id: int) -> int:
+def in_range(trace_id: int) -> int:
     """`trace_id`, or one that no trace has where the database could not compare it."""
     return trace_id if 0 < trace_id <= _LARGEST_ID else 0
 
@@ -259,8 +208,3 @@ def _datasets() -> Select[Any]:
         TraceRow, TraceRow.dataset_id == DatasetRow.id
     )
     return joined.group_by(DatasetRow.id)
-
-
-def _in_dataset(statement: Select[Any], dataset_id: int, where: TraceFilter, session: Session) -> Select[Any]:
-    narrowed = statement.where(TraceRow.dataset_id == dataset_id)
-    return where.apply(narrowed, session.get_bind().dialect.name)

@@ -65,7 +65,8 @@ class Base(DeclarativeBase):
 
 
 class DatasetRow(Base):
-    """What was imported under one name. `source` and `sha256` are of the last file that added a trace."""
+    """What was imported under one name. `source` and `sha256` are of the last file that added a trace; `revision`
+    counts how often its traces changed (a trigger counts deletions)."""
 
     __tablename__ = "datasets"
 
@@ -75,6 +76,7 @@ class DatasetRow(Base):
     source: Mapped[str] = mapped_column(Text)
     sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    revision: Mapped[int] = mapped_column(server_default="0")
 
 
 class LeftOutRow(Base):
@@ -121,29 +123,7 @@ class TraceRow(Base):
     )
 
 
-# Each filter on the gold has an index of its own: a filtered page is read in order and stops when full.
-Index(
-    "ix_traces_gold_error",
-    TraceRow.dataset_id,
-    TraceRow.position,
-    sqlite_where=TraceRow.first_error.is_not(None),
-    postgresql_where=TraceRow.first_error.is_not(None),
-)
-Index(
-    "ix_traces_gold_clean",
-    TraceRow.dataset_id,
-    TraceRow.position,
-    sqlite_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(True),
-    postgresql_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(True),
-)
-Index(
-    "ix_traces_gold_missing",
-    TraceRow.dataset_id,
-    TraceRow.position,
-    sqlite_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(False),
-    postgresql_where=TraceRow.first_error.is_(None) & TraceRow.has_gold.is_(False),
-)
-# The counts of a dataset, and of each filter, are read from this index alone, without the texts.
+# The counts of a dataset are read from this index alone, without the texts.
 Index(
     "ix_traces_counts",
     TraceRow.dataset_id,
@@ -207,7 +187,7 @@ class JudgmentRow(Base):
     `probabilities` are little-endian float32, rows of neg, neu, pos: n rows, or the n (n + 1) / 2 rows of the
     packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline),
     and `online_*` those of the diagonal; `retroactive` is the largest absolute retroactive change. The
-    dataset is repeated here so that one index can sort a dataset by what an evaluator says. `solution` is what
+    dataset is repeated here so that one index finds what an evaluator says of a dataset. `solution` is what
     the evaluator said of the whole by itself, where it did.
 
     An evaluator that has judged cannot be deleted, since what it said cost far more than the row.
@@ -240,8 +220,43 @@ class JudgmentRow(Base):
             " AND (mode = 'hindsight') = (retroactive IS NOT NULL)",
             name="hindsight_columns",
         ),
-        Index("ix_judgments_evaluator_validity", "evaluator_id", "dataset_id", "mode", "validity", "trace_id"),
+        Index("ix_judgments_evaluator_id", "evaluator_id", "dataset_id", "mode", "trace_id", unique=True),
     )
+
+
+class ProfileRow(Base):
+    """What a judgment says of each step, in few bytes and next to those of the same evaluator and dataset: what
+    traces are filtered and sorted by. `online` and `offline`, as far as the mode gives them, are packed by
+    `storage.profiles`; they hold nothing that depends on thresholds."""
+
+    __tablename__ = "profiles"
+
+    evaluator_id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(primary_key=True)
+    mode: Mapped[str] = mapped_column(String(20), primary_key=True)
+    trace_id: Mapped[int] = mapped_column(primary_key=True)
+    online: Mapped[bytes | None] = mapped_column(LargeBinary)
+    offline: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["evaluator_id", "dataset_id", "mode", "trace_id"],
+            ["judgments.evaluator_id", "judgments.dataset_id", "judgments.mode", "judgments.trace_id"],
+            ondelete="CASCADE",
+        ),
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        {"sqlite_with_rowid": False},
+    )
+
+
+class JudgedRow(Base):
+    """An evaluator that has judged traces of a dataset; `revision` counts how often its judgments changed."""
+
+    __tablename__ = "judged"
+
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="CASCADE"), primary_key=True)
+    revision: Mapped[int]
 
 
 class CalibrationRow(Base):
@@ -262,3 +277,52 @@ class CalibrationRow(Base):
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
     __table_args__ = (Index("ix_calibrations_evaluator_id", "evaluator_id", "id"),)
+
+
+class JobRow(Base):
+    """A dataset to be judged by an evaluator, worked off outside any request (see `storage.jobs`).
+
+    `attempts` counts the workers that took it up since it last got on. A job goes with its dataset.
+    """
+
+    __tablename__ = "jobs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    evaluator: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    spec: Mapped[str] = mapped_column(Text)
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    mode: Mapped[str] = mapped_column(String(20))
+    state: Mapped[str] = mapped_column(String(20))
+    total: Mapped[int]
+    began: Mapped[int] = mapped_column(default=0)
+    done: Mapped[int] = mapped_column(default=0)
+    left_out: Mapped[int] = mapped_column(default=0)
+    attempts: Mapped[int] = mapped_column(default=0)
+    reason: Mapped[str] = mapped_column(Text, default="")
+    worker: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    started: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    heartbeat: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
+        CheckConstraint(
+            "state <> 'running' OR (worker IS NOT NULL AND heartbeat IS NOT NULL)", name="running_has_a_worker"
+        ),
+        Index("ix_jobs_state", "state", "id"),
+    )
+
+
+# No two jobs do the same at the same time.
+Index(
+    "uq_jobs_active",
+    JobRow.dataset_id,
+    JobRow.fingerprint,
+    JobRow.mode,
+    unique=True,
+    sqlite_where=JobRow.state.in_(["queued", "running"]),
+    postgresql_where=JobRow.state.in_(["queued", "running"]),
+)

@@ -1,6 +1,7 @@
 """The store: one database of traces and judgments, on SQLite or PostgreSQL."""
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, select
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
@@ -32,6 +33,10 @@ class NotFoundError(UserError):
     """What was asked for is not in the store."""
 
 
+class UnavailableError(UserError):
+    """The database fails or is gone. Nothing is wrong with what was asked, and it may work again later."""
+
+
 class Store:
     """An open store. Safe to share between threads: every `read` and `write` has a session of its own.
 
@@ -45,7 +50,8 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session for reading. Raises `UserError` where the database fails."""
+        """A session for reading. Raises `UnavailableError` where the database fails."""
+        self._check_file()
         with _told(self.name), Session(self.engine, autoflush=False) as session:
             yield session
 
@@ -54,11 +60,22 @@ class Store:
         """A session that commits when the block ends and keeps nothing of it when the block raises.
 
         On SQLite the write lock is taken at the start, because a reader that turns into a writer cannot wait
-        for another one. Raises `UserError` where the database fails.
+        for another one. Raises `UnavailableError` where the database fails.
         """
+        self._check_file()
         with _told(self.name), Session(self._writer) as session, session.begin():
             session.connection()
             yield session
+
+    def check(self) -> None:
+        """Raises `UnavailableError` where the database does not answer."""
+        with self.read() as session:
+            session.execute(select(1))
+
+    def _check_file(self) -> None:
+        # A file that is gone stays open here, and a new connection would put an empty one in its place.
+        if self.engine.dialect.name == "sqlite" and not os.path.exists(self.name):
+            raise UnavailableError(f"{self.name}: the file is gone.", "Put it back, or start StepSight again.")
 
     def close(self) -> None:
         """Close the pooled connections. Closing twice does no harm."""
@@ -152,16 +169,16 @@ def _lower(text: str | None) -> str | None:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Turn a failing database into a `UserError`; a fault of ours keeps its traceback."""
+    """Turn a failing database into an `UnavailableError`; a fault of ours keeps its traceback."""
     try:
         yield
     except PoolTimeout:
-        raise UserError(f"{name}: too many requests at once.", "Try again.") from None
+        raise UnavailableError(f"{name}: too many requests at once.", "Try again.") from None
     except DBAPIError as error:
         if not _failing(error):
             raise
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"
-        raise UserError(f"{name}: {reason.rstrip('.')}.", _mend(reason)) from None
+        raise UnavailableError(f"{name}: {reason.rstrip('.')}.", _mend(reason)) from None
 
 
 def _failing(error: DBAPIError) -> bool:

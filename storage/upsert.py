@@ -28,6 +28,13 @@ def insert_or_update(
     session.execute(statement.on_conflict_do_update(index_elements=key, set_=values, where=or_(*changed)), rows)
 
 
+def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:
+    """Add 1 to the column `counter` of the row with that key; where there is none, it is inserted with 1."""
+    column = model.__table__.c[counter]
+    statement = _insert(session, model).values(key | {counter: 1})
+    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_={counter: column + 1}))
+
+
 def _insert(session: Session, model: type[Base]) -> Any:
     # The two have the same methods but no common type.
     dialect = session.get_bind().dialect.name

@@ -12,6 +12,7 @@ from core.errors import UserError
 from core.trace import Trace, check_text
 from storage.importers.kind import OnBad
 from storage.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow
+from storage.search import index_texts
 from storage.upsert import insert_once
 
 Located = tuple[str, Trace]
@@ -72,6 +73,7 @@ class TraceWriter:
         if self.added:
             row = self._session.get_one(DatasetRow, self.dataset_id)
             row.source, row.sha256 = source, sha256
+            row.revision += 1
             self._refresh()
 
     def _known(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
@@ -106,6 +108,7 @@ class TraceWriter:
         for model, values in ((StepRow, _step_values), (SubstepRow, _substep_values)):
             rows = [row for id, trace in stored for row in values(id, trace)]
             self._session.execute(insert(model), rows, execution_options=_ONE_STATEMENT)
+        index_texts(self._session, stored)
         if self.added >= self._refresh_at:
             self._refresh()
             self._refresh_at *= 4
@@ -127,7 +130,9 @@ _ONE_STATEMENT = {"render_nulls": True}
 
 def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
     insert_once(session, DatasetRow, [{"name": name, "kind": kind, "source": source, "sha256": ""}], "name")
-    found = select(DatasetRow.id, DatasetRow.kind).where(DatasetRow.name == name).with_for_update()
+    # Judgments of the dataset may be stored meanwhile: they refer to its key, which this lock leaves alone.
+    locked = select(DatasetRow.id, DatasetRow.kind).with_for_update(key_share=True)
+    found = locked.where(DatasetRow.name == name)
     dataset_id, stored_kind = session.execute(found).one()
     if stored_kind != kind:
         raise UserError(

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -13,7 +14,7 @@ from app.evaluators import Evaluators
 from app.seed import seed
 from app.server import build_app
 from storage.imports import import_file
-from storage.store import open_store
+from storage.store import Store, open_store
 
 
 @contextmanager
@@ -24,14 +25,21 @@ def serving(folder: Path, files: dict[str, Path] | None = None) -> Iterator[str]
         seed(store, evaluators, evaluators.names)
         for kind, path in (files or {}).items():
             import_file(store, kind, path, kind)
-        listener = listen(0)
-        server = uvicorn.Server(uvicorn.Config(build_app(store, evaluators), log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(10)
+        with served(store, evaluators) as address:
+            yield address
+
+
+@contextmanager
+def served(store: Store, evaluators: Evaluators, **options: Any) -> Iterator[str]:
+    """Serve a store on a free port; `options` are `build_app`'s. Yields the base address."""
+    listener = listen(0)
+    server = uvicorn.Server(uvicorn.Config(build_app(store, evaluators, **options), log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)

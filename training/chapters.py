@@ -3,8 +3,8 @@
 Where evaluators cannot be measured a section says so in words instead of staying empty.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from core.judgment import Mode
 from core.label import Label
@@ -13,6 +13,7 @@ from core.metrics.reasoneval import Errors, Level
 from core.metrics.table import SILENT
 from core.metrics.value import Value
 from storage.evaluators import StoredEvaluator
+from training.blocks import Block
 from training.class_findings import classes, confusions, decisions, three_way_rows
 from training.class_plots import class_plot, class_roc_plot, confusion_plot, share_plot, sweep_plot
 from training.diagnostics import by_class, by_retroactive_change, pairs
@@ -31,7 +32,7 @@ from training.findings import (
     scored_rows,
     why_missing,
 )
-from training.page import Block, Chapter, Section
+from training.page import Chapter, Section
 from training.plots import Plot, Styles, change_plot, position_plot, reliability_plot, roc_plot, styles
 from training.step_findings import (
     POSITION,
@@ -39,6 +40,7 @@ from training.step_findings import (
     changes,
     differences,
     has_pairs,
+    outcomes,
     position_gains,
     position_values,
     positions,
@@ -50,10 +52,6 @@ _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsi
 
 def dataset_chapter(found: Evaluation) -> Chapter:
     """Everything that is reported of an evaluation."""
-    dataset = found.dataset
-    lead = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {found.size}"
-    if not found.group:
-        lead += f", {dataset.errors:,} with a wrong step, {dataset.steps:,} steps"
     found = replace(found, rows=[row for row in found.rows if row.mode in _modes(found)])
     look = styles(ordered(found.rows))
     sections = [
@@ -66,7 +64,66 @@ def dataset_chapter(found: Evaluation) -> Chapter:
         _classes(found, look),
         _neutral(found, look),
     ]
-    return Chapter(measured_on(found), f"{lead}.", sections, found.warning)
+    return Chapter(measured_on(found), lead(found), sections, found.warning)
+
+
+def lead(found: Evaluation) -> str:
+    """What was measured on, and how much of it there is, as a sentence."""
+    dataset = found.dataset
+    told = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {found.size}"
+    if not found.group:
+        told += f", {dataset.errors:,} with a wrong step, {dataset.steps:,} steps"
+    return f"{told}."
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Of a chapter what a screen shows at a time: its sections in one mode for one kind of error, and, by the name
+    of an evaluator, what is told of its classes."""
+
+    sections: Sequence[Section]
+    classes: Mapping[str, Section]
+
+    def shown(self, evaluator: str = "") -> list[Section]:
+        """The sections, with the classes of an evaluator."""
+        return [*self.sections, *([self.classes[evaluator]] if evaluator in self.classes else [])]
+
+    def find_table(self, name: str, evaluator: str = "") -> Table | None:
+        """The table of that name, those of the evaluator's classes among them; None where there is none."""
+        return next((table for table in _tables(self.shown(evaluator)) if table.name == name), None)
+
+
+def excerpt(found: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
+    """The chapter in one mode for one kind of error. What later steps change is told of both modes."""
+    found = replace(found, rows=[row for row in found.rows if row.mode in _modes(found)])
+    look = styles(ordered(found.rows))
+    of_mode, of_errors = _only(found, mode=mode), _only(found, errors=errors)
+    printed = published(_only(of_mode, errors=errors), errors)
+    blocks: list[Block] = [results(found, mode, errors)]
+    blocks += [printed] if printed else []
+    sections = [
+        Section("Solutions and steps", [*blocks, _roc_plots(found, look, mode, errors)]),
+        _first_errors(of_mode),
+        *_prm_score(of_mode),
+        _by_mode(of_errors, look),
+        _by_position(of_errors, look),
+        _calibration(of_mode, look),
+        _classes(of_mode, look),
+    ]
+    rows = three_way_rows(of_mode)
+    return Excerpt(sections, {row.evaluator: _of_classes(of_mode, row, look) for row in rows})
+
+
+def _only(found: Evaluation, mode: Mode | None = None, errors: Errors | None = None) -> Evaluation:
+    rows = [row for row in found.rows if mode in (None, row.mode) and errors in (None, row.errors)]
+    return replace(found, rows=rows)
+
+
+def _of_classes(found: Evaluation, row: Row, look: Styles) -> Section:
+    """The classes of one evaluator, in one mode."""
+    alone = replace(found, rows=[one for one in found.rows if one.evaluator == row.evaluator])
+    plots = [*_class_figures(row), share_plot([row], look, row.mode)]
+    return Section(f"The classes of {row.evaluator}", [confusions(alone), plots, decisions(alone)])
 
 
 def evaluators_chapter(evaluators: Sequence[StoredEvaluator], draws: int) -> Chapter:
@@ -84,8 +141,11 @@ def evaluators_chapter(evaluators: Sequence[StoredEvaluator], draws: int) -> Cha
 
 def tables_of(chapters: Sequence[Chapter]) -> list[Table]:
     """Every table, in the order of the page."""
-    blocks = [block for chapter in chapters for section in chapter.sections for block in section.blocks]
-    return [block for block in blocks if isinstance(block, Table)]
+    return _tables(section for chapter in chapters for section in chapter.sections)
+
+
+def _tables(sections: Iterable[Section]) -> list[Table]:
+    return [block for section in sections for block in section.blocks if isinstance(block, Table)]
 
 
 def _kinds(found: Evaluation) -> list[Errors]:
@@ -103,13 +163,8 @@ def _results(found: Evaluation, look: Styles) -> Section:
     for errors in _kinds(found):
         plots = []
         for mode in _modes(found):
-            rows = ordered(row for row in found.rows if (row.mode, row.errors) == (mode, errors))
             blocks.append(results(found, mode, errors))
-            steps = [row for row in rows if row.subject.outputs.has_steps]
-            plots += [
-                roc_plot(steps, look, errors, Level.STEP, mode),
-                roc_plot(rows, look, errors, Level.SOLUTION, mode),
-            ]
+            plots += _roc_plots(found, look, mode, errors)
         printed = published(found, errors)
         blocks += [printed, plots] if printed else [plots]
     if Errors.INVALID not in _kinds(found):
@@ -122,6 +177,12 @@ def _results(found: Evaluation, look: Styles) -> Section:
     return Section("Solutions and steps", blocks)
 
 
+def _roc_plots(found: Evaluation, look: Styles, mode: Mode, errors: Errors) -> list[Plot]:
+    rows = ordered(row for row in found.rows if (row.mode, row.errors) == (mode, errors))
+    steps = [row for row in rows if row.subject.outputs.has_steps]
+    return [roc_plot(steps, look, errors, Level.STEP, mode), roc_plot(rows, look, errors, Level.SOLUTION, mode)]
+
+
 def _calibration(found: Evaluation, look: Styles) -> Section:
     caption = "how far step validity is from the share of valid steps (ECE, ten bins; Brier score), lower is better"
     table = measures(found, "calibration", caption, CALIBRATION, Kind.NUMBER)
@@ -131,7 +192,10 @@ def _calibration(found: Evaluation, look: Styles) -> Section:
 
 def _first_errors(found: Evaluation) -> Section:
     table = measures(found, "first-errors", "whether the first error is found", FIRST_ERRORS, Kind.PERCENT)
-    return Section("First errors", [table] if table else why_missing(found, FIRST_ERRORS))
+    told = outcomes(found)
+    return Section(
+        "First errors", [*([table] if table else why_missing(found, FIRST_ERRORS)), *([told] if told else [])]
+    )
 
 
 def _prm_score(found: Evaluation) -> Iterator[Section]:
@@ -227,6 +291,9 @@ def _neutral(found: Evaluation, look: Styles) -> Section:
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.evaluator, row)
-    for row in first.values():
-        blocks.append([confusion_plot(row), class_roc_plot(row), sweep_plot(row)])
+    blocks += [_class_figures(row) for row in first.values()]
     return Section("The neutral class", blocks)
+
+
+def _class_figures(row: Row) -> list[Plot]:
+    return [confusion_plot(row), class_roc_plot(row), sweep_plot(row)]

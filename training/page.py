@@ -1,10 +1,9 @@
 """A page: chapters of text, tables and figures as one HTML file that needs no network.
 
-Plotly's script is in it once, its own style and script come from `assets/report`, and its policy forbids it to ask
-for anything.
+Plotly's script is in it once, style and script of its own and of its blocks come from `assets`, and its policy
+forbids it to ask for anything.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -12,12 +11,10 @@ from html import escape
 from plotly.offline import get_plotlyjs
 
 from core.assets import asset
-from training.plots import Plot
-from training.tables import Kind, Table, show
+from training.blocks import Block, block_html, table_html
+from training.tables import Table
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-
-Block = str | Table | Sequence[Plot]
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,8 @@ class Chapter:
 def render(title: str, lead: str, chapters: Sequence[Chapter]) -> str:
     """The page as HTML."""
     body = "\n".join(part for number, chapter in enumerate(chapters, 1) for part in _chapter(number, chapter))
-    style, script = (asset("report", name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    style = _read("report", "report.css") + _read("web", "findings.css")
+    script = _read("web", "js", "figures.js") + _read("report", "report.js")
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -61,10 +59,14 @@ def render(title: str, lead: str, chapters: Sequence[Chapter]) -> str:
 </main>
 </div>
 <script>{get_plotlyjs()}</script>
-<script>{script}</script>
+<script type="module">{script}</script>
 </body>
 </html>
 """
+
+
+def _read(*place: str) -> str:
+    return asset(*place).read_text(encoding="utf-8")
 
 
 def anchor(chapter: int, section: int = 0) -> str:
@@ -97,54 +99,6 @@ def _chapter(number: int, chapter: Chapter) -> Iterator[str]:
 
 
 def _block(block: Block) -> str:
-    if isinstance(block, str):
-        return f"<p>{escape(block)}</p>"
-    if isinstance(block, Table):
-        return _table(block)
-    return f'<div class="plots">{"".join(map(_plot, block))}</div>'
-
-
-def _table(table: Table) -> str:
-    kinds = [' class="text"' if column.kind == Kind.TEXT else "" for column in table.columns]
-    titles = zip(table.columns, kinds, strict=True)
-    head = "".join(f'<th scope="col"{kind}>{escape(column.title)}</th>' for column, kind in titles)
-    rows = "".join(_row(table, number, kinds) for number in range(len(table.rows)))
-    return (
-        f'<div class="table"><p class="caption" id="{table.name}">{escape(table.caption)}</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{table.name}">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{_notes(table.notes)}"
-        f'<p class="files">In <code>tables/{table.name}</code> as .tex, .csv and .md</p></div>'
-    )
-
-
-def _row(table: Table, number: int, kinds: Sequence[str]) -> str:
-    shown = [show(cell, column.kind) for cell, column in zip(table.rows[number], table.columns, strict=True)]
-    cells = [f'<th scope="row">{_breakable(shown[0].text)}</th>']
-    for cell, kind in zip(shown[1:], kinds[1:], strict=True):
-        interval = f"<small>{cell.interval}</small>" if cell.interval else ""
-        cells.append(f"<td{kind}>{escape(cell.text)}{interval}</td>")
-    looks = [name for name, rows in (("rule", table.rules), ("faint", table.faint)) if number in rows]
-    kind = f' class="{" ".join(looks)}"' if looks else ""
-    return f"<tr{kind}>{''.join(cells)}</tr>"
-
-
-def _breakable(name: str) -> str:
-    """A name as HTML that may go on in the next line after its punctuation."""
-    return re.sub(r"([:_/-])(?=\w)", r"\1<wbr>", escape(name))
-
-
-def _notes(notes: Sequence[str]) -> str:
-    return f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>' if notes else ""
-
-
-def _plot(plot: Plot) -> str:
-    caption = f"<figcaption>{escape(plot.caption)}</figcaption>"
-    if plot.figure is None:
-        told = "".join(f"<p>{escape(note)}</p>" for note in plot.notes)
-        return f'<figure>{caption}<div class="empty">{told}</div></figure>'
-    # Nothing in a name may end the script element.
-    data = re.sub("[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", plot.figure.to_json(engine="json"))
-    return (
-        f'<figure>{caption}<div class="plot" role="img" aria-label="{escape(plot.caption)}">'
-        f'<script type="application/json">{data}</script></div>{_notes(plot.notes)}</figure>'
-    )
+    if not isinstance(block, Table):
+        return block_html(block)
+    return table_html(block, files=f"In <code>tables/{block.name}</code> as .tex, .csv and .md")

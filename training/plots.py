@@ -5,6 +5,7 @@ What a figure cannot draw it says in its notes; one that has nothing to draw has
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle
 
 import numpy as np
@@ -41,6 +42,11 @@ class Plot:
     caption: str
     figure: go.Figure | None
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def data(self) -> str:
+        """The figure as JSON; "" without one."""
+        return str(self.figure.to_json(engine="json")) if self.figure is not None else ""
 
 
 def styles(rows: Iterable[Row]) -> dict[str, Style]:

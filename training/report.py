@@ -1,7 +1,7 @@
 """A report: what evaluators reach on datasets of the store, as one page and as files of its tables."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -12,7 +12,7 @@ from storage.evaluators import StoredEvaluator, judges_of
 from storage.queries import Dataset
 from storage.store import Store
 from training.chapters import dataset_chapter, evaluators_chapter, tables_of
-from training.evaluation import MODES, evaluate
+from training.evaluation import MODES, Evaluation, evaluate
 from training.findings import slug
 from training.page import render
 from training.tables import Table, to_csv, to_latex, to_markdown
@@ -47,12 +47,18 @@ def make_report(
     _check_slugs(datasets)
     judged = {dataset.id: judges_of(store, dataset.id) for dataset in datasets}
     kept = _chosen({one.id: one for found in judged.values() for one in found}, names, datasets)
-    chapters = []
+    found = []
     for dataset in datasets:
         chosen = [kept[one.id] for one in judged[dataset.id] if one.id in kept]
-        chapters.append(dataset_chapter(evaluate(store, dataset, chosen, MODES, draws, force, group)))
-    chapters.append(evaluators_chapter(list(kept.values()), draws))
-    lead = f"{', '.join(dataset.name for dataset in datasets)}; {day or date.today():%d %B %Y}"
+        found.append(evaluate(store, dataset, chosen, MODES, draws, force, group))
+    return write_up(found, list(kept.values()), day)
+
+
+def write_up(found: Sequence[Evaluation], evaluators: Sequence[StoredEvaluator], day: date | None = None) -> Report:
+    """The report of evaluations, one or more, of those evaluators."""
+    chapters = [dataset_chapter(one) for one in found]
+    chapters.append(evaluators_chapter(evaluators, len(found[0].weights)))
+    lead = f"{', '.join(one.dataset.name for one in found)}; {day or date.today():%d %B %Y}"
     return Report(render("StepSight report", lead, chapters), tuple(tables_of(chapters)))
 
 
@@ -70,21 +76,23 @@ def _check_slugs(datasets: Sequence[Dataset]) -> None:
 def _chosen(
     judges: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
-    """The evaluators wanted; where several have a name in common each is followed by its fingerprint."""
+    """The evaluators wanted, by id, told apart."""
     for name in names:
         if name not in {one.name for one in judges.values()}:
             raise UserError(
                 f"{name!r} has no judgments of {', '.join(dataset.name for dataset in datasets)}.",
                 "Score the dataset with it first: stepsight score DATASET --evaluator NAME.",
             )
-    chosen = sorted(
-        (one for one in judges.values() if not names or one.name in names), key=lambda one: (one.name, one.id)
-    )
+    return {one.id: one for one in told_apart(one for one in judges.values() if not names or one.name in names)}
+
+
+def told_apart(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
+    """The evaluators by name; where several have a name in common each is followed by its fingerprint."""
+    chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
     often = Counter(one.name for one in chosen)
-    return {
-        one.id: one if often[one.name] == 1 else replace(one, name=f"{one.name} ({one.fingerprint[:8]})")
-        for one in chosen
-    }
+    return [
+        one if often[one.name] == 1 else replace(one, name=f"{one.name} ({one.fingerprint[:8]})") for one in chosen
+    ]
 
 
 def write_report(report: Report, folder: Path) -> Path:

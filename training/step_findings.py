@@ -3,15 +3,22 @@
 from collections.abc import Mapping, Sequence
 
 from core.judgment import Mode
+from core.metrics.first_error import Outcome, count_outcomes, first_errors
 from core.metrics.position import Third
 from core.metrics.reasoneval import Errors
 from core.metrics.value import Value
+from core.outputs import Outputs
 from training.diagnostics import by_retroactive_change, offline_gain, pairs, thirds
 from training.evaluation import Evaluation, Row, compare
-from training.findings import EVALUATOR, MODE, PROTOCOL, make_table, ordered
+from training.findings import EVALUATOR, MODE, PROTOCOL, make_table, ordered, subjects
+from training.measures import Subject
 from training.tables import Column, Kind, Table
 
 POSITION = {"step_auc": "Step-AUC", "macro_auc": "Macro-AUC"}
+OUTCOMES = {
+    Outcome.RIGHT: "Right", Outcome.MISSED: "Missed", Outcome.FALSE_ALARM: "False alarm",
+    Outcome.WRONG_STEP: "Wrong step",
+}  # fmt: skip
 
 Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
@@ -112,6 +119,27 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
         reason if len(thirds) == len(Third) else f"{name}{' and '.join(thirds)}, {reason}"
         for reason, thirds in by_reason.items()
     ]
+
+
+def outcomes(found: Evaluation) -> Table | None:
+    """What became of the first errors, in traces: the first step called wrong is the gold's, another one, or there
+    is one on one side only. None where no evaluator says anything of steps."""
+    rows = [row for row in ordered(subjects(found)) if _says_validity(row.subject)]
+    columns = [EVALUATOR, MODE, *(Column(kind.value, title, Kind.COUNT) for kind, title in OUTCOMES.items())]
+    columns += [Column("n_traces", "Traces", Kind.COUNT)]
+    cells = []
+    for row in rows:
+        counts = count_outcomes(first_errors(row.subject.table, row.subject.thresholds.validity))
+        told = [counts[kind] for kind in OUTCOMES]
+        cells.append((row, (row.evaluator, row.mode.value, *told, sum(told))))
+    caption = "the first step called wrong beside the first error, in traces"
+    return make_table(found, "outcomes", caption, columns, cells) if cells else None
+
+
+def _says_validity(subject: Subject) -> bool:
+    """Whether the evaluator says of steps that they are wrong. Verdicts on redundancy do not."""
+    on_redundancy = subject.outputs == Outputs.VERDICT and bool((subject.table.redundancy > 0).any())
+    return subject.outputs.has_steps and not on_redundancy
 
 
 def changes(found: Evaluation, errors: Errors) -> Table | None:

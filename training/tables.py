@@ -15,6 +15,8 @@ from core.metrics.value import Value
 
 Cell = str | int | Value | None
 MISSING = "–"
+# What the first sign of a spreadsheet's formula can be.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Kind(Enum):
@@ -98,12 +100,14 @@ def _number(number: float, kind: Kind) -> str:
 
 def to_csv(table: Table) -> str:
     """A header of keys and a row per row; a value is a fraction with all its digits, and empty where there is none.
-    A column of values is followed by `KEY_low` and `KEY_high` where any has an interval."""
+    A column of values is followed by `KEY_low` and `KEY_high` where any has an interval. Names that a spreadsheet
+    would take for formulas have an apostrophe before them."""
     columns = list(zip(table.columns, zip(*table.rows, strict=True), strict=True)) if table.rows else []
     parts = [_csv_columns(column, cells) for column, cells in columns]
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow([key for keys, _ in parts for key in keys] or [column.key for column in table.columns])
+    keys = [key for keys, _ in parts for key in keys] or [column.key for column in table.columns]
+    writer.writerow([_inert(key) for key in keys])
     for number in range(len(table.rows)):
         writer.writerow([cell for _, cells in parts for cell in cells[number]])
     return lines.getvalue()
@@ -112,12 +116,16 @@ def to_csv(table: Table) -> str:
 def _csv_columns(column: Column, cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     """The keys of a column, and for each row its cells."""
     if not column.kind.is_value:
-        return [column.key], [["" if cell is None else str(cell)] for cell in cells]
+        return [column.key], [["" if cell is None else _inert(str(cell))] for cell in cells]
     values = [cell if isinstance(cell, Value) else Value.none("") for cell in cells]
     if all(np.isnan(value.low) for value in values):
         return [column.key], [[_digits(value.number)] for value in values]
     keys = [column.key, f"{column.key}_low", f"{column.key}_high"]
     return keys, [[_digits(value.number), _digits(value.low), _digits(value.high)] for value in values]
+
+
+def _inert(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _digits(number: float) -> str:

@@ -6,6 +6,9 @@ stepsight app
 import argparse
 import socket
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from ipaddress import ip_address
 
 from app.commands.options import add_db
 from core.errors import UserError
@@ -14,38 +17,104 @@ from core.errors import UserError
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("app", help="serve the pages on this machine")
     parser.add_argument("--port", type=int, default=7860, help="default: %(default)s, or the next free one")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--public-read-only",
+        action="store_true",
+        help="let other machines in, to look and to score, but not to change anything in the store",
+    )
+    parser.add_argument(
+        "--name", action="append", default=[], metavar="NAME", help="with it: a name that browsers ask for it by"
+    )
     parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
     add_db(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Serve the pages on 127.0.0.1 until interrupted."""
+    """Serve the pages until interrupted."""
+    check_host(args.host, args.public_read_only)
     print("StepSight is starting.", file=sys.stderr)
-    listener = listen(args.port)
+    listener = listen(args.port, args.host)
     from app.evaluators import Evaluators
     from app.seed import seed
-    from app.server import build_app, serve
+    from app.server import LOOPBACK, build_app, serve
+    from app.supervisor import Supervisor
     from core.loading import shipped_evaluators
+    from storage.location import locate
     from storage.store import open_store
 
-    with open_store(args.db) as store:
+    address = locate(args.db).render_as_string(hide_password=False)
+    with open_store(args.db) as store, ExitStack() as stack:
         evaluators = Evaluators(tuple(args.evaluator))
         # Only these are sure to be quick: another one may take minutes on a trace.
         seed(store, evaluators, shipped_evaluators())
-        application = build_app(store, evaluators)
-        port = listener.getsockname()[1]
-        print(f"Store: {store.name}\nOpen http://127.0.0.1:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)
+        for name in evaluators.names:
+            evaluators.register(store, name)
+        hosts = [*LOOPBACK, *public_names(args.host, args.name)] if args.public_read_only else LOOPBACK
+        application = build_app(store, evaluators, read_only=args.public_read_only, hosts=hosts)
+        if not args.public_read_only:
+            stack.enter_context(Supervisor(address))
+        print(_greeting(store.name, listener, args.public_read_only), file=sys.stderr)
         serve(application, listener)
 
 
-def listen(port: int) -> socket.socket:
-    """A socket on 127.0.0.1, on `port` or one of the nine after it. Raises `UserError` where none is free."""
+def check_host(host: str, public_read_only: bool) -> None:
+    """Raises `UserError` where other machines could get in and change what is stored."""
+    if is_loopback(host) or public_read_only:
+        return
+    raise UserError(
+        f"--host is {host!r}: other machines could change what is stored, and nobody has to log in.",
+        "Leave it out to serve this machine alone, or add --public-read-only.",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def public_names(host: str, names: Sequence[str]) -> list[str]:
+    """What browsers elsewhere may call the server: its address, its machine's names, and `names`."""
+    own = {socket.gethostname(), socket.getfqdn(), *_own_addresses()} if _is_wildcard(host) else set()
+    return sorted(_in_address(name) for name in {host, *own, *names})
+
+
+def _in_address(name: str) -> str:
+    return f"[{name}]" if ":" in name else name
+
+
+def _is_wildcard(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _own_addresses() -> set[str]:
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+    except OSError:
+        return set()
+
+
+def _greeting(store: str, listener: socket.socket, public: bool) -> str:
+    host, port = listener.getsockname()[:2]
+    note = "Other machines may look, and change nothing.\n" if public else ""
+    return f"Store: {store}\n{note}Open http://{_in_address(host)}:{port} in a browser. Ctrl-C stops it."
+
+
+def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+    """A socket on `host`, on `port` or one of the nine after it. Raises `UserError` where none is free."""
+    family = _family(host)
     for candidate in range(port, port + 10) if port else [0]:
-        listener = socket.socket()
+        listener = socket.socket(family)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind(("127.0.0.1", candidate))
+            listener.bind((host, candidate))
         except OverflowError:
             listener.close()
             raise UserError(f"--port is {port}, expected 0 to 65535.") from None
@@ -55,3 +124,10 @@ def listen(port: int) -> socket.socket:
         listener.listen(128)
         return listener
     raise UserError(f"the ports {port} to {port + 9} are taken or not allowed.", "Choose another with --port.")
+
+
+def _family(host: str) -> int:
+    try:
+        return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    except (OSError, UnicodeError):
+        raise UserError(f"--host is {host!r}, which this machine does not know.", "Give an address.") from None

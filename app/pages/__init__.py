@@ -4,21 +4,18 @@ from typing import Any
 
 import gradio as gr
 
+from app.frame import navigation
+
 # Answers come in the response itself. Through Gradio's queue they come by an event stream, and one that is asked
 # for while the stream of the one before closes is lost (Gradio 6.31).
 DIRECT: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 # In the browser: the query string of the address, as the first input of an event.
 QUERY = "() => [window.location.search]"
 
-_PAGES = (("Score", "/"), ("Browse", "/browse"))
-
 
 def header(here: str) -> gr.HTML:
-    """The line at the top of every page; `here` names the page."""
-    links = "".join(
-        f'<a href="{path}"{" aria-current=page" if name == here else ""}>{name}</a>' for name, path in _PAGES
-    )
-    return block(f'<nav class="top" aria-label="Pages"><a class="brand" href="/">StepSight</a>{links}</nav>')
+    """The line at the top of every page; `here` names the page (see `app.frame.PAGES`)."""
+    return block(navigation(here))
 
 
 def block(value: str = "", **options: Any) -> gr.HTML:

@@ -1,78 +1,35 @@
-"""The Browse page: a dataset's traces, one opened at an address of its own.
+"""The Browse page: a dataset's traces under conditions and in an order, and one opened at an address of its own.
 
 Everything it shows follows from the address; the page's script changes the address and asks for it again.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
-from urllib.parse import parse_qsl, urlencode
 
 import gradio as gr
 
+from app.address import Address, Query, read_address, read_query
+from app.answers import find_answers
 from app.evaluators import Evaluators
+from app.facets import chips_html, condition_words, facets_html, loosen_html
+from app.offered import MOST_BESIDE, chosen_offers
 from app.pages import DIRECT, QUERY, block, header
+from app.permalink import ScoreForm
+from app.selection import Selection
 from app.text import text_html
-from app.view import judged_html, notice_html, plain_html
+from app.trace_file import CSV_PATH, JSON_PATH, file_address
+from app.trace_list import list_html, orders
+from app.trace_view import trace_html
+from app.view import notice_html
 from core.errors import UserError
-from core.judgment import Judgment, Mode
-from storage.filters import Gold, TraceFilter
-from storage.judgments import find_judgment
-from storage.queries import (
-    Dataset,
-    StoredTrace,
-    TraceSummary,
-    find_dataset,
-    get_trace,
-    list_datasets,
-    neighbours,
-    page_traces,
-)
-from storage.store import Store
+from storage.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
+from storage.store import NotFoundError, Store
 
 _PER_PAGE = 25
-_PREVIEW = 160
-_GOLD = (
-    ("any", "any gold"),
-    ("error", "gold names an error"),
-    ("clean", "gold names no error"),
-    ("missing", "no gold"),
-)
-
-
-@dataclass(frozen=True)
-class Address:
-    """What the query string asks for. `trace` is a database id; `page` counts from 1."""
-
-    dataset: str = ""
-    trace: int | None = None
-    gold: Gold = "any"
-    q: str = ""
-    page: int = 1
-    evaluator: str = ""
-
-    @classmethod
-    def read(cls, query: Mapping[str, str]) -> "Address":
-        """Raises `UserError` on a number that is none."""
-        return cls(
-            dataset=query.get("dataset", ""),
-            trace=_number(query["trace"], "trace") if query.get("trace") else None,
-            gold=query.get("gold") or "any",  # type: ignore[arg-type]  # the filter checks it
-            q=query.get("q", ""),
-            page=max(1, _number(query.get("page") or "1", "page")),
-            evaluator=query.get("evaluator", ""),
-        )
-
-    def url(self, **changes: object) -> str:
-        """The address with some parts changed, as an attribute's value; defaults are left out."""
-        changed = replace(self, **changes)  # type: ignore[arg-type]
-        default = Address()
-        query = {
-            key: value
-            for key in self.__dataclass_fields__
-            if (value := getattr(changed, key)) != getattr(default, key)
-        }
-        return escape("/browse" + (f"?{urlencode(query)}" if query else ""))
+_LONGEST_VALUE = 160
+_EMPTY = "The store is empty. Import a file: stepsight import KIND PATH"
+_KEYS = '<span class="keys"><kbd>j</kbd> next <kbd>k</kbd> previous <kbd>?</kbd> all keys</span>'
 
 
 def build(store: Store, evaluators: Evaluators) -> None:
@@ -83,124 +40,183 @@ def build(store: Store, evaluators: Evaluators) -> None:
         go = gr.Button("Show this address", elem_id="browse-go", visible="hidden")
 
     def show(query: str) -> str:
-        return browse_html(store, evaluators, dict(parse_qsl(query.removeprefix("?"))))
+        return browse_html(store, evaluators, read_query(query))
 
     query = gr.Textbox(visible=False)
     gr.on(None, show, query, content, js=QUERY, **DIRECT, show_progress="hidden")
     go.click(show, query, content, js=QUERY, trigger_mode="always_last", **DIRECT, show_progress="hidden")
 
 
-def browse_html(store: Store, evaluators: Evaluators, query: Mapping[str, str]) -> str:
-    """The page that a query string asks for; a mistake in it becomes a notice above what can be shown."""
-    notice = ""
+def browse_html(store: Store, evaluators: Evaluators, query: Query) -> str:
+    """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown."""
+    address, problems = read_address(query)
+    notices = list(problems)
     try:
-        address = Address.read(query)
-        opened = get_trace(store, address.trace) if address.trace is not None else None
-        where = TraceFilter(address.gold, address.q)
+        opened, missing = _open(store, address)
+        notices += missing
+        if opened is not None:
+            address = replace(address, dataset=opened.dataset)
+            selection, unknown = Selection.of(store, evaluators, opened.dataset_id, address)
+            body = _trace(selection, evaluators, opened)
+        else:
+            datasets = list_datasets(store)
+            if not datasets:
+                return notice_html(_EMPTY)
+            dataset = _named(store, datasets, address.dataset)
+            address = replace(address, dataset=dataset.name)
+            selection, unknown = Selection.of(store, evaluators, dataset.id, address)
+            body = _list(selection, dataset, datasets)
+        notices += unknown
     except UserError as error:
-        notice, address, opened, where = notice_html(str(error)), Address(), None, TraceFilter()
+        notices.append(str(error))
+        body = '<p><a href="/browse">Back to all traces</a></p>'
+    return "".join(map(notice_html, notices)) + body
+
+
+def _open(store: Store, address: Address) -> tuple[StoredTrace | None, list[str]]:
+    """The trace that an address names, or a message where there is no such trace."""
+    if address.trace is None:
+        return None, []
     try:
-        datasets = list_datasets(store)
-        if not datasets:
-            return notice_html("The store is empty. Import a file: stepsight import KIND PATH")
-        dataset = _dataset(store, datasets, opened.dataset if opened else address.dataset)
-        address = replace(address, dataset=dataset.name)
-        evaluator = address.evaluator if address.evaluator in evaluators.names else evaluators.names[0]
-        body = (
-            _trace(store, evaluators, opened, evaluator, address, where)
-            if opened
-            else _list(store, dataset, address, where)
-        )
-        return notice + _filters(datasets, evaluators, replace(address, evaluator=evaluator)) + body
-    except UserError as error:
-        return notice + notice_html(str(error)) + '<p><a href="/browse">Back to all traces</a></p>'
+        return get_trace(store, address.trace), []
+    except NotFoundError as error:
+        return None, [str(error)]
 
 
-def _dataset(store: Store, datasets: list[Dataset], name: str) -> Dataset:
-    return find_dataset(store, name) if name else datasets[0]
+def _named(store: Store, datasets: Sequence[Dataset], name: str) -> Dataset:
+    """The dataset of that name, the first where none is named. Raises `NotFoundError`."""
+    found = (dataset for dataset in datasets if not name or dataset.name == name)
+    return next(found, None) or find_dataset(store, name)
 
 
-def _filters(datasets: list[Dataset], evaluators: Evaluators, address: Address) -> str:
-    names = _options([(row.name, f"{row.name} ({row.traces:,})") for row in datasets], address.dataset)
-    return f"""<form class="filters" role="search" data-go="/browse" data-dataset="{escape(address.dataset)}"
- data-gold="{escape(address.gold)}" data-q="{escape(address.q)}">
-<label>Dataset <select name="dataset">{names}</select></label>
-<label>Gold <select name="gold">{_options(_GOLD, address.gold)}</select></label>
-<label>Evaluator <select name="evaluator">{_options([(n, n) for n in evaluators.names], address.evaluator)}</select>
-</label><label class="grow">Search <input name="q" type="search" value="{escape(address.q)}"
- placeholder="text of problem or steps"></label><button>Show</button></form>"""
+def _list(selection: Selection, dataset: Dataset, datasets: Sequence[Dataset]) -> str:
+    address, about = selection.address, selection.about
+    page = selection.page(_PER_PAGE)
+    if page.rows:
+        outputs = about.outputs if about.judged else None
+        shown = list_html(page.rows, address, selection.hits_in_steps(page.rows), outputs)
+    elif page.total:
+        shown = f'<p class="hint empty">There is no page {address.page:,}.</p>'
+    else:
+        shown = loosen_html(address, selection.totals_without())
+    facets = facets_html(address, page.counts, selection.offers, about)
+    return f"""<h1>{escape(dataset.name)}</h1><p class="lead">{_counts(dataset)}</p>
+{_form(selection, datasets)}<div class="shelf">{facets}
+<div class="found">{chips_html(address)}{_unjudged(selection)}{shown}
+{_pager(address, page.total, len(page.rows))}</div></div>"""
 
 
-def _options(choices: list[tuple[str, str]] | tuple[tuple[str, str], ...], chosen: str) -> str:
-    return "".join(
-        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(label)}</option>'
-        for value, label in choices
-    )
-
-
-def _list(store: Store, dataset: Dataset, address: Address, where: TraceFilter) -> str:
-    page = page_traces(store, dataset.id, where, _PER_PAGE, (address.page - 1) * _PER_PAGE)
-    rows = "".join(_list_row(row, address) for row in page.rows)
-    first = (address.page - 1) * _PER_PAGE + 1
-    shown = f"{first:,}–{first + len(page.rows) - 1:,} of {page.total:,}" if page.rows else f"0 of {page.total:,}"
-    counts = (
+def _counts(dataset: Dataset) -> str:
+    return (
         f"{_count(dataset.traces, 'trace')}, {dataset.errors:,} with a gold error, "
         f"{_count(dataset.steps, 'step')}, {_count(dataset.substeps, 'sub-step')}"
     )
-    empty = '<p class="hint">No trace meets these conditions.</p>' if not page.rows else ""
+
+
+def _form(selection: Selection, datasets: Sequence[Dataset]) -> str:
+    """What has many values, or a text; the other conditions go along hidden."""
+    address = selection.address
+    names = _options([(row.name, f"{row.name} ({row.traces:,})") for row in datasets], address.dataset)
+    offers = _options([(o.key, o.key if o.judged else f"{o.key} (not judged)") for o in selection.offers],
+                      selection.about.key)  # fmt: skip
+    modes = _options([("", "offline"), ("online", "online")], "" if address.mode == "offline" else address.mode)
+    sorts = _options(orders(said=selection.about.judged), "" if address.sort == "position" else address.sort)
+    kept = "".join(
+        f'<input type="hidden" name="{name}" value="{escape(str(getattr(address, name)))}">'
+        for name in address.active
+        if name != "q"
+    )
+    return f"""<form class="filters" role="search" data-go="/browse" data-dataset="{escape(address.dataset)}">
+<label>Dataset <select name="dataset" data-key="dataset">{names}</select></label>
+<label>Evaluator <select name="evaluator" data-key="evaluator">{offers}</select></label>
+<label>Mode <select name="mode" data-key="mode">{modes}</select></label>
+<label>Order <select name="sort" data-key="order">{sorts}</select></label>
+<label class="grow">Search <input name="q" type="search" data-key="search" value="{escape(address.q)}"
+ placeholder="text of problem or steps"></label>{kept}<button data-key="show">Show</button></form>"""
+
+
+def _unjudged(selection: Selection) -> str:
+    """Who has judged nothing here has nothing to filter by."""
+    if selection.about.judged:
+        return ""
+    name = escape(selection.about.key)
+    return f"""<p class="hint">{name} has judged no trace of this dataset. Each is scored when it is opened;
+to filter and sort by its scores, start a job: <a href="/jobs">Jobs</a>.</p>"""
+
+
+def _pager(address: Address, total: int, shown: int) -> str:
+    first = (address.page - 1) * _PER_PAGE + 1
+    place = f"{first:,}–{first + shown - 1:,} of {total:,}" if shown else f"0 of {total:,}"
     previous = _go(address.url(page=address.page - 1), "Previous", "prev") if address.page > 1 else ""
-    following = _go(address.url(page=address.page + 1), "Next", "next") if first + _PER_PAGE <= page.total else ""
-    return f"""<h1>{escape(dataset.name)}</h1><p class="lead">{counts}</p>{empty}
-<ol class="traces">{rows}</ol><p class="pager" data-trace="" data-page="{address.page}">
-{previous}<span>{shown}</span>{following}</p>"""
+    following = _go(address.url(page=address.page + 1), "Next", "next") if first + _PER_PAGE <= total else ""
+    return f"""<p class="pager" data-trace="" data-page="{address.page}">{previous}<span>{place}</span>{following}
+{_KEYS}</p>"""
 
 
-def _list_row(row: TraceSummary, address: Address) -> str:
-    problem = row.problem if len(row.problem) <= _PREVIEW else row.problem[:_PREVIEW].rsplit(" ", 1)[0] + " …"
-    gold = "no gold"
-    if row.first_error is not None:
-        gold = f'<span class="bad">✕ error at step {row.first_error + 1}</span>'
-    elif row.has_gold:
-        gold = "✓ no error"
-    return f"""<li><a data-go href="{address.url(trace=row.trace_id)}"><b>{escape(row.id)}</b>
-<span class="t">{text_html(problem)}</span><span class="n">{_count(row.n_steps, "step")}</span>
-<span class="n wide">{gold}</span></a></li>"""
-
-
-def _trace(
-    store: Store, evaluators: Evaluators, trace: StoredTrace, evaluator: str, address: Address, where: TraceFilter
-) -> str:
-    near = neighbours(store, trace.trace_id, where)
+def _trace(selection: Selection, evaluators: Evaluators, trace: StoredTrace) -> str:
+    address = selection.address
+    chosen = chosen_offers(selection.offers, address)
+    answers = find_answers(selection.store, evaluators, chosen, trace)
+    near = selection.near(trace.trace_id)
     links = [
         _go(address.url(trace=near.previous), "Previous", "prev") if near.previous is not None else "",
         _go(address.url(trace=None), "All traces", "up"),
         _go(address.url(trace=near.next), "Next", "next") if near.next is not None else "",
     ]
-    try:
-        judgment, stored = _judgment(store, evaluators, trace, evaluator)
-        body = judged_html(judgment, evaluator, evaluators.scorer(evaluator).evaluator.thresholds)
-        source = "stored judgment" if stored else "scored for this page, not stored"
-    except UserError as error:
-        body, source = plain_html(trace, str(error)), "not scored"
-    meta = "".join(
+    title = f"{escape(trace.dataset)} · {escape(trace.id)}"
+    return f"""<h1 class="unseen">{title}</h1><p class="pager" data-trace="{trace.trace_id}">{"".join(links)}
+<span class="title">{title}</span>{_tools(selection, trace, [one.name for one in answers if one.runs])}{_KEYS}</p>
+{_among(address)}{_chooser(selection, [offer.key for offer in chosen])}{trace_html(trace, answers, address.q)}
+{_meta(trace)}"""
+
+
+def _among(address: Address) -> str:
+    """Which list the trace stands in."""
+    words = " · ".join(condition_words(address, name) for name in address.active)
+    return f'<p class="hint among">Among: {escape(words)}</p>' if words else ""
+
+
+def _chooser(selection: Selection, chosen: Sequence[str]) -> str:
+    """Which evaluators stand side by side."""
+    address = selection.address
+    boxes = "".join(
+        f"""<label><input type="checkbox" name="beside" value="{escape(offer.key)}"
+data-key="{escape(f"beside {offer.key}")}"{" checked" if offer.key in chosen else ""}
+{" disabled" if len(chosen) >= MOST_BESIDE and offer.key not in chosen else ""}>{escape(offer.key)}</label>"""
+        for offer in selection.offers
+    )
+    kept = "".join(
+        f'<input type="hidden" name="{name}" value="{escape(str(value))}">'
+        for name, value in address.parts().items()
+        if name != "beside"
+    )
+    return f"""<form class="beside" data-go="/browse"><fieldset><legend>Evaluators</legend>{boxes}</fieldset>
+{kept}</form>"""
+
+
+def _tools(selection: Selection, trace: StoredTrace, runs: Sequence[str]) -> str:
+    """Where else this trace can be looked at, and its files."""
+    address = replace(selection.address, trace=trace.trace_id)
+    token = ScoreForm.of(trace, runs or ()).token()
+    score = f'<a href="/?s={escape(token)}">Open in Score</a>' if token else ""
+    return f"""<span class="out">{score}<a href="{file_address(JSON_PATH, address)}" download>JSON</a>
+<a href="{file_address(CSV_PATH, address)}" download>CSV</a></span>"""
+
+
+def _meta(trace: StoredTrace) -> str:
+    said = "".join(
         f"<span>{escape(key.replace('_', ' '))} <strong>{text_html(value)}</strong></span>"
         for key, value in trace.meta.items()
-        if isinstance(value, str) and 0 < len(value) <= _PREVIEW
+        if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
     )
-    return f"""<h1 class="unseen">{escape(trace.dataset)} · {escape(trace.id)}</h1>
-<p class="pager" data-trace="{trace.trace_id}">{"".join(links)}
-<span>{escape(trace.dataset)} · {escape(trace.id)}</span>
-<span class="keys"><kbd>j</kbd> next <kbd>k</kbd> previous</span></p>{body}
-<p class="meta"><span>{source}</span>{meta}</p>"""
+    return f'<p class="meta"><span>people’s labels <strong>none yet</strong></span>{said}</p>'
 
 
-def _judgment(store: Store, evaluators: Evaluators, trace: StoredTrace, evaluator: str) -> tuple[Judgment, bool]:
-    """The stored judgment where there is a fresh one, else one made now; and which of them it is."""
-    row = evaluators.register(store, evaluator)
-    found = find_judgment(store, trace, row.id, Mode.HINDSIGHT)
-    if found is not None and not found.stale:
-        return found, True
-    return evaluators.judge(evaluator, trace), False
+def _options(choices: Sequence[tuple[str, str]], chosen: str) -> str:
+    return "".join(
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(label)}</option>'
+        for value, label in choices
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -209,9 +225,3 @@ def _count(number: int, noun: str) -> str:
 
 def _go(url: str, label: str, kind: str) -> str:
     return f'<a data-go class="{kind}" href="{url}">{label}</a>'
-
-
-def _number(text: str, what: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise UserError(f"{what} is {text!r:.40}, expected a number.", "Check the address.")
-    return int(text)

@@ -9,6 +9,7 @@ out here.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,28 @@ def first_errors(table: StepTable, threshold: float = 0.5) -> FirstErrors:
     predicted = table.first(table.validity.astype(np.float32) < np.float32(threshold))
     kept = np.flatnonzero(((gold != SILENT) | ~silent) & ~unread)
     return FirstErrors(gold[kept], predicted[kept], kept)
+
+
+class Outcome(StrEnum):
+    """What became of the first error of a trace: it is found, or none is seen where there is none; none is seen
+    where there is one; one is seen where there is none; another step is taken for it."""
+
+    RIGHT = "right"
+    MISSED = "missed"
+    FALSE_ALARM = "false-alarm"
+    WRONG_STEP = "wrong-step"
+
+
+def count_outcomes(found: FirstErrors) -> dict[Outcome, int]:
+    """How many traces each outcome has."""
+    seen = found.predicted != SILENT
+    kinds = {
+        Outcome.RIGHT: found.hit,
+        Outcome.MISSED: found.wrong & ~seen,
+        Outcome.FALSE_ALARM: ~found.wrong & seen,
+        Outcome.WRONG_STEP: found.wrong & seen & ~found.hit,
+    }
+    return {outcome: int(hits.sum()) for outcome, hits in kinds.items()}
 
 
 def accuracy_on_wrong(found: FirstErrors) -> Value:

@@ -17,9 +17,14 @@ class Third(StrEnum):
 def by_third(table: StepTable) -> dict[Third, StepTable]:
     """Steps by the third of the solution that their middle falls into: of three steps each is one, of a single
     step it is the middle."""
-    place = (table.position + 0.5) / np.maximum(table.count, 1)
-    third = np.minimum((place * 3).astype(np.int64), 2)
+    third = thirds(table.position, table.count)
     return {name: table.where(third == index) for index, name in enumerate(Third)}
+
+
+def thirds(position: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place in `Third` of steps at 0-based positions among so many, shape (n,)."""
+    place = (position + 0.5) / np.maximum(count, 1)
+    return np.minimum((place * 3).astype(np.int64), 2)
 
 
 def retroactive(online: StepTable, offline: StepTable) -> NDArray[np.float64]:

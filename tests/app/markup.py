@@ -3,10 +3,13 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-_VOID = {"input", "br"}
+_VOID = {"input", "br", "wbr"}
 _ALLOWED = {
-    "a", "b", "br", "button", "div", "em", "form", "h1", "i", "input", "kbd", "label", "li", "ol", "option", "p",
-    "s", "section", "select", "span", "strong",
+    "a", "aside", "b", "br", "button", "caption", "circle", "code", "dd", "details", "div", "dl", "dt", "em",
+    "fieldset", "figcaption", "figure", "form", "g", "h1", "h2", "h3", "header", "i", "input", "kbd", "label",
+    "legend", "li", "line", "main", "mark", "nav", "ol", "optgroup", "option", "output", "p", "path",
+    "polyline", "pre", "rect", "s", "section", "select", "small", "span", "strong", "summary", "svg", "table",
+    "tbody", "td", "text", "textarea", "th", "thead", "time", "title", "tr", "ul", "wbr",
 }  # fmt: skip
 
 

@@ -1,19 +1,21 @@
 import shutil
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
 
-from app.pages.browse import Address, browse_html
+from app.pages.browse import browse_html
+from app.permalink import ScoreForm
 from app.text import text_html
-from core.errors import UserError
 from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
 from core.label import Label
 from core.trace import Step, Trace
 from storage.judgments import save_judgments
 from storage.store import open_store
-from tests.app.markup import INJECTIONS, read
-from tests.storage.samples import ERROR, SAMPLES, add
+from tests.app.injection import PAYLOADS
+from tests.app.markup import read
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add
 
 BAD_ID, LONG = 999, Trace.of("q", ["7" * 20_000], ["neg"], id="long")
 
@@ -40,20 +42,24 @@ def browse(kept, evaluators):
     return browse
 
 
-def trace_id(page, id):
-    """The database id of a trace on a list."""
-    (link,) = (link for link in page.one("ol", cls="traces").all("a") if link.one("b").text == id)
-    return query_of(link["href"])["trace"]
+def links(page):
+    """The link of each trace on a list."""
+    return page.one("table", cls="traces").all("a", cls="open")
+
+
+def ids(page):
+    return [row.one("span", cls="id").text.split(" · ")[0] for row in page.one("tbody").all("tr")]
 
 
 def query_of(href):
     path, _, query = href.partition("?")
     assert path == "/browse"
-    return dict(part.split("=") for part in query.split("&")) if query else {}
+    return parse_qs(query)
 
 
-def ids(page):
-    return [item.one("b").text for item in page.one("ol", cls="traces").all("li")]
+def trace_id(page, id):
+    """The database id of a trace on a list."""
+    return query_of(links(page)[ids(page).index(id)]["href"])["trace"]
 
 
 def notices(page):
@@ -64,11 +70,16 @@ def selected(page, name):
     return page.one("select", name=name).one("option", selected=None)["value"]
 
 
+def pager(page):
+    return page.one("p", cls="pager").all("span")[0].text
+
+
 def test_an_empty_query_shows_the_first_dataset(browse):
     page = browse()
     assert page.one("h1").text == "long"
     assert notices(page) == []
     assert selected(page, "evaluator") == "tiny"
+    assert "tiny has judged no trace of this dataset." in page.text
 
 
 def test_a_list_counts_and_names_its_traces(browse):
@@ -76,28 +87,46 @@ def test_a_list_counts_and_names_its_traces(browse):
     # Steps 2 + 1 + 2 + 3; one of them has two sub-steps in ERROR and in FIRST_ERROR.
     assert page.one("p", cls="lead").text == "4 traces, 2 with a gold error, 8 steps, 10 sub-steps"
     assert ids(page) == ["error", "clean", "missing", "first"]
-    golds = [item.all("span", cls="n")[1].text for item in page.one("ol").all("li")]
-    assert golds == ["✕ error at step 2", "✓ no error", "no gold", "✕ error at step 2"]
-    counts = [item.all("span", cls="n")[0].text for item in page.one("ol").all("li")]
-    assert counts == ["2 steps", "1 step", "2 steps", "3 steps"]
+    assert [row.one("td", cls="gold").text for row in page.one("tbody").all("tr")] == [
+        "✕ step 2",
+        "✓ no error",
+        "no gold",
+        "✕ step 2",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("gold", "expected"),
-    [("any", ["error", "clean", "missing", "first"]), ("error", ["error", "first"]), ("clean", ["clean"])],
-)
-def test_the_gold_filter(browse, gold, expected):
-    page = browse(dataset="sums", gold=gold)
-    assert ids(page) == expected
-    assert selected(page, "gold") == gold
+def test_conditions_combine_and_are_counted(browse):
+    page = browse(dataset="sums", gold="error", error_at="late")
+    assert ids(page) == ["error"]
+    counts = [item.text for item in page.one("aside").all("section")[0].all("li")]
+    # With the other condition as it is: no trace without a gold error has one in its last third.
+    assert counts == ["names an error1", "names no error0", "no gold0"]
+    chips = [chip["aria-label"] for chip in page.all("a", cls="chip")]
+    assert chips == ["Remove Gold: names an error", "Remove First error stands: in the last third"]
+    assert query_of(page.all("a", cls="chip")[1]["href"]) == {"dataset": ["sums"], "gold": ["error"]}
+    # A search goes along with them.
+    hidden = {field["name"]: field["value"] for field in page.one("form").all("input", type="hidden")}
+    assert hidden == {"gold": "error", "error_at": "late"}
 
 
-def test_the_text_filter_finds_problems_and_steps(browse):
-    assert ids(browse(dataset="sums", q="2 + 2")) == ["clean"]
-    assert ids(browse(dataset="sums", q="IT IS")) == ["error", "clean", "missing"]
+def test_a_search_marks_what_it_finds(browse):
+    page = browse(dataset="sums", q="2 + 2")
+    assert ids(page) == ["clean"]
+    assert [mark.text for mark in page.all("mark")] == ["2 + 2"]
+    page = browse(dataset="sums", q="IT IS")
+    assert ids(page) == ["error", "clean", "missing"]
+    assert page.all("span", cls="hit")[0].text == "step 1: It is a sum."
+    opened = browse(**query_of(links(page)[0]["href"]))
+    assert [mark.text for mark in opened.all("mark")] == ["It is"]
+    assert opened.one("p", cls="among").text == "Among: Search: IT IS"
+
+
+def test_where_nothing_is_left_it_says_what_to_loosen(browse):
     page = browse(dataset="sums", q="nowhere", gold="error")
-    assert ids(page) == []
-    assert page.all("p", cls="hint")[0].text == "No trace meets these conditions."
+    assert page.all("table", cls="traces") == []
+    empty = page.one("div", cls="empty")
+    # Two traces have a gold error, none says "nowhere".
+    assert [item.text for item in empty.all("li")] == ["without\nSearch: nowhere: 2 traces"]
     assert page.one("input", name="q")["value"] == "nowhere"
 
 
@@ -105,32 +134,37 @@ def test_pages_hold_25_traces_and_lead_to_each_other(browse):
     first, second, third = (browse(dataset="many", page=str(number)) for number in (1, 2, 3))
     assert [len(ids(page)) for page in (first, second, third)] == [25, 25, 10]
     assert ids(first) + ids(second) + ids(third) == [f"n{i}" for i in range(60)]
-    assert [page.one("p", cls="pager").one("span").text for page in (first, second, third)] == [
-        "1–25 of 60",
-        "26–50 of 60",
-        "51–60 of 60",
-    ]
+    assert [pager(page) for page in (first, second, third)] == ["1–25 of 60", "26–50 of 60", "51–60 of 60"]
     assert first.all("a", cls="prev") == third.all("a", cls="next") == []
-    assert query_of(second.one("a", cls="next")["href"]) == {"dataset": "many", "page": "3"}
+    assert query_of(second.one("a", cls="next")["href"]) == {"dataset": ["many"], "page": ["3"]}
     # The first page is the default and needs no mention.
-    assert query_of(second.one("a", cls="prev")["href"]) == {"dataset": "many"}
+    assert query_of(second.one("a", cls="prev")["href"]) == {"dataset": ["many"]}
+
+
+def test_a_list_can_be_sorted(browse):
+    assert ids(browse(dataset="sums", sort="-steps")) == ["first", "error", "missing", "clean"]
+    page = browse(dataset="sums", sort="-position")
+    assert ids(page) == ["first", "missing", "clean", "error"]
+    opened = browse(**query_of(links(page)[1]["href"]))
+    near = [browse(**query_of(opened.one("a", cls=kind)["href"])) for kind in ("prev", "next")]
+    assert [page.one("p", cls="q").text for page in near] == ["What is 4 + 4?", "What is 2 + 2?"]
 
 
 def test_a_filter_is_kept_from_page_to_page(browse):
-    page = browse(dataset="many", gold="clean", q="Problem")
-    assert page.one("p", cls="pager").text.strip() == "1–20 of 20"
+    assert pager(browse(dataset="many", gold="clean", q="Problem")) == "1–20 of 20"
     page = browse(dataset="many", q="Problem")
-    assert query_of(page.one("a", cls="next")["href"]) == {"dataset": "many", "q": "Problem", "page": "2"}
-    opened = browse(**query_of(page.one("ol").all("a")[3]["href"]))
-    assert query_of(opened.one("a", cls="next")["href"])["q"] == "Problem"
+    following = {"dataset": ["many"], "q": ["Problem"], "page": ["2"]}
+    assert query_of(page.one("a", cls="next")["href"]) == following
+    opened = browse(**query_of(links(page)[3]["href"]))
+    assert query_of(opened.one("a", cls="next")["href"])["q"] == ["Problem"]
 
 
-def test_a_page_beyond_the_end_is_empty_and_leads_back(browse):
+def test_a_page_beyond_the_end_says_so(browse):
     page = browse(dataset="many", page="999999999999")
-    assert ids(page) == []
-    assert page.one("p", cls="pager").one("span").text == "0 of 60"
+    assert "There is no page 999,999,999,999." in page.text
+    assert pager(page) == "0 of 60"
     assert page.all("a", cls="next") == []
-    assert browse(dataset="many", page="0").one("p", cls="pager").one("span").text == "1–25 of 60"
+    assert pager(browse(dataset="many", page="0")) == "1–25 of 60"
 
 
 def test_an_opened_trace_shows_gold_scores_and_neighbours(browse):
@@ -138,12 +172,48 @@ def test_an_opened_trace_shows_gold_scores_and_neighbours(browse):
     assert page.one("p", cls="q").text == "What is 2 + 2?"
     assert [mark.text for mark in page.all("span", cls="g")] == ["✓ pos"]
     assert len(page.all("div", cls="c")) == 2
-    meta = page.one("p", cls="meta")
-    assert [part.text for part in meta.all("span")] == ["scored for this page, not stored", "generator hand"]
-    opened = [browse(**query_of(page.one("a", cls=kind)["href"])) for kind in ("prev", "next")]
-    assert [near.one("p", cls="q").text for near in opened] == ["What is 1 + 1?", "What is 3 + 3?"]
-    assert query_of(page.one("a", cls="up")["href"]) == {"dataset": "sums"}
-    assert selected(page, "dataset") == "sums"
+    assert "scored for this page, not stored" in page.one("ul", cls="answers").text
+    assert [part.text for part in page.one("p", cls="meta").all("span")] == [
+        "people’s labels none yet",
+        "generator hand",
+    ]
+    near = [browse(**query_of(page.one("a", cls=kind)["href"])) for kind in ("prev", "next")]
+    assert [one.one("p", cls="q").text for one in near] == ["What is 1 + 1?", "What is 3 + 3?"]
+    assert query_of(page.one("a", cls="up")["href"]) == {"dataset": ["sums"]}
+
+
+def test_an_opened_trace_leads_on(browse):
+    opened = trace_id(browse(dataset="sums"), "clean")
+    page = browse(trace=opened, gold="clean", beside=["tiny", "tiny-causal"])
+    hrefs = {link.text: link["href"] for link in page.one("span", cls="out").all("a")}
+    assert hrefs["Open in Score"].startswith("/?s=")
+    (number,) = opened
+    beside = "beside=tiny&beside=tiny-causal"
+    assert hrefs["JSON"] == f"/browse/trace.json?trace={number}&{beside}"
+    assert hrefs["CSV"] == f"/browse/trace.csv?trace={number}&{beside}"
+    evidence = [link["href"] for link in page.all("a", cls="evidence")]
+    assert evidence == [f"/evidence?trace={number}&evaluator={name}" for name in ("tiny", "tiny-causal")]
+
+
+def test_score_opens_with_the_same_steps(browse):
+    page = browse(trace=trace_id(browse(dataset="sums"), "error"))
+    token = page.one("span", cls="out").all("a")[0]["href"].removeprefix("/?s=")
+    form = ScoreForm.from_token(token)
+    assert form.trace().substeps == ERROR.substeps
+    assert form.evaluators == ("tiny",)
+
+
+def test_the_chosen_evaluators_stand_side_by_side(browse):
+    opened = trace_id(browse(dataset="sums"), "error")
+    page = browse(trace=opened, beside=["tiny", "tiny-causal"], q="sum")
+    assert [line.all("strong")[0].text for line in page.one("ul", cls="answers").all("li")] == [
+        "tiny",
+        "tiny-causal",
+    ]
+    form = page.one("form", cls="beside")
+    assert [box["value"] for box in form.all("input", type="checkbox", checked=None)] == ["tiny", "tiny-causal"]
+    kept = {field["name"]: field["value"] for field in form.all("input", type="hidden")}
+    assert kept == {"dataset": "sums", "trace": opened[0], "q": "sum"}
 
 
 def test_neighbours_are_those_of_the_filter(browse):
@@ -157,18 +227,18 @@ def test_gold_of_validity_alone_and_unlabelled_steps_are_told_apart(browse):
     page = browse(trace=trace_id(browse(dataset="sums"), "first"))
     # Step 2 has two sub-steps and is marked once.
     assert [mark.text for mark in page.all("span", cls="g")] == ["✓ valid", "✕ neg", "unlabelled"]
-    assert [item.one("b").text for item in page.one("ol", cls="steps").all("li")] == ["1", "2.1", "2.2", "3"]
+    assert [item.one("b").text for item in page.one("ol", cls="steps").all("li")] == ["1", "2", "3"]
+    assert [name.text for name in page.all("span", cls="sn")] == ["2.1", "2.2"]
     without = browse(trace=trace_id(browse(dataset="sums"), "missing"))
     assert without.all("span", cls="g") == []
-    assert "gold" not in without.one("section")["class"].split()
 
 
-def test_the_evaluator_of_the_address_scores(browse):
+def test_the_evaluator_of_the_address_scores_and_an_unknown_one_is_told(browse):
     opened = trace_id(browse(dataset="sums"), "error")
     causal, unknown = (browse(trace=opened, evaluator=name) for name in ("tiny-causal", "nobody"))
-    assert causal.one("div", cls="sum").children[3].text == "evaluator tiny-causal"
-    assert selected(causal, "evaluator") == "tiny-causal"
-    assert unknown.one("div", cls="sum").children[3].text == "evaluator tiny"
+    assert causal.one("ul", cls="answers").all("strong")[0].text == "tiny-causal"
+    assert unknown.one("ul", cls="answers").all("strong")[0].text == "tiny"
+    assert "No evaluator 'nobody'" in notices(unknown)[0]
 
 
 def judged(trace, validity):
@@ -176,24 +246,35 @@ def judged(trace, validity):
     return Judgment(trace, Mode.HINDSIGHT, Hindsight(tuple(rows)))
 
 
-def test_a_stored_judgment_is_shown_in_place_of_a_new_one(sqlite_store, evaluators):
-    (trace,) = add(sqlite_store, [ERROR])
+def test_stored_judgments_fill_the_list_and_the_trace(sqlite_store, evaluators):
+    wrong, clean = add(sqlite_store, [ERROR, CLEAN])
     row = evaluators.register(sqlite_store, "tiny")
-    save_judgments(sqlite_store, row.id, [judged(trace, 0.625)])
-    page = read(browse_html(sqlite_store, evaluators, {"trace": str(trace.trace_id)}))
+    save_judgments(sqlite_store, row.id, [judged(wrong, 0.625), judged(clean, 0.25)])
+
+    def browse(**query):
+        return read(browse_html(sqlite_store, evaluators, query))
+
+    page = browse(sort="validity")
+    assert ids(page) == ["clean", "error"]
+    rows = page.one("tbody").all("tr")
+    assert [row.one("td", cls="m").text for row in rows] == ["false alarm", "missed error"]
+    assert [row.all("span", cls="num")[1].text for row in rows] == ["0.25", "0.62"]
+    assert ids(browse(mistake="missed")) == ["error"]
+    assert ids(browse(verdict="invalid")) == ["clean"]
+    # Called pos where gold says neg.
+    assert ids(browse(cell="neg-pos")) == ["error"]
+    page = browse(trace=str(wrong.trace_id))
     assert [bar.one(cls="num").text for bar in page.all("div", cls="c")] == ["0.62"] * 6
-    assert page.one("p", cls="meta").all("span")[0].text == "stored judgment"
-    other = {"trace": str(trace.trace_id), "evaluator": "tiny-causal"}
-    page = read(browse_html(sqlite_store, evaluators, other))
-    assert page.one("p", cls="meta").all("span")[0].text == "scored for this page, not stored"
+    assert "scored for this page" not in page.text
+    other = browse(trace=str(wrong.trace_id), evaluator="tiny-causal")
+    assert "scored for this page, not stored" in other.text
 
 
 def test_a_trace_that_no_evaluator_can_read_is_shown_without_scores(browse):
     page = browse(trace=trace_id(browse(dataset="long"), "long"))
-    assert "tokens, tiny reads at most 1,024." in notices(page)[0]
+    assert "tokens, tiny reads at most 1,024." in page.one("ul", cls="answers").text
     assert [mark.text for mark in page.all("span", cls="g")] == ["✕ neg"]
     assert page.all("div", cls="c") == []
-    assert page.one("p", cls="meta").all("span")[0].text == "not scored"
 
 
 @pytest.mark.parametrize(
@@ -202,15 +283,15 @@ def test_a_trace_that_no_evaluator_can_read_is_shown_without_scores(browse):
         ({"trace": "x"}, "trace is 'x', expected a number. Check the address."),
         ({"trace": "-1"}, "trace is '-1', expected a number."),
         ({"trace": "1.5"}, "trace is '1.5', expected a number."),
-        ({"trace": "٣"}, "expected a number."),
-        ({"trace": "1" * 5000}, "expected a number."),
         ({"trace": str(BAD_ID)}, f"There is no trace {BAD_ID}."),
         ({"trace": "999999999999"}, "There is no trace 999999999999."),
         ({"trace": "0"}, "There is no trace 0."),
         ({"page": "two"}, "page is 'two', expected a number."),
         ({"gold": "maybe"}, "The gold filter is 'maybe'. Expected any, error, clean, missing."),
         ({"q": "a\x00b"}, "the text to search for holds a NUL byte."),
-        ({"q": "x" * 1001}, "The text to search for is too long. Use at most 1,000 characters."),
+        ({"mistake": "missed"}, "tiny has judged nothing yet"),
+        ({"sort": "-change"}, "tiny has judged nothing yet"),
+        ({"against": "nobody"}, "No evaluator 'nobody'"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -219,6 +300,7 @@ def test_a_query_that_makes_no_sense_gets_a_notice_above_a_list(browse, query, m
     (notice,) = notices(page)
     assert message in notice
     assert page.one("h1").text == "long"
+    assert ids(page) == ["long"]
 
 
 @pytest.mark.parametrize("name", ["nowhere", "a\x00b", " ", "<b>"])
@@ -229,7 +311,7 @@ def test_an_unknown_dataset_gets_a_notice_and_a_way_back(browse, name):
 
 
 def test_an_empty_store_says_what_to_do(sqlite_store, evaluators):
-    for query in ({}, {"dataset": "sums"}):
+    for query in ({}, {"dataset": "sums"}, {"trace": "1"}):
         page = read(browse_html(sqlite_store, evaluators, query))
         assert notices(page) == ["The store is empty. Import a file: stepsight import KIND PATH"]
 
@@ -246,42 +328,24 @@ def test_a_store_that_fails_gets_a_notice(tmp_path, sqlite_template, evaluators)
 def test_everything_of_a_trace_is_escaped(sqlite_store, evaluators):
     traces = [
         Trace(f"{i} {text}", text, (Step((text, text), Label.NEG),), {text: text})
-        for i, text in enumerate(INJECTIONS)
+        for i, text in enumerate(PAYLOADS[:30])
     ]
     for trace in add(sqlite_store, traces, '<b>"data"</b>'):
         page = read(browse_html(sqlite_store, evaluators, {"trace": str(trace.trace_id)}))
-        assert page.one("p", cls="pager").all("span")[0].text == f'<b>"data"</b> · {trace.id}'
-        assert page.one("select", name="dataset").one("option")["value"] == '<b>"data"</b>'
+        assert page.one("h1").text == f'<b>"data"</b> · {trace.id}'
         key = trace.problem.replace("_", " ")
-        # The value may be maths, the key is only text.
-        assert page.one("p", cls="meta").all("span")[1].text == f"{key} {read(text_html(trace.problem)).text}"
+        if len(trace.problem) <= 160:
+            # The value may be maths, the key is only text.
+            assert page.one("p", cls="meta").all("span")[1].text == f"{key} {read(text_html(trace.problem)).text}"
     listed = read(browse_html(sqlite_store, evaluators, {}))
     assert listed.one("h1").text == '<b>"data"</b>'
-    assert ids(listed) == [trace.id for trace in traces]
+    assert len(links(listed)) == 25
 
 
-@pytest.mark.parametrize("text", INJECTIONS)
+@pytest.mark.parametrize("text", PAYLOADS)
 def test_what_a_query_says_is_escaped(browse, text):
-    page = browse(q=text, dataset="sums")
-    assert page.one("input", name="q")["value"] == text
-    assert page.one("form")["data-q"] == text
-    for key in ("dataset", "trace", "gold", "page", "evaluator"):
+    if "\x00" not in text and len(text) <= 1000:
+        assert browse(q=text, dataset="sums").one("input", name="q")["value"] == text
+    for key in ("dataset", "trace", "gold", "group", "page", "evaluator", "against", "beside", "cell", "sort"):
         assert browse(**{key: text}).all()
-    assert notices(browse(dataset=text))[0].startswith("There is no dataset ")
-
-
-def test_an_address_is_read_and_written():
-    query = {"dataset": "a b&c", "trace": "7", "gold": "error", "q": "x=1 é", "page": "2", "evaluator": "tiny"}
-    address = Address.read(query)
-    assert address == Address("a b&c", 7, "error", "x=1 é", 2, "tiny")
-    # The value of an attribute: & is escaped.
-    assert address.url() == (
-        "/browse?dataset=a+b%26c&amp;trace=7&amp;gold=error&amp;q=x%3D1+%C3%A9&amp;page=2&amp;evaluator=tiny"
-    )
-    assert address.url(trace=None, page=1, gold="any", q="", dataset="", evaluator="") == "/browse"
-
-
-def test_an_empty_part_of_an_address_is_its_default():
-    assert Address.read({"trace": "", "gold": "", "page": "", "other": "x"}) == Address()
-    with pytest.raises(UserError, match="page is '1e3'"):
-        Address.read({"page": "1e3"})
+    assert len(notices(browse(dataset=text))) == 1

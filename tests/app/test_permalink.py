@@ -6,10 +6,17 @@ import zlib
 
 import pytest
 
-from app.permalink import ScoreForm
+from app.permalink import ScoreForm, solution_text, steps_text
 from core.errors import UserError
+from core.scores import Thresholds
+from core.split import split_steps
+from core.trace import Trace
+from training.gallery import read_gallery
 
-FORM = ScoreForm("What is $1 + 1$?", "It is a sum.\nSo 3 — “∑” 三 🙂.", "mini-bidir", 0.25, 0.75)
+NAMES = ("mini-bidir", "ReasonEval-7B")
+FORM = ScoreForm("What is $1 + 1$?", "It is a sum.\nSo 3 — “∑” 三 🙂.", NAMES, 0.25, 0.75)
+# Made by the version before this one: problem, solution, one evaluator and the thresholds.
+VERSION_1 = '["What is $1 + 1$?", "It is a sum.", "mini-bidir", 0.25, 0.75]'
 
 
 def token_of(text):
@@ -27,6 +34,17 @@ def opened(token):
 def test_a_form_comes_back_from_its_token():
     assert ScoreForm.from_token(FORM.token()) == FORM
     assert ScoreForm.from_token(ScoreForm().token()) == ScoreForm()
+
+
+def test_a_token_of_version_1_still_opens():
+    assert ScoreForm.from_token(token_of(VERSION_1)) == ScoreForm(
+        "What is $1 + 1$?", "It is a sum.", ("mini-bidir",), 0.25, 0.75
+    )
+
+
+def test_a_token_of_a_version_to_come_says_so():
+    with pytest.raises(UserError, match=r"of another version of StepSight\. Paste the solution"):
+        ScoreForm.from_token(token_of('[3, {"problem": "p"}]'))
 
 
 def test_a_token_needs_no_escaping_in_an_address():
@@ -63,7 +81,12 @@ def test_a_token_cut_or_changed_anywhere_is_refused_or_harmless():
         "{}",
         "null",
         '"text"',
+        "5",
+        "[2]",
         '["p", "s", "e", 0.5]',
+        '[2, "p", "s", "e", 0.5]',
+        '[2, "p", "s", 7, 0.5, 0.1]',
+        '[2, "p", "s", ["\\ud800"], 0.5, 0.1]',
         '["p", "s", "e", 0.5, 0.1, 1]',
         '["p", "s", "e", "half", 0.1]',
         '["p", "s", "e", null, 0.1]',
@@ -99,3 +122,65 @@ def test_a_small_token_does_not_unpack_into_a_large_text():
     assert len(bomb) < 100_000
     with pytest.raises(UserError, match="This link was cut or changed"):
         ScoreForm.from_token(bomb)
+
+
+def test_a_form_is_the_trace_that_its_text_is_split_into():
+    trace = ScoreForm("  q \n", "Let x be 1.\n\nSo 2.\n").trace()
+    assert (trace.problem, trace.substeps) == ("q", ("Let x be 1.", "So 2."))
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (ScoreForm("", "a"), "The problem is empty. Enter the problem, then score again."),
+        (ScoreForm(" \n", "a"), "The problem is empty."),
+        (ScoreForm("q", ""), "There are no steps. Paste a solution, then score again."),
+        (ScoreForm("q", "[]"), "there are no steps."),
+        (ScoreForm("q", '["a", ""]'), "step 2 of the JSON list is empty."),
+        (ScoreForm("q", "a\x00b"), "step 1 holds a NUL byte."),
+        (ScoreForm("q", "7" * 100_000), "The text is longer than 100,000 characters."),
+        (ScoreForm("q", "\n".join("ab" * 201)), "has 402 steps; this page scores at most 200."),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_what_is_no_trace_is_refused(form, message):
+    with pytest.raises(UserError) as caught:
+        form.trace()
+    assert message in str(caught.value)
+
+
+def test_a_trace_becomes_a_form_that_gives_it_back():
+    trace = Trace.of("q", ["One.", ["Two.", "Three."]])
+    form = ScoreForm.of(trace, ["mini-bidir"], Thresholds(0.4, 0.2))
+    assert (form.evaluators, form.thresholds) == (("mini-bidir",), Thresholds(0.4, 0.2))
+    assert form.trace() == trace
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["One.", "Two."],
+        ["1. A number of its own.", "2) Another."],
+        ["One\nline break.", "Two."],
+        ["One.", ["Two.", "Three."]],
+        ["Step 1: a heading", "x"],
+        ['A "quote"', "[1, 2]"],
+        ["Only one."],
+        ["  white space  ", "x"],
+        ["open \\[ a", "and closed b \\]"],
+        ["$$a$$", "\\[ b \\]", "\\begin{align}c\\end{align}"],
+    ],
+)
+def test_steps_become_text_that_is_split_into_the_same_steps(steps):
+    trace = Trace.of("q", steps)
+    assert Trace.of("q", split_steps(solution_text(trace))).steps == trace.steps
+    assert Trace.of("q", split_steps(steps_text(steps))).steps == trace.steps
+
+
+def test_plain_steps_become_a_numbered_list():
+    assert steps_text(["One.", ["Two."]]) == "1. One.\n2. Two."
+
+
+def test_every_trace_of_the_gallery_survives_the_text_box():
+    for trace in read_gallery():
+        assert ScoreForm.of(trace).trace().substeps == trace.substeps, trace.id

@@ -53,6 +53,9 @@ def test_prices_and_lone_signs_stay_text(text):
         (r"\begin{align*}a &= b\end{align*}", r"««\begin{align*}a &amp;= b\end{align*}»»"),
         (r"\begin{align}\begin{aligned}a\end{aligned}\end{align}!", "««ALL»»!"),
         (r"\(a\)\[b\]$c$ $$d$$", "«a»««b»»«c» ««d»»"),
+        (r"M = \begin{pmatrix}1 & 2\end{pmatrix}.", r"M = «\begin{pmatrix}1 &amp; 2\end{pmatrix}»."),
+        (r"\[\begin{cases}a\end{cases}\]", r"««\begin{cases}a\end{cases}»»"),
+        ('[asy]label("$x$", \\$2); [/asy] $y$', "[asy]label(&quot;$x$&quot;, \\$2); [/asy] «y»"),
     ],
 )
 def test_maths_is_found(text, expected):
@@ -62,7 +65,18 @@ def test_maths_is_found(text, expected):
 
 @pytest.mark.parametrize(
     "text",
-    [r"\[ x", r"\( x", "$x", "$$x", r"x \] y", r"\begin{align} x", r"\begin{align} x \end{gather}", r"\\(x\\)"],
+    [
+        r"\[ x",
+        r"\( x",
+        r"[asy] x",
+        r"\begin{pmatrix} x",
+        "$x",
+        "$$x",
+        r"x \] y",
+        r"\begin{align} x",
+        r"\begin{align} x \end{gather}",
+        r"\\(x\\)",
+    ],
 )
 def test_what_is_not_closed_stays_text(text):
     assert pieces(text) == text
@@ -105,7 +119,20 @@ def test_other_text_comes_back(text):
     assert read(text_html(text)).text == text
 
 
-OPENERS = ["\\[", "\\(", "\\begin{align}", "$$", "$$ ", "$ ", "$a", "\\[\\(", "\\begin{align}\\begin{gather}", "\\"]
+OPENERS = [
+    "\\[",
+    "\\(",
+    "\\begin{align}",
+    "$$",
+    "$$ ",
+    "$ ",
+    "$a",
+    "\\[\\(",
+    "\\begin{align}\\begin{gather}",
+    "\\",
+    "[asy]",
+    "\\begin{array}",
+]
 
 
 @pytest.mark.parametrize("opener", [*OPENERS, f"\\[{'x' * 5000}\\]"])

@@ -12,24 +12,34 @@ from alembic import command, op
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, NullPool, create_engine, inspect, text
+from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, insert, inspect, select, text
 
 import storage
 from core.errors import UserError
 from core.outputs import Outputs
 from core.scores import StepScores
+from core.trace import Trace
 from storage import revisions
+from storage.browsing import browse
+from storage.filters import TraceFilter
 from storage.judgments import read_judgments, save_judgments
 from storage.location import locate
 from storage.queries import find_dataset, iterate_traces, list_datasets
-from storage.schema import Base, CalibrationRow, LeftOutRow
+from storage.schema import Base, CalibrationRow, LeftOutRow, ProfileRow
 from storage.store import Store, open_store
-from tests.storage.samples import judge
+from tests.storage.samples import SAMPLES, add, evaluator, judge, many
+
+# What the search rests on differs between the databases, and is in the migration alone.
+SEARCH = ("trace_search", "ix_search")
 
 
 def test_migrations_give_what_the_models_say(store: Store) -> None:
+    def include(name: str | None, *about: object) -> bool:
+        return not (name or "").startswith(SEARCH)
+
     with store.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        opts = {"compare_type": True, "include_name": include}
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, Base.metadata) == []
 
 
@@ -54,11 +64,13 @@ def _describe(engine: Engine) -> dict[str, list[list[str]]]:
         inspector.get_unique_constraints,
         lambda table: [inspector.get_pk_constraint(table)],
     ]
-    return {table: [_comparable(read(table)) for read in readers] for table in sorted(inspector.get_table_names())}
+    tables = [table for table in sorted(inspector.get_table_names()) if not table.startswith(SEARCH)]
+    return {table: [_comparable(read(table)) for read in readers] for table in tables}
 
 
 def _comparable(found: list[Any]) -> list[str]:
-    return sorted(json.dumps(one, default=str, sort_keys=True) for one in found)
+    kept = [one for one in found if not (one.get("name") or "").startswith(SEARCH)]
+    return sorted(json.dumps(one, default=str, sort_keys=True) for one in kept)
 
 
 def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_data(address: str) -> None:
@@ -80,6 +92,9 @@ def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_data(add
         assert found.evaluator.outputs == Outputs.THREE_WAY
         assert isinstance(found.result, StepScores)
         assert found.result.probs.tolist() == [[1.0, 0.0, 0.0]]
+        # The judgment is listed, its validity being 0, and the text is found.
+        page = browse(store, dataset.id, TraceFilter(text="it is 2", evaluator=found.evaluator.id))
+        assert (page.total, page.counts["verdict"]["invalid"]) == (1, 1)
         # What the version adds can be used: a score of the whole, thresholds, and rows left out.
         made = replace(judge(trace, "offline"), solution=0.5)
         save_judgments(store, found.evaluator.id, [made])
@@ -104,6 +119,58 @@ FIRST_VERSION = (
     " redundancy, created)"
     " VALUES (1, 1, 1, 'offline', 'before', :probabilities, 0, 0, '2026-01-01 00:00:00+00:00')",
 )
+
+
+def test_a_database_of_the_second_version_gets_what_is_browsed_by(address: str, sqlite_store: Store) -> None:
+    """The rows of a store of now, put into one of before, give the same profiles, lists and search again."""
+    traces = add(sqlite_store, [*SAMPLES, *many(5)])
+    mini, other = evaluator(sqlite_store), evaluator(sqlite_store, "other")
+    for seed, trace in enumerate(traces):
+        save_judgments(sqlite_store, mini.id, [judge(trace, "hindsight", seed)])
+        both = [replace(judge(trace, mode), solution=0.5) for mode in ("online", "offline")]
+        save_judgments(sqlite_store, other.id, both)
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002_evaluation")
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        before, after = [_profiles(one) for one in (sqlite_store, upgraded)]
+        assert len(before) == 9 * 3
+        assert before == after
+        for where in (TraceFilter(evaluator=mini.id, against=other.id), TraceFilter(text="it is"), TraceFilter()):
+            old, new = [browse(one, traces[0].dataset_id, where) for one in (sqlite_store, upgraded)]
+            assert old == new
+            assert old.total
+        # What comes later is counted and found.
+        new_id = add(upgraded, [Trace.of("Something new", ["It is."], id="new")], "new")[0].dataset_id
+        assert browse(upgraded, new_id, TraceFilter(text="hing n")).total == 1
+        assert browse(upgraded, traces[0].dataset_id, TraceFilter(text="hing n")).total == 0
+
+
+def _copy(store: Store, connection: Connection) -> None:
+    """Put the rows of a store into the tables of an earlier version, as far as those have them."""
+    earlier = MetaData()
+    earlier.reflect(connection)
+    with store.engine.connect() as now:
+        for table in earlier.sorted_tables:
+            if table.name not in Base.metadata.tables:
+                continue
+            model = Base.metadata.tables[table.name]
+            found = now.execute(select(model)).mappings()
+            rows = [{column.name: row[column.name] for column in table.columns} for row in found]
+            if rows:
+                connection.execute(insert(model), rows)
+            if rows and "id" in rows[0] and connection.dialect.name == "postgresql":
+                sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+                connection.execute(text(f"SELECT setval({sequence}, max(id)) FROM {table.name}"))
+
+
+def _profiles(store: Store) -> list[Any]:
+    key = (ProfileRow.evaluator_id, ProfileRow.trace_id, ProfileRow.mode)
+    with store.read() as session:
+        return list(session.execute(select(ProfileRow.__table__).order_by(*key)).all())
 
 
 def test_revisions_are_one_line_with_names_that_postgresql_can_keep() -> None:
@@ -149,3 +216,9 @@ def test_a_migration_that_fails_leaves_nothing(address: str, monkeypatch: pytest
     engine = create_engine(locate(address), poolclass=NullPool)
     assert inspect(engine).get_table_names() == []
     open_store(address).close()
+
+
+def test_a_sqlite_that_cannot_search_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 31, 1))
+    with pytest.raises(UserError, match=r"This Python has SQLite .* Use one with SQLite 3\.34 or newer"):
+        open_store(str(tmp_path / "store.db"))

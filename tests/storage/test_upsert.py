@@ -2,9 +2,10 @@ from typing import Any
 
 from sqlalchemy import select
 
-from storage.schema import EvaluatorRow
+from storage.schema import EvaluatorRow, JudgedRow
 from storage.store import Store
-from storage.upsert import insert_once, insert_or_update
+from storage.upsert import count_up, insert_once, insert_or_update
+from tests.storage.samples import add, evaluator
 
 
 def row(**values: Any) -> dict[str, Any]:
@@ -29,3 +30,14 @@ def test_insert_or_update_replaces_unless_the_same(store: Store) -> None:
             insert_or_update(session, EvaluatorRow, rows, key=["fingerprint"], unless_same=["format"])
             found = session.scalars(select(EvaluatorRow).execution_options(populate_existing=True)).one()
             assert found.name == {"n": "n", "same format": "n", "new format": "new format"}[str(rows[0]["name"])]
+
+
+def test_counting_up_begins_with_one(store: Store) -> None:
+    add(store)
+    ids = [evaluator(store, name).id for name in ("a", "b")]
+    for id in (ids[0], ids[1], ids[0]):
+        with store.write() as session:
+            count_up(session, JudgedRow, {"dataset_id": 1, "evaluator_id": id}, "revision")
+    with store.read() as session:
+        found = {row.evaluator_id: row.revision for row in session.scalars(select(JudgedRow))}
+    assert found == {ids[0]: 2, ids[1]: 1}

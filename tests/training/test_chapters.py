@@ -1,7 +1,8 @@
 from core.judgment import Mode
+from core.metrics.reasoneval import Errors
 from storage.evaluators import judges_of
 from tests.training.judged import fill, measure
-from training.chapters import dataset_chapter, evaluators_chapter, tables_of
+from training.chapters import dataset_chapter, evaluators_chapter, excerpt, tables_of
 from training.evaluation import evaluate
 from training.tables import Table
 
@@ -34,8 +35,9 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
     )
     assert [table.name.removeprefix("three-way-") for table in tables_of([chapter])] == [
         "invalid-offline", "invalid-online", "redundant-offline", "redundant-online", "calibration", "first-errors",
-        "online-minus-offline", "change-invalid", "change-redundant", "position-invalid", "position-invalid-gain",
-        "position-redundant", "position-redundant-gain", "three-way", "classes", "neu-decisions", "confusion",
+        "outcomes", "online-minus-offline", "change-invalid", "change-redundant", "position-invalid",
+        "position-invalid-gain", "position-redundant", "position-redundant-gain", "three-way", "classes",
+        "neu-decisions", "confusion",
     ]  # fmt: skip
     plots = [
         plot
@@ -90,6 +92,32 @@ def test_redundant_errors_alone_have_no_roc_of_validity(sqlite_store):
         "First-error accuracy, ProcessBench F1: no trace has an error",
         "MR-Score, solutions (MCC): the gold has one class only",
     ]
+
+
+def test_an_excerpt_is_of_one_mode_and_one_kind_of_error(sqlite_store):
+    found = measure(sqlite_store, fill(sqlite_store))
+    part = excerpt(found, Mode.OFFLINE, Errors.REDUNDANT)
+    tables = {table.name.removeprefix("three-way-"): table for section in part.sections for table in section.blocks
+              if isinstance(table, Table)}  # fmt: skip
+    assert list(tables) == [
+        "redundant-offline", "first-errors", "outcomes", "online-minus-offline", "change-redundant",
+        "position-redundant", "position-redundant-gain", "calibration", "three-way", "classes",
+    ]  # fmt: skip
+    # What is of no kind of error is there beside redundant errors.
+    assert {row[1] for row in tables["calibration"].rows} == {"offline"}
+    assert {row[1] for row in tables["position-redundant"].rows} == {"offline", "online"}
+    whole = {table.name: table for table in tables_of([dataset_chapter(found)])}
+    assert tables["redundant-offline"] == whole["three-way-redundant-offline"]
+    assert part.find_table("three-way-classes") is tables["classes"]
+    assert part.find_table("three-way-confusion") is None
+    assert part.find_table("three-way-confusion", "one_mind") is part.classes["one_mind"].blocks[0]
+    assert list(part.classes) == ["one_mind"]
+    confusion, plots, decisions = part.classes["one_mind"].blocks
+    assert [row[:3] for row in confusion.rows] == [
+        ("one_mind", "offline", "neg"), ("one_mind", "offline", "neu"), ("one_mind", "offline", "pos")
+    ]  # fmt: skip
+    assert len(plots) == 4
+    assert {row[0] for row in decisions.rows} == {"one_mind"}
 
 
 def test_who_judged(sqlite_store):

@@ -1,16 +1,21 @@
+import numpy as np
 import pytest
 
-from core.judgment import Mode
+from core.judgment import Judgment, Mode
 from core.metrics.position import Third
 from core.metrics.reasoneval import Errors
 from core.metrics.value import Value
+from core.scores import StepScores
 from storage.evaluators import judges_of
+from storage.judgments import save_judgments
+from storage.queries import iterate_traces
 from tests.training.judged import fill, measure, row_of
 from training.evaluation import evaluate
 from training.step_findings import (
     changes,
     differences,
     has_pairs,
+    outcomes,
     position_gains,
     position_values,
     positions,
@@ -28,6 +33,29 @@ def offline_only(sqlite_store):
     dataset = fill(sqlite_store)
     words = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
     return evaluate(sqlite_store, dataset, words, draws=20)
+
+
+def test_outcomes_are_counted_by_mode(found):
+    """Gold errors: the second step of trace 0, the third of trace 2. Offline one_mind calls the second step of
+    trace 0 wrong (0.3) and no other; online the second of trace 1 (0.4), which has no error."""
+    table = outcomes(found)
+    assert [column.key for column in table.columns] == [
+        "evaluator", "mode", "right", "missed", "false-alarm", "wrong-step", "n_traces"
+    ]  # fmt: skip
+    told = {row[:2]: row[2:] for row in table.rows}
+    assert told["one_mind", "offline"] == (3, 1, 0, 0, 4)
+    assert told["one_mind", "online"] == (1, 2, 1, 0, 4)
+    # All is well, says `words` of its three traces.
+    assert told["words", "offline"] == (1, 2, 0, 0, 3)
+
+
+def test_verdicts_on_redundancy_have_no_outcomes(sqlite_store):
+    dataset = fill(sqlite_store)
+    (words,) = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
+    trace = next(iterate_traces(sqlite_store, dataset.id))
+    said = StepScores(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1]], np.float32))
+    save_judgments(sqlite_store, words.id, [Judgment(trace, Mode.OFFLINE, said, 0.0)])
+    assert "words" not in {row[0] for row in outcomes(measure(sqlite_store, dataset)).rows}
 
 
 def test_online_minus_offline_is_the_difference_of_the_rows(found):

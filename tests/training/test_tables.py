@@ -100,3 +100,9 @@ def test_a_table_without_rows_has_its_header():
     assert to_csv(empty) == "a,b\n"
     assert to_markdown(empty).count("\n| ") == 2
     assert r"\bottomrule" in to_latex(empty)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_a_name_in_csv_is_no_formula(name):
+    table = Table("t", "c", (Column("e", "E", Kind.TEXT), Column(name, "F1")), ((name, Value(-0.5)),))
+    assert to_csv(table) == f"e,'{name}\n'{name},-0.5\n"

@@ -4,8 +4,10 @@ import pytest
 from core.metrics.bootstrap import resamples
 from core.metrics.first_error import (
     FirstErrors,
+    Outcome,
     accuracy_on_right,
     accuracy_on_wrong,
+    count_outcomes,
     first_errors,
     matthews,
     process_bench_f1,
@@ -32,6 +34,13 @@ def test_process_bench_by_hand():
     assert accuracy_on_right(found).number == pytest.approx(1 / 2)
     # 2 * (1/3) * (1/2) / (1/3 + 1/2) = (1/3) / (5/6)
     assert process_bench_f1(found).number == pytest.approx(2 / 5)
+
+
+def test_outcomes_by_hand():
+    # By the comment on JUDGED: found, another step, missed, right, a false alarm.
+    assert count_outcomes(first_errors(JUDGED)) == {
+        Outcome.RIGHT: 2, Outcome.MISSED: 1, Outcome.FALSE_ALARM: 1, Outcome.WRONG_STEP: 1
+    }  # fmt: skip
 
 
 def test_matthews_by_hand():

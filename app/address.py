@@ -1,0 +1,206 @@
+"""The address of the Browse page: everything that the page shows follows from it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from html import escape
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from core.errors import UserError
+from core.label import LABEL_NAMES, Label
+from storage.browsing import Sort
+from storage.filters import TraceFilter
+
+Query = Mapping[str, str | Sequence[str]]
+
+CONDITIONS = (
+    "q", "gold", "error_at", "group", "verdict", "mistake", "modes", "against", "change", "cell", "relabelled",
+)  # fmt: skip
+"""The parts of an address that narrow the list."""
+
+_OF_EVALUATOR = ("verdict", "mistake", "modes", "against", "change", "cell")
+_CHECKED = ("gold", "error_at", "group", "mode", "verdict", "mistake", "modes", "relabelled")
+_LARGEST_CHANGE = 1.0
+
+
+@dataclass(frozen=True)
+class Address:
+    """What the query string asks for.
+
+    `trace` is a database id, `page` counts from 1, `sort` is the name of an order, with a minus before it where it
+    descends. `evaluator` is whom the list is about, `against` another one whose verdict differs, `beside` those
+    shown on the page of a trace: all by the key that they are offered under. The others are as in `TraceFilter`,
+    and `q` is its text.
+    """
+
+    dataset: str = ""
+    trace: int | None = None
+    page: int = 1
+    q: str = ""
+    gold: str = "any"
+    error_at: str = "any"
+    group: str = ""
+    evaluator: str = ""
+    mode: str = "offline"
+    verdict: str = "any"
+    mistake: str = "any"
+    modes: str = "any"
+    against: str = ""
+    change: float = 0.0
+    cell: str = ""
+    relabelled: str = "any"
+    sort: str = "position"
+    beside: tuple[str, ...] = ()
+
+    def where(self, evaluator: int | None, against: int | None) -> TraceFilter:
+        """The conditions, about the evaluators with these database ids."""
+        same: dict[str, Any] = {name: getattr(self, name) for name in _CHECKED}
+        return TraceFilter(
+            text=self.q,
+            evaluator=evaluator,
+            against=against,
+            change=self.change,
+            cell=_read_cell(self.cell) if self.cell else None,
+            **same,
+        )
+
+    @property
+    def order(self) -> Sort:
+        return _read_order(self.sort)
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The conditions that are set."""
+        return tuple(name for name in CONDITIONS if getattr(self, name) != getattr(_DEFAULT, name))
+
+    @property
+    def unsaid(self) -> "Address":
+        """The address without the conditions and the order that are about an evaluator's verdicts."""
+        unset = {name: getattr(_DEFAULT, name) for name in _OF_EVALUATOR}
+        if self.order.by in ("validity", "redundancy", "change"):
+            unset["sort"] = _DEFAULT.sort
+        return replace(self, **unset)
+
+    def parts(self) -> dict[str, object]:
+        """What is not its default, by name."""
+        return {
+            part.name: value
+            for part in fields(self)
+            if (value := getattr(self, part.name)) != getattr(_DEFAULT, part.name)
+        }
+
+    def url(self, **changes: object) -> str:
+        """The address with some parts changed, as an attribute's value; defaults are left out."""
+        query = replace(self, **changes).parts()  # type: ignore[arg-type]
+        return escape("/browse" + (f"?{urlencode(query, doseq=True)}" if query else ""))
+
+    def narrowed(self, **changes: object) -> str:
+        """The address of the first page of a list with other conditions."""
+        return self.url(**({"page": 1, "trace": None} | changes))
+
+    def loosened(self, name: str) -> "Address":
+        """The first page of the list without one condition."""
+        return replace(self, page=1, trace=None, **{name: getattr(_DEFAULT, name)})
+
+    @property
+    def cleared(self) -> str:
+        """The address without any condition."""
+        return self.narrowed(**{name: getattr(_DEFAULT, name) for name in CONDITIONS})
+
+
+_DEFAULT = Address()
+
+
+def read_query(text: str) -> dict[str, list[str]]:
+    """The parts of a query string, with or without its `?`."""
+    return parse_qs(text.removeprefix("?"))
+
+
+def read_address(query: Query) -> tuple[Address, tuple[str, ...]]:
+    """The address that a query spells, and a message for each part of it that makes no sense and is passed over."""
+    found: dict[str, Any] = {}
+    problems = []
+    for part in fields(Address):
+        values = _values(query, part.name)
+        if not values:
+            continue
+        try:
+            found[part.name] = _read(part.name, values)
+        except UserError as error:
+            problems.append(str(error))
+    return Address(**found), tuple(problems)
+
+
+def _values(query: Query, name: str) -> list[str]:
+    value = query.get(name, "")
+    return [one for one in ([value] if isinstance(value, str) else value) if one]
+
+
+def _read(name: str, values: list[str]) -> object:
+    if name == "beside":
+        return tuple(dict.fromkeys(values))
+    value = values[-1]
+    if name in _CHECKED:
+        TraceFilter(**{name: value})  # type: ignore[arg-type]  # which is what this checks
+    return _READERS.get(name, str)(value)
+
+
+def _read_number(name: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 12:
+            raise UserError(f"{name} is {text!r:.40}, expected a number.", "Check the address.")
+        return int(text)
+
+    return read
+
+
+def _read_page(text: str) -> int:
+    return max(1, _read_number("page")(text))
+
+
+def _read_text(text: str) -> str:
+    return TraceFilter(text=text).text
+
+
+def _read_change(text: str) -> float:
+    try:
+        change = float(text)
+    except ValueError:
+        change = -1.0
+    if not 0 <= change <= _LARGEST_CHANGE:
+        raise UserError(f"change is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
+    return change
+
+
+def _read_cell(text: str) -> tuple[Label, Label]:
+    gold, _, said = text.partition("-")
+    if gold not in LABEL_NAMES or said not in LABEL_NAMES:
+        raise UserError(
+            f"cell is {text!r:.40}, expected a gold label and the evaluator's, such as neg-pos.",
+            "Check the address.",
+        )
+    return Label(LABEL_NAMES.index(gold)), Label(LABEL_NAMES.index(said))
+
+
+def _check_cell(text: str) -> str:
+    _read_cell(text)
+    return text
+
+
+def _read_order(text: str) -> Sort:
+    return Sort(text.removeprefix("-"), descending=text.startswith("-"))  # type: ignore[arg-type]  # it checks
+
+
+def _check_order(text: str) -> str:
+    _read_order(text)
+    return text
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "trace": _read_number("trace"),
+    "page": _read_page,
+    "q": _read_text,
+    "change": _read_change,
+    "cell": _check_cell,
+    "sort": _check_order,
+}

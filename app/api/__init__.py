@@ -1,0 +1,1 @@
+"""The HTTP API: scoring, and reading the store; one module per noun."""

@@ -1,0 +1,44 @@
+"""Evaluators: GET /evaluators."""
+
+from fastapi import APIRouter
+
+from app.api.context import Context
+from app.api.models import EvaluatorInfo, Limits
+from storage.evaluators import list_evaluators
+
+
+def routes(context: Context) -> APIRouter:
+    router = APIRouter(tags=["evaluators"])
+
+    @router.get("/evaluators", summary="The evaluators that score here, then those that the store has judgments of")
+    def evaluators() -> list[EvaluatorInfo]:
+        found = [_loaded(context, name) for name in context.evaluators.names]
+        fingerprints = {info.fingerprint for info in found}
+        return found + [
+            EvaluatorInfo(
+                name=row.name,
+                fingerprint=row.fingerprint,
+                attention=row.attention,
+                format=row.format,
+                scores=False,
+                context=row.info.get("context"),
+            )
+            for row in list_evaluators(context.store)
+            if row.fingerprint not in fingerprints
+        ]
+
+    return router
+
+
+def _loaded(context: Context, name: str) -> EvaluatorInfo:
+    evaluator = context.evaluators.scorer(name).evaluator
+    thresholds = context.evaluators.thresholds(context.store, name)
+    return EvaluatorInfo(
+        name=name,
+        fingerprint=evaluator.fingerprint,
+        attention=evaluator.attention,
+        format=evaluator.format,
+        scores=True,
+        context=evaluator.context,
+        thresholds=Limits(validity=thresholds.validity, redundancy=thresholds.redundancy),
+    )

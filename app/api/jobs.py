@@ -1,0 +1,61 @@
+"""Jobs: GET and POST /jobs, GET /jobs/NUMBER, POST /jobs/NUMBER/cancel and /resume."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.context import Context
+from app.api.models import JobInfo, JobRequest
+from storage.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from storage.queries import find_dataset
+
+_SAME = ("dataset", "evaluator", "fingerprint", "mode", "state", "total", "done", "left_out", "rate",
+         "seconds_left", "reason", "created", "finished")  # fmt: skip
+
+
+def routes(context: Context) -> APIRouter:
+    router = APIRouter(tags=["jobs"])
+    store = context.store
+
+    @router.get("/jobs", summary="Jobs, the newest first")
+    def jobs(
+        limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0
+    ) -> list[JobInfo]:
+        return [_info(job) for job in list_jobs(store, limit, offset)]
+
+    @router.get("/jobs/{job}", summary="How far a job is")
+    def job(job: int) -> JobInfo:
+        return _info(get_job(store, job))
+
+    if context.read_only:
+        return router
+
+    @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
+    def start(request: JobRequest) -> JobInfo:
+        """Only what is not judged yet is scored. A job that does the same already is given instead."""
+        evaluator = context.evaluators.scorer(request.evaluator).evaluator
+        dataset = find_dataset(store, request.dataset)
+        spec = context.evaluators.spec(request.evaluator)
+        started = start_job(
+            store,
+            dataset.id,
+            evaluator=request.evaluator,
+            spec=spec,
+            fingerprint=evaluator.fingerprint,
+            mode=request.mode,
+        )
+        return _info(started)
+
+    @router.post("/jobs/{job}/cancel", summary="End a job; what is judged stays")
+    def cancel(job: int) -> JobInfo:
+        return _info(cancel_job(store, job))
+
+    @router.post("/jobs/{job}/resume", summary="Go on with a failed or cancelled job")
+    def resume(job: int) -> JobInfo:
+        return _info(resume_job(store, job))
+
+    return router
+
+
+def _info(job: Job) -> JobInfo:
+    return JobInfo(job=job.id, **{name: getattr(job, name) for name in _SAME})

@@ -1,0 +1,219 @@
+"""What the API takes and gives. Steps, sub-steps and positions count from 1; null is "unlabelled" or "not said"."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.judgment import Mode
+from storage.filters import ErrorAt, Gold, Mistake, Modes, ReadMode, Relabelled, VerdictFilter
+from storage.jobs import State
+
+LabelName = Literal["neg", "neu", "pos"]
+Probability = Annotated[float, Field(ge=0, le=1)]
+# neg, neu, pos
+Vector = Annotated[list[Probability], Field(min_length=3, max_length=3)]
+
+
+class _Given(BaseModel):
+    """What a program sends: a field that is not known is a mistake."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Failure(BaseModel):
+    """What every answer but 2xx holds."""
+
+    error: str = Field(description="What was found, and what was expected.")
+    mend: str = Field(description="How to go on; may be empty.")
+
+
+class ScoreRequest(_Given):
+    problem: str = Field(examples=["What is 2 + 3?"])
+    steps: list[str | list[str]] = Field(
+        description="In order; a list of texts is a step with sub-steps.",
+        examples=[["2 + 3 = 6.", "Check: 6 - 3 = 3, not 2."]],
+        min_length=1,
+        max_length=1000,
+    )
+    evaluator: str | None = Field(None, description="A name that /evaluators gives; the first one if left out.")
+    mode: Mode = Field(Mode.OFFLINE, description="hindsight holds the other two.")
+
+
+class SubstepScores(BaseModel):
+    """The probabilities of one sub-step, and the verdicts on it."""
+
+    step: int
+    substep: int
+    neg: Probability
+    neu: Probability
+    pos: Probability
+    validity: float = Field(description="pos + neu")
+    redundancy: float = Field(description="neu")
+    valid: bool
+    redundant: bool
+
+
+class SolutionScores(BaseModel):
+    """Of the whole solution: the least validity and the largest redundancy of its sub-steps, and the verdicts."""
+
+    validity: float
+    redundancy: float
+    valid: bool
+    redundant: bool
+
+
+class Scores(BaseModel):
+    steps: list[SubstepScores]
+    solution: SolutionScores
+
+
+class Limits(BaseModel):
+    """The thresholds: valid from `validity`, redundant from `redundancy`."""
+
+    validity: float
+    redundancy: float
+
+
+class ScoreAnswer(Scores):
+    """`steps` and `solution` are of the mode asked for, of offline in hindsight mode, which alone has the rest."""
+
+    evaluator: str
+    fingerprint: str = Field(description="Of weights, tokenizer and template.")
+    mode: Mode
+    thresholds: Limits
+    online: Scores | None = None
+    offline: Scores | None = None
+    hindsight: list[list[Vector]] | None = Field(
+        None, description="Row j: every sub-step up to j, judged with the sub-steps up to j in view."
+    )
+
+
+class EvaluatorInfo(BaseModel):
+    name: str
+    fingerprint: str
+    attention: str
+    format: str
+    scores: bool = Field(description="Whether it can score here; the others have judgments in the store.")
+    context: int | None = Field(None, description="The longest input in tokens.")
+    thresholds: Limits | None = None
+
+
+class DatasetInfo(BaseModel):
+    name: str
+    kind: str
+    traces: int
+    errors: int = Field(description="Traces in which the gold names a first error.")
+    steps: int
+    substeps: int
+    left_out: int = Field(description="Bad rows of its files that were skipped.")
+
+
+class TraceQuery(_Given):
+    """The conditions and the order of the Browse page, by the names that its address has."""
+
+    gold: Gold = Field("any", description="What the gold says of the solution.")
+    q: str = Field("", max_length=1000, description="Text of the problem or a step.")
+    group: str = Field("", description="The benchmark's class of the trace.")
+    error_at: ErrorAt = Field("any", description="The third of the solution in which the gold's first error is.")
+    evaluator: str = Field("", description="Whose judgments the following are about; else the first that judged.")
+    mode: ReadMode = "offline"
+    verdict: VerdictFilter = "any"
+    mistake: Mistake = Field("any", description="Of the first step called wrong, against the gold's first error.")
+    modes: Modes = Field("any", description="Whether the verdicts of both modes agree.")
+    against: str = Field("", description="Another evaluator, whose verdict differs.")
+    change: float = Field(0, ge=0, le=1, description="The least absolute retroactive change of any step.")
+    cell: str = Field("", description="Gold label and the evaluator's, such as neg-pos, of any step.")
+    relabelled: Relabelled = "any"
+    sort: str = Field(
+        "position", description="position, steps, error, validity, redundancy, change; -change: largest first."
+    )
+    limit: int = Field(50, ge=1, le=500)
+    offset: int = Field(0, ge=0, le=2**31 - 1)
+
+
+class TraceLine(BaseModel):
+    """A trace without its steps. From `validity` on it is what the evaluator of the query says."""
+
+    trace: int = Field(description="The number in addresses.")
+    id: str = Field(description="Within its dataset.")
+    position: int
+    problem: str
+    steps: int
+    substeps: int
+    has_gold: bool
+    first_error: int | None = Field(description="The step that the gold names as the first wrong one.")
+    group: str
+    validity: float | None
+    online_validity: float | None
+    offline_validity: float | None
+    change: float | None = Field(description="The largest retroactive change of any step.")
+    found_error: int | None = Field(description="The first step that it calls wrong.")
+    mistake: str
+
+
+class TracePage(BaseModel):
+    dataset: str
+    evaluator: str = Field(description="Whose judgments the lines tell.")
+    total: int = Field(description="How many traces meet the conditions.")
+    offset: int
+    traces: list[TraceLine]
+
+
+class StepInfo(BaseModel):
+    step: int
+    substeps: list[str]
+    label: LabelName | None = Field(description="Gold; null is unlabelled.")
+    valid: bool | None = Field(description="Gold, where it tells validity alone.")
+
+
+class JudgmentInfo(BaseModel):
+    """What one evaluator said in one mode. `steps` is null where it said nothing of single steps."""
+
+    evaluator: str
+    fingerprint: str
+    mode: Mode
+    outputs: str
+    stale: bool = Field(description="The trace has changed since.")
+    created: datetime
+    steps: list[Vector | None] | None = Field(
+        description="neg, neu, pos of each sub-step; offline in hindsight mode; null where it said nothing."
+    )
+    online: list[Vector] | None = Field(None, description="In hindsight mode.")
+    hindsight: list[list[Vector]] | None = None
+    solution: float | None = Field(description="What it said of the whole by itself, where it did.")
+
+
+class TraceDetail(BaseModel):
+    trace: int
+    dataset: str
+    id: str
+    position: int
+    problem: str
+    steps: list[StepInfo]
+    first_error: int | None
+    meta: dict[str, Any]
+    judgments: list[JudgmentInfo]
+
+
+class JobRequest(_Given):
+    dataset: str
+    evaluator: str
+    mode: Mode = Mode.HINDSIGHT
+
+
+class JobInfo(BaseModel):
+    job: int
+    dataset: str
+    evaluator: str
+    fingerprint: str
+    mode: Mode
+    state: State
+    total: int
+    done: int = Field(description="Traces judged.")
+    left_out: int = Field(description="Traces too long for the evaluator.")
+    rate: float | None = Field(description="Traces a second.")
+    seconds_left: float | None
+    reason: str
+    created: datetime
+    finished: datetime | None

@@ -1,0 +1,83 @@
+"""The API as an application to be mounted: its routes, its errors, its description."""
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.api import evaluators, jobs, scores, traces
+from app.api.context import Context
+from app.api.description import description_html
+from app.api.models import Failure
+from app.evaluators import Evaluators
+from app.failures import error_json, failure_json
+from core.errors import UserError
+from storage.store import Store
+
+PREFIX = "/api/v1"
+_LOG = logging.getLogger("stepsight")
+_FAILURES: dict[int | str, dict[str, object]] = {
+    status: {"model": Failure, "description": text}
+    for status, text in (
+        (403, "Not allowed here"),
+        (404, "Not there"),
+        (413, "More than 1 MB"),
+        (422, "Not understood, or too long for the evaluator"),
+        (429, "Too many requests are waiting; Retry-After says for how many seconds"),
+        (503, "The database does not answer"),
+    )
+}
+
+
+def build_api(store: Store, evaluators_: Evaluators, *, read_only: bool = False) -> FastAPI:
+    """The application that belongs at `PREFIX`. With `read_only` no route of it changes the store."""
+    context = Context(store, evaluators_, read_only)
+    api = FastAPI(
+        title="StepSight",
+        version="1",
+        description="Judges every step of worked solutions, and reads the store. Errors are `{error, mend}`.",
+        docs_url=None,
+        redoc_url=None,
+        responses=_FAILURES,
+    )
+    for part in (scores, evaluators, traces, jobs):
+        api.include_router(part.routes(context))
+    api.add_exception_handler(UserError, _user_error)
+    api.add_exception_handler(RequestValidationError, _invalid)
+    api.add_exception_handler(HTTPException, _refused)
+    api.add_exception_handler(Exception, _failed)
+
+    @api.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(description_html(api.openapi(), PREFIX))
+
+    return api
+
+
+async def _user_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, UserError)
+    return error_json(error)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if isinstance(first["input"], bytes):
+        return failure_json(422, "The body was not sent as JSON.", "Add the header Content-Type: application/json.")
+    where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    found = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "json_invalid") else ""
+    return failure_json(422, f"{where}: {first['msg']}{found}.", f"{PREFIX}/docs says what is expected.")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    known = {404: "There is no such route.", 405: "This route does not take that method."}
+    return failure_json(error.status_code, known.get(error.status_code, str(error.detail)), f"See {PREFIX}/docs.")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return failure_json(500, "Something went wrong in StepSight itself.", "The server's output tells what.")

@@ -1,0 +1,124 @@
+"""Datasets and their traces: GET /datasets, /datasets/NAME/traces, /traces/NUMBER."""
+
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query
+
+from app.address import read_address
+from app.api.context import Context
+from app.api.models import DatasetInfo, JudgmentInfo, StepInfo, TraceDetail, TraceLine, TracePage, TraceQuery
+from app.selection import Selection
+from core.errors import UserError
+from core.scores import Floats, StepScores
+from storage.browsing import BrowseRow, browse
+from storage.judgments import StoredJudgment, read_judgments
+from storage.queries import Dataset, find_dataset, get_trace, list_datasets
+
+_DIGITS = 6
+_COUNTS = ("name", "kind", "traces", "errors", "steps", "substeps", "left_out")
+
+
+def routes(context: Context) -> APIRouter:
+    router = APIRouter(tags=["traces"])
+
+    @router.get("/datasets", summary="Every dataset, with its counts")
+    def datasets() -> list[DatasetInfo]:
+        rows = list_datasets(context.store)
+        return [DatasetInfo(**{name: getattr(row, name) for name in _COUNTS}) for row in rows]
+
+    @router.get("/datasets/{name:path}/traces", summary="The traces of a dataset, a page at a time")
+    def traces(name: str, query: Annotated[TraceQuery, Query()]) -> TracePage:
+        selection = _select(context, find_dataset(context.store, name), query)
+        where, order = selection.where, selection.address.order
+        page = browse(context.store, selection.dataset_id, where, order, query.limit, query.offset)
+        return TracePage(
+            dataset=name,
+            evaluator=selection.about.key,
+            total=page.total,
+            offset=query.offset,
+            traces=[_line(row) for row in page.rows],
+        )
+
+    @router.get("/traces/{trace}", summary="One trace with its gold and what evaluators said of it")
+    def trace(trace: int) -> TraceDetail:
+        found = get_trace(context.store, trace)
+        return TraceDetail(
+            trace=found.trace_id,
+            dataset=found.dataset,
+            id=found.id,
+            position=found.position + 1,
+            problem=found.problem,
+            steps=[
+                StepInfo(
+                    step=number,
+                    substeps=list(step.substeps),
+                    label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
+                    valid=step.valid,
+                )
+                for number, step in enumerate(found.steps, start=1)
+            ],
+            first_error=_number(found.first_error),
+            meta=dict(found.meta),
+            judgments=[_judgment(judgment) for judgment in read_judgments(context.store, found)],
+        )
+
+    return router
+
+
+def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
+    """What the Browse page selects at the same address. Raises `UserError` where a part of it makes no sense."""
+    parts = {key: str(value) for key, value in query.model_dump(exclude={"limit", "offset"}).items()}
+    address, problems = read_address(parts)
+    selection, unknown = Selection.of(context.store, context.evaluators, dataset.id, address)
+    for problem in (*problems, *unknown):
+        raise UserError(problem)
+    return selection
+
+
+def _line(row: BrowseRow) -> TraceLine:
+    return TraceLine(
+        trace=row.trace_id,
+        id=row.id,
+        position=row.position + 1,
+        problem=row.problem,
+        steps=row.n_steps,
+        substeps=row.n_substeps,
+        has_gold=row.has_gold,
+        first_error=_number(row.first_error),
+        group=row.group,
+        validity=row.validity,
+        online_validity=row.online_validity,
+        offline_validity=row.offline_validity,
+        change=row.change,
+        found_error=_number(row.found_error),
+        mistake=row.mistake,
+    )
+
+
+def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
+    outputs = judgment.evaluator.outputs
+    hindsight = judgment.hindsight
+    scores = judgment.result if isinstance(judgment.result, StepScores) else judgment.result.offline
+    return JudgmentInfo(
+        evaluator=judgment.evaluator.name,
+        fingerprint=judgment.evaluator.fingerprint,
+        mode=judgment.mode,
+        outputs=outputs.value,
+        stale=judgment.stale,
+        created=judgment.created,
+        steps=[row if any(row) else None for row in _rounded(scores.probs)] if outputs.has_steps else None,
+        online=_rounded(hindsight.online.probs) if hindsight is not None else None,
+        hindsight=[_rounded(row) for row in hindsight.rows] if hindsight is not None else None,
+        solution=judgment.solution,
+    )
+
+
+def _number(index: int | None) -> int | None:
+    return None if index is None else index + 1
+
+
+def _rounded(probs: Floats) -> list[list[float]]:
+    # Stored probabilities may exceed 1 by the rounding of float32.
+    rounded: list[list[float]] = np.clip(np.round(probs.astype(np.float64), _DIGITS), 0, 1).tolist()
+    return rounded

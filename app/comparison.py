@@ -1,0 +1,127 @@
+"""An earlier result against a later one: which step is which, and how far its scores moved."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from core.hindsight import Hindsight
+from core.judgment import Mode
+from core.trace import Trace
+
+# Scores are shown with two digits; less than half of the last one is no move.
+_LEAST = 0.005
+
+
+class Fate(StrEnum):
+    """What an edit did to a step. `edited`: another text in the place of an earlier one."""
+
+    SAME = "same"
+    MOVED = "moved"
+    EDITED = "edited"
+    NEW = "new"
+
+
+@dataclass(frozen=True)
+class Match:
+    """What became of one sub-step of the later trace; `was` is its 0-based place in the earlier one, or None."""
+
+    fate: Fate
+    was: int | None = None
+
+
+@dataclass(frozen=True)
+class Move:
+    """How the validity of a sub-step whose text is in both moved; `step` is its 0-based place in the later one."""
+
+    step: int
+    mode: Mode
+    before: float
+    now: float
+
+    @property
+    def change(self) -> float:
+        return self.now - self.before
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The sub-steps of a later trace against those of an earlier one, and which of the earlier are `gone`."""
+
+    now: tuple[Match, ...]
+    gone: tuple[int, ...]
+
+    @classmethod
+    def of(cls, before: Sequence[str], now: Sequence[str]) -> "Matches":
+        """Match by text: first those that kept their order (difflib's blocks), then those that moved. Where a
+        stretch of other texts is as long as the one it replaced, each stands for the one in its place."""
+        found: list[Match | None] = [None] * len(now)
+        old: list[int] = []
+        stretches: list[tuple[range, range]] = []
+        matcher = SequenceMatcher(None, before, now, autojunk=False)
+        for kind, a, b, c, d in matcher.get_opcodes():
+            if kind == "equal":
+                found[c:d] = [Match(Fate.SAME, a + offset) for offset in range(d - c)]
+            else:
+                old += range(a, b)
+                stretches.append((range(a, b), range(c, d)))
+        left = _move(before, now, old, found)
+        for was, stretch in stretches:
+            places, open_ = [i for i in was if i in left], [j for j in stretch if found[j] is None]
+            if len(places) == len(open_):
+                left -= set(places)
+                for i, j in zip(places, open_, strict=True):
+                    found[j] = Match(Fate.EDITED, i)
+        return cls(tuple(match or Match(Fate.NEW) for match in found), tuple(sorted(left)))
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything but the scores can differ."""
+        return bool(self.gone) or any(match.fate != Fate.SAME for match in self.now)
+
+    @property
+    def kept(self) -> int:
+        """How many texts are in both."""
+        return sum(match.fate in (Fate.SAME, Fate.MOVED) for match in self.now)
+
+    def count(self, fate: Fate) -> int:
+        return sum(match.fate == fate for match in self.now)
+
+
+def _move(before: Sequence[str], now: Sequence[str], old: Sequence[int], found: list[Match | None]) -> set[int]:
+    """Match what stands elsewhere now; returns the places of the earlier trace that are left."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for i in old:
+        places[before[i]].append(i)
+    for j, match in enumerate(found):
+        if match is None and places[now[j]]:
+            found[j] = Match(Fate.MOVED, places[now[j]].pop(0))
+    return {i for left in places.values() for i in left}
+
+
+def is_related(before: Trace, now: Trace) -> bool:
+    """Whether the later trace looks like an edit of the earlier one: half of its steps at least are still there."""
+    matches = Matches.of(before.substeps, now.substeps)
+    return matches.kept > 0 and 2 * matches.kept >= min(len(before.substeps), len(now.substeps))
+
+
+def largest_move(matches: Matches, before: Hindsight, now: Hindsight) -> Move | None:
+    """The largest move of the validity of a sub-step whose text is in both, in either mode; None where no score
+    moved so far that it shows. Of equal ones the first, offline before online."""
+    moves = [
+        Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
+        for mode, old, new in (
+            (Mode.OFFLINE, before.offline, now.offline),
+            (Mode.ONLINE, before.online, now.online),
+        )
+        for j, match in enumerate(matches.now)
+        if match.was is not None and match.fate != Fate.EDITED
+    ]
+    largest = max(moves, key=lambda move: abs(move.change), default=None)
+    return largest if largest is not None and is_move(largest.change) else None
+
+
+def is_move(change: float) -> bool:
+    """Whether a change of validity shows in two digits."""
+    return abs(change) >= _LEAST

@@ -1,0 +1,21 @@
+"""Rows as CSV that a spreadsheet shows and never calculates."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+# What begins a formula in a spreadsheet, in a cell of its own or once white space is stripped.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """The rows as CSV. None is an empty cell, a number is itself, and a text that would be a formula gets a `'`."""
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\r\n").writerows([_cell(value) for value in row] for row in rows)
+    return lines.getvalue()
+
+
+def _cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.startswith(_FORMULA) or value.lstrip().startswith(_FORMULA) else value

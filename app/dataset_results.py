@@ -1,0 +1,95 @@
+"""The results of one dataset as HTML: tables whose cells lead to the traces behind them, and figures."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from urllib.parse import urlencode
+
+from core.judgment import Mode
+from core.label import LABEL_NAMES
+from core.metrics.first_error import Outcome
+from training.blocks import Block, CellWrap, block_html, table_html
+from training.findings import EVALUATOR, MODE
+from training.page import Section
+from training.tables import Table
+
+FORMATS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
+
+_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where the cells of a dataset's tables lead: to its traces in Browse, of one `group` if that is not "". `keys`
+    gives for an evaluator's name in the tables the one that Browse knows it by; `mode` is that of the page."""
+
+    dataset: str
+    group: str
+    mode: Mode
+    keys: Mapping[str, str]
+
+    def browse(self, evaluator: str, mode: str, **more: str) -> str:
+        """The address of the traces that an evaluator judged so, as an attribute's value, or ""."""
+        if evaluator not in self.keys:
+            return ""
+        query = {"dataset": self.dataset, "group": self.group, "evaluator": self.keys[evaluator], "mode": mode}
+        return escape(f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}")
+
+    def wrap(self, table: Table) -> CellWrap:
+        """Makes links of evaluators, outcomes of first errors and cells of a confusion matrix."""
+
+        def wrap(row: int, column: int, html: str) -> str:
+            url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""
+            return f'<a href="{url}">{html}</a>' if url else html
+
+        return wrap
+
+    def _target(self, table: Table, row: int, column: int) -> str:
+        cells = dict(zip((one.key for one in table.columns), table.rows[row], strict=True))
+        key = table.columns[column].key
+        evaluator, mode = str(cells[EVALUATOR.key]), str(cells.get(MODE.key, self.mode.value))
+        if key == EVALUATOR.key:
+            return self.browse(evaluator, mode)
+        if not cells[key]:
+            return ""
+        if key in _OUTCOMES:
+            return self.browse(evaluator, mode, mistake=key)
+        if key in LABEL_NAMES and "gold" in cells:
+            return self.browse(evaluator, mode, cell=f"{cells['gold']}-{key}")
+        return ""
+
+
+def sections_html(sections: Iterable[Section], links: Links, address: Mapping[str, str]) -> str:
+    """Sections with their tables and figures; `address` is what table files are asked for with."""
+    return "".join(_section(section, links, address) for section in sections)
+
+
+def _section(section: Section, links: Links, address: Mapping[str, str]) -> str:
+    cells = next(filter(None, (_confused(block, links) for block in section.blocks)), "")
+    # The page's script makes links of a heat map's cells with it.
+    leads = f' data-cells="{cells}"' if cells else ""
+    body = "".join(_block(block, links, address) for block in section.blocks)
+    return f"<section{leads}><h2>{escape(section.title)}</h2>{body}</section>"
+
+
+def _confused(block: Block, links: Links) -> str:
+    """Of a table of confusion the address of its evaluator's traces."""
+    if not isinstance(block, Table) or not any(column.key == "gold" for column in block.columns):
+        return ""
+    return links.browse(str(block.rows[0][0]), links.mode.value)
+
+
+def _block(block: Block, links: Links, address: Mapping[str, str]) -> str:
+    if not isinstance(block, Table):
+        return block_html(block)
+    return table_html(block, links.wrap(block), file_links(block.name, address))
+
+
+def file_links(table: str, address: Mapping[str, str]) -> str:
+    """Where a table is to be had as a file, as HTML."""
+    return f"Download as {' · '.join(_file_link(table, address, *kind) for kind in FORMATS.items())}"
+
+
+def _file_link(table: str, address: Mapping[str, str], suffix: str, title: str) -> str:
+    query = urlencode({**address, "table": table, "format": suffix})
+    return f'<a href="{escape(f"/results/table?{query}")}" download>{title}</a>'

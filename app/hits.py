@@ -1,0 +1,96 @@
+"""Where the text of a search stands in another one: marked in its HTML, and excerpts around the first place."""
+
+import re
+from html import escape, unescape
+
+# In what `text_html` makes, a formula; everything else is text.
+_FORMULA = re.compile(r'(<span class="math"[^>]*>[^<]*</span>)')
+_SOURCE = re.compile(r'data-source="([^"]*)"')
+_BEFORE = 40
+_LONGEST_FORMULA = 200
+
+Span = tuple[int, int]
+
+
+def marked_html(html: str, wanted: str) -> str:
+    """HTML from `text_html` with what is wanted in a `mark`, whatever its case and the spaces around it.
+
+    It is looked for in the text as it was written; a formula is marked whole.
+    """
+    if not wanted.strip():
+        return html
+    pieces = _FORMULA.split(html)
+    texts = [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
+    spans = [found.span() for found in _pattern(wanted).finditer("".join(texts))]
+    marked, start = [], 0
+    for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
+        inside = _within(spans, start, start + len(text))
+        if number % 2:
+            marked.append(f"<mark>{piece}</mark>" if inside else piece)
+        else:
+            marked.append(_mark(text, inside))
+        start += len(text)
+    return "".join(marked)
+
+
+def has_hit(text: str, wanted: str) -> bool:
+    """Whether what is wanted stands in a text."""
+    return bool(wanted.strip()) and _pattern(wanted).search(text) is not None
+
+
+def excerpt(text: str, length: int, wanted: str = "") -> str:
+    """About `length` characters of a text: its beginning, or what is around the first place of what is wanted.
+
+    It is cut at spaces, and not within a `$…$` formula.
+    """
+    found = _pattern(wanted).search(text) if wanted.strip() else None
+    start = 0 if found is None or found.end() <= length else _start(text, found.start())
+    end = len(text)
+    if end - start > length:
+        end = text.rfind(" ", start, start + length + 1)
+        end = _whole(text, start, end if end > start else start + length, -1 if found is None else found.start())
+    return f"{'… ' if start else ''}{text[start:end].rstrip()}{' …' if end < len(text) else ''}"
+
+
+def _start(text: str, hit: int) -> int:
+    """Where an excerpt begins that shows a hit: some words before it, or at the formula that it is in."""
+    about = max(hit - _BEFORE, 0)
+    start = text.rfind(" ", 0, about) + 1 or about
+    return text.rindex("$", 0, start) if _is_open(text[:start]) else start
+
+
+def _whole(text: str, start: int, end: int, hit: int) -> int:
+    """`end`, moved before a formula that it would cut, or behind it where the hit is in it or nothing before it."""
+    if not _is_open(text[start:end]):
+        return end
+    opened, closed = text.rindex("$", start, end), text.find("$", end)
+    if start < opened and not opened <= hit:
+        return opened
+    return closed + 1 if 0 <= closed < end + _LONGEST_FORMULA else end
+
+
+def _source(formula: str) -> str:
+    found = _SOURCE.search(formula)
+    return unescape(found[1]) if found else ""
+
+
+def _within(spans: list[Span], start: int, end: int) -> list[Span]:
+    """The parts of spans from `start` to `end`, counted from `start`."""
+    return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
+
+
+def _mark(text: str, spans: list[Span]) -> str:
+    marked, position = [], 0
+    for start, end in spans:
+        marked += [escape(text[position:start]), f"<mark>{escape(text[start:end])}</mark>"]
+        position = end
+    return "".join([*marked, escape(text[position:])])
+
+
+def _is_open(text: str) -> bool:
+    """Whether a formula begins in the text and does not end there."""
+    return len(re.findall(r"(?<!\\)\$", text)) % 2 == 1
+
+
+def _pattern(wanted: str) -> re.Pattern[str]:
+    return re.compile(re.escape(wanted.strip()), re.IGNORECASE)

@@ -1,0 +1,87 @@
+"""What later steps did to the verdict on earlier ones, in words. No text of a trace is in them."""
+
+from collections.abc import Sequence
+
+from core.evidence import Jump, Removal, Revision
+from core.hindsight import Hindsight
+
+# What two decimals do not show is no change.
+_VISIBLE = 0.005
+# Changes below this are told, but not made much of.
+_NOTABLE = 0.1
+
+
+def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
+    """The largest jump of a sub-step; and where it stands at the end, if that is elsewhere."""
+    moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
+    if abs(jump.change) < _NOTABLE:
+        moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
+    end = f" At the end it stands at {final:.2f}." if final is not None and abs(final - jump.after) >= 0.05 else ""
+    return f"Step {names[jump.step]} {moved} when step {names[jump.revealed]} was revealed.{end}"
+
+
+def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump: Jump | None) -> str:
+    """What later sub-steps did to one, `jump` being its largest; also where they did nothing."""
+    final = float(hindsight.offline.validity[step])
+    if len(names) == 1:
+        return f"Step {names[step]} is the only one: its validity is {final:.2f}."
+    if step == len(names) - 1:
+        return f"Step {names[step]} is the last: nothing after it can change its validity of {final:.2f}."
+    if jump is None or abs(jump.change) < _VISIBLE:
+        return f"Later steps did not change step {names[step]}: its validity stays at {final:.2f}."
+    return jump_sentence(names, jump, final)
+
+
+def gold_sentence(revision: Revision, gold: bool | None) -> str:
+    """Whether gold, which says of a whole step whether it is valid, agrees with what later steps made of it."""
+    name = revision.step + 1
+    if gold is None:
+        return f"Gold says nothing of step {name}."
+    says = f"Gold calls step {name} {'valid' if gold else 'wrong'}"
+    if revision.crosses:
+        return f"{says} and {'agrees' if revision.agrees else 'disagrees'} with the revision."
+    if abs(revision.change) < _NOTABLE:
+        return f"{says}."
+    return f"{says}: the change is {'towards' if revision.agrees else 'away from'} gold, but the verdict stays."
+
+
+def left_out_sentence(
+    names: Sequence[str], hindsight: Hindsight, step: int, found: Sequence[Removal], turned: bool
+) -> str:
+    """Which later sub-step the verdict on one rests on: `found` as `core.evidence.removals` orders them, `turned`
+    whether online and offline verdict differ. "" where nothing comes after it."""
+    if not found:
+        return ""
+    offline = float(hindsight.offline.validity[step])
+    first = found[0]
+    alone = f"Without step {names[first.left_out]} its validity would be {first.validity:.2f}"
+    if first.restores:
+        others = [removal.left_out for removal in found[1:] if removal.restores]
+        return f"{alone}: step {names[first.left_out]} is the evidence.{_as_well(names, sorted(others))}"
+    if turned:
+        return f"No single later step carries the verdict. {alone}, which does not restore it."
+    most = max(abs(removal.validity - offline) for removal in found)
+    if most < _NOTABLE:
+        return f"Leaving out any one later step changes its validity by at most {most:.2f}."
+    changed = max(found, key=lambda removal: abs(removal.validity - offline))
+    return (
+        f"Without step {names[changed.left_out]} its validity would be {changed.validity:.2f}, not {offline:.2f}."
+    )
+
+
+def constant_sentence(evaluator: str) -> str:
+    """Why there is nothing to tell of a causal evaluator. The name is not escaped."""
+    return (
+        f"{evaluator} reads a solution from left to right: no later step can change its verdict on an earlier one, "
+        "so each is the same online, offline and anywhere between."
+    )
+
+
+def _as_well(names: Sequence[str], others: Sequence[int]) -> str:
+    if not others:
+        return ""
+    if len(others) > 3:
+        return f" Leaving out any of {len(others)} other steps restores it as well."
+    listed = [names[other] for other in others]
+    text = " or ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+    return f" Leaving out step {text} restores it as well."

@@ -1,0 +1,116 @@
+// The reveal curve: how one number of a step changed as later steps were revealed, as SVG.
+
+const NS = "http://www.w3.org/2000/svg";
+const WIDTH = 470;
+const HEIGHT = 214;
+const LEFT = 34;
+const RIGHT = 20;
+const TOP = 24;
+const BOTTOM = 28;
+// Points up to which each has its number, and from which on they are small; names below the axis at most.
+const MOST_NUMBERS = 8;
+const MANY = 16;
+const MOST_NAMES = 10;
+// What a number takes of the width.
+const NUMBER = 32;
+
+const made = (tag, attributes, text = "") => {
+  const element = document.createElementNS(NS, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text) element.textContent = text;
+  return element;
+};
+
+const y = (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM);
+const across = (count) => (place) =>
+  count === 1 ? (LEFT + WIDTH - RIGHT) / 2 : LEFT + (place * (WIDTH - LEFT - RIGHT)) / (count - 1);
+
+// The place of the largest change, to which the curve jumps; 0 where there is none.
+const largestJump = (values) => {
+  let found = 0;
+  let most = 0;
+  values.slice(1).forEach((value, place) => {
+    const size = Math.abs(value - values[place]);
+    if (size > most) [most, found] = [size, place + 1];
+  });
+  return found;
+};
+
+const frame = (threshold) => {
+  const parts = [0, 1].flatMap((value) => [
+    made("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+    made("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+  ]);
+  if (threshold === null) return parts;
+  const line = { class: "threshold", x1: LEFT, x2: WIDTH - RIGHT, y1: y(threshold), y2: y(threshold) };
+  return [...parts, made("line", line), made("text", { class: "tick", x: 3, y: y(threshold) + 4 }, threshold.toFixed(2))];
+};
+
+const names = (x, revealed) => {
+  const every = Math.ceil(revealed.length / MOST_NAMES);
+  const long = revealed.length <= 5;
+  return revealed
+    .map((name, place) => [name, place])
+    .filter(([, place]) => place % every === 0)
+    .map(([name, place]) =>
+      made("text", { class: "tick", x: x(place), y: HEIGHT - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
+    );
+};
+
+// The points that have their number: all of a few; else the jump and the ends, as far as there is room.
+const numbered = (count, jump, x) => {
+  if (count <= MOST_NUMBERS) return new Set(Array(count).keys());
+  const chosen = [];
+  for (const place of [jump, jump - 1, 0, count - 1]) {
+    if (place >= 0 && chosen.every((other) => Math.abs(x(other) - x(place)) >= NUMBER)) chosen.push(place);
+  }
+  return new Set(chosen);
+};
+
+const point = (x, value, { label, kind, number, below, size }) => {
+  const dot = made("circle", { class: kind, cx: x, cy: y(value), r: size });
+  dot.append(made("title", {}, label));
+  if (!number) return [dot];
+  const place = { class: "number", x, y: below ? y(value) + 18 : y(value) - 9, "text-anchor": "middle" };
+  return [dot, made("text", place, value.toFixed(2))];
+};
+
+const diamond = (x, value, label, size) => {
+  const top = y(value);
+  const points = `${x},${top - size} ${x + size},${top} ${x},${top + size} ${x - size},${top}`;
+  const shape = made("polygon", { class: "without", points });
+  shape.append(made("title", {}, label));
+  return shape;
+};
+
+/**
+ * Draw the curve of `values`, one for each of the steps `revealed`, by their names. `threshold` is null where the
+ * number has none; `without` holds, for each but the first, the value with that step left out, or is null; `now` is
+ * the place of the last step that is revealed.
+ */
+export const drawCurve = (holder, { values, revealed, threshold, without, now, title }) => {
+  const x = across(values.length);
+  const jump = largestJump(values);
+  const svg = made("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
+  svg.append(...frame(threshold), ...names(x, revealed));
+  if (now >= 0) svg.append(made("line", { class: "now", x1: x(now), x2: x(now), y1: TOP - 8, y2: HEIGHT - BOTTOM }));
+  svg.append(made("polyline", { class: "line", points: values.map((value, i) => `${x(i)},${y(value)}`).join(" ") }));
+  if (jump) {
+    const ends = { x1: x(jump - 1), y1: y(values[jump - 1]), x2: x(jump), y2: y(values[jump]) };
+    svg.append(made("line", { class: values[jump] < values[jump - 1] ? "jump fell" : "jump rose", ...ends }));
+  }
+  const size = values.length < MANY ? 4 : 2.2;
+  without?.forEach((value, i) =>
+    svg.append(diamond(x(i + 1), value, `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2)),
+  );
+  const withNumber = numbered(values.length, jump, x);
+  values.forEach((value, i) => {
+    const number = withNumber.has(i);
+    const kind = threshold === null ? "" : value >= threshold ? "yes" : "no";
+    // Where the curve turns down, below its line is where there is room.
+    const below = y(value) < TOP + 8 || (i > 0 && values[i - 1] > value + 0.15 && value > 0.15);
+    const label = `after step ${revealed[i]}: ${value.toFixed(2)}`;
+    svg.append(...point(x(i), value, { label, kind, number, below, size }));
+  });
+  holder.replaceChildren(svg);
+};

@@ -1,0 +1,117 @@
+// Figures: what Plotly draws of the data that a page holds, in the page's own ink, each with a legend of buttons.
+//
+// The report has this file within its page, so that it imports nothing and finds Plotly where it is.
+
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+const DASHES = { dot: "2 3", dash: "6 4", dashdot: "6 3 2 3", longdash: "10 4" };
+const SVG = "http://www.w3.org/2000/svg";
+const drawn = new Set();
+
+const read = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Ink and grid are the page's; what a curve's colour means is the figure's own.
+const look = (layout) => {
+  const changes = {
+    "font.color": read("--ink"),
+    "hoverlabel.bgcolor": read("--card"),
+    "hoverlabel.bordercolor": read("--line"),
+    "hoverlabel.font.color": read("--ink"),
+  };
+  for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
+    changes[`${axis}.gridcolor`] = read("--line");
+    changes[`${axis}.linecolor`] = read("--line");
+  }
+  return changes;
+};
+
+const shape = (tag, attributes) => {
+  const node = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
+};
+
+const sample = (trace) => {
+  const style = trace.line || {};
+  const color = style.color || trace.marker?.color || read("--mute");
+  const svg = shape("svg", { width: 26, height: 12, "aria-hidden": "true" });
+  const line = { x1: 0, y1: 6, x2: 26, y2: 6, stroke: color, "stroke-width": 2.5, "stroke-dasharray": DASHES[style.dash] || "" };
+  const bar = { x: 7, y: 0, width: 12, height: 12, rx: 2, fill: color };
+  svg.append(trace.type === "bar" ? shape("rect", bar) : shape("line", line));
+  return svg;
+};
+
+const entry = (plot, trace, index) => {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.setAttribute("aria-pressed", String(trace.visible !== "legendonly"));
+  button.title = "Show or hide";
+  button.append(sample(trace), trace.name);
+  button.addEventListener("click", () => {
+    const shown = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(shown));
+    window.Plotly.restyle(plot, { visible: shown ? true : "legendonly" }, [index]);
+  });
+  return button;
+};
+
+const addLegend = (plot, traces) => {
+  const list = document.createElement("div");
+  list.className = "legend";
+  list.append(...traces.flatMap((trace, index) => (trace.name ? [entry(plot, trace, index)] : [])));
+  if (list.children.length) plot.after(list);
+};
+
+// A click on a heat map tells the page which cell it was on.
+const tellCell = (plot) =>
+  plot.on("plotly_click", ({ points: [point] }) => {
+    if (point.data.type !== "heatmap") return;
+    const detail = { x: point.x, y: point.y };
+    plot.dispatchEvent(new CustomEvent("figure-cell", { bubbles: true, detail }));
+  });
+
+const draw = async (plot, config) => {
+  const { data, layout } = JSON.parse(plot.dataset.figure);
+  delete layout.height;
+  addLegend(plot, data);
+  await window.Plotly.newPlot(plot, data, layout, config);
+  drawn.add(plot);
+  tellCell(plot);
+  await window.Plotly.relayout(plot, look(layout));
+};
+
+const forget = () => {
+  for (const plot of [...drawn].filter((plot) => !plot.isConnected)) {
+    drawn.delete(plot);
+    window.Plotly.purge(plot);
+  }
+};
+
+const claim = (plot) => (plot.dataset.drawn = "1");
+
+/** Draw the figures below `root` that are not drawn yet; resolves once they are. */
+export const drawFigures = (root, options = {}) => {
+  forget();
+  const plots = [...root.querySelectorAll(".plot:not([data-drawn])")];
+  plots.forEach(claim);
+  return Promise.all(plots.map((plot) => draw(plot, { ...CONFIG, ...options })));
+};
+
+/** Draw each of them when it comes near the window. */
+export const drawWhenNear = (root, options = {}) => {
+  forget();
+  const near = (entries, observer) => {
+    for (const { target } of entries.filter((one) => one.isIntersecting)) {
+      observer.unobserve(target);
+      draw(target, { ...CONFIG, ...options });
+    }
+  };
+  const observer = new IntersectionObserver(near, { rootMargin: "500px" });
+  for (const plot of root.querySelectorAll(".plot:not([data-drawn])")) {
+    claim(plot);
+    observer.observe(plot);
+  }
+};
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const plot of drawn) window.Plotly.relayout(plot, look(plot.layout));
+});

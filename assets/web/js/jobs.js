@@ -1,0 +1,93 @@
+// The Jobs page: asks how far the jobs are, starts, cancels and resumes them.
+import { onChange } from "./changes.js";
+
+const EVERY = 2000;
+const shown = new Map();
+let asking = false;
+let lost = false;
+
+const room = () => document.querySelector("#jobs");
+
+const say = (message) => {
+  const slot = room().querySelector(".said");
+  slot.replaceChildren();
+  if (!message) return;
+  const notice = document.createElement("div");
+  notice.className = "notice";
+  notice.setAttribute("role", "alert");
+  notice.textContent = message;
+  slot.append(notice);
+};
+
+// What has not changed stays, and so does a form that is being filled in; a button keeps the focus.
+const put = (slot, part) => {
+  const html = part?.outerHTML ?? "";
+  if (html === shown.get(slot)) return;
+  const active = slot.contains(document.activeElement) ? document.activeElement : null;
+  if (active?.closest("form")) return;
+  shown.set(slot, html);
+  slot.replaceChildren(...(part ? [part] : []));
+  const job = active?.dataset.post?.replace(/\w+$/, "");
+  if (job) slot.querySelector(`[data-post^="${job}"]`)?.focus();
+};
+
+const show = (html) => {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const name of ["start", "list"]) put(room().querySelector(`.${name}`), template.content.querySelector(`.${name} > *`));
+};
+
+const failure = async (response) => {
+  const told = await response.json().catch(() => null);
+  return told ? `${told.error} ${told.mend}`.trim() : `The server answered with status ${response.status}.`;
+};
+
+const ask = async () => {
+  if (asking || document.hidden) return;
+  asking = true;
+  try {
+    const response = await fetch("/jobs/list");
+    if (response.ok) show(await response.text());
+    if (!response.ok) say(await failure(response));
+    else if (lost) say("");
+    lost = !response.ok;
+  } catch {
+    lost = true;
+    say("The server does not answer. This page goes on when it does.");
+  } finally {
+    asking = false;
+  }
+};
+
+const post = async (url, values) => {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(values) }).catch(() => null);
+  say(!response ? "The server does not answer. Try again." : response.ok ? "" : await failure(response));
+  await ask();
+};
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("#jobs form[data-post]");
+  if (!form) return;
+  event.preventDefault();
+  // `form.dataset` would be the field of that name.
+  post(form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("#jobs button[data-post]");
+  if (button) post(button.dataset.post, {});
+});
+
+let started = false;
+const start = () => {
+  if (started || !room()) return;
+  started = true;
+  ask();
+  setInterval(ask, EVERY);
+  document.addEventListener("visibilitychange", ask);
+};
+
+// The page may have been drawn before this script came.
+start();
+onChange(start);

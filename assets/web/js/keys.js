@@ -1,0 +1,68 @@
+// The keys of a page: pages register theirs here, and `?` lists them.
+
+const entries = [];
+const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+const ACTIVE = "a, button, summary, [role=button], [role=slider], [role=tab], [role=option]";
+
+/**
+ * Register a key. `key` is what `KeyboardEvent.key` says, or a list of such; `label` tells what it does, in few
+ * words; `when` says whether it does so now (always, if left out), and only then is it listed; `run` does it. An
+ * entry without `run` is only listed: for keys that the browser or a control of the page handles itself.
+ */
+export const register = ({ key, label, when = () => true, run = null }) =>
+  entries.push({ keys: [key].flat(), label, when, run });
+
+const isTyping = (target) => target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not([contenteditable=false])");
+
+// Enter and Space belong to the link or button that has the focus, arrows to a slider or a tab.
+const isTaken = (event) => event.key !== "?" && event.key.length !== 1 && event.target.closest?.(ACTIVE);
+const isPressing = (event) => event.key === " " && event.target.closest?.(ACTIVE);
+
+const isOurs = (event) =>
+  !(event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) &&
+  !(event.isComposing || event.keyCode === 229) &&
+  !(isTyping(event.target) || isTaken(event) || isPressing(event) || document.querySelector("dialog[open]"));
+
+document.addEventListener("keydown", (event) => {
+  if (!isOurs(event)) return;
+  const found = entries.find((entry) => entry.run && entry.keys.includes(event.key) && entry.when());
+  if (!found) return;
+  event.preventDefault();
+  found.run(event);
+});
+
+const made = (tag, content, attributes = {}) => {
+  const element = document.createElement(tag);
+  element.append(...[content].flat());
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+
+const line = ({ keys, label }) => [
+  made("dt", keys.map((key) => made("kbd", NAMES[key] ?? key))),
+  made("dd", label),
+];
+
+const listed = () => made("dl", entries.filter((entry) => entry.when()).flatMap(line));
+
+/** Open the list of the keys that do something now. */
+export const showKeys = () => {
+  document.querySelector("dialog.keys")?.remove();
+  const close = made("form", made("button", "Close", { type: "submit" }), { method: "dialog" });
+  const title = made("h2", "Keys of this page", { id: "keys-title" });
+  const dialog = made("dialog", [title, listed(), close], { class: "keys", "aria-labelledby": "keys-title" });
+  // A click beside the list is one on the dialog's own backdrop.
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key !== "?") return;
+    // Or the same press, seen further out, would open the list again.
+    event.preventDefault();
+    dialog.close();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+};
+
+document.addEventListener("click", (event) => event.target.closest?.("button.keys-button") && showKeys());
+register({ key: "?", label: "list the keys of this page", run: showKeys });

@@ -1,0 +1,10 @@
+// The script of every page: the frame, then a module for each page.
+import "./maths.js";
+import "./keys.js";
+import "./navigation.js";
+import "./frame.js";
+import "./score.js";
+import "./browse.js";
+import "./evidence.js";
+import "./jobs.js";
+import "./results.js";

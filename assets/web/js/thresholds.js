@@ -1,0 +1,92 @@
+// Judges a result anew at other thresholds, from the numbers on the page.
+
+const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
+const DEFAULTS = { validity: 0.5, redundancy: 0.15 };
+const ORDER = ["validity", "redundancy"];
+
+const verdict = ([validity, redundancy], at) => {
+  if (validity < at.validity) return "not valid";
+  return redundancy >= at.redundancy ? "redundant" : "valid";
+};
+
+const mark = (cell, word) => {
+  const [sign, bar] = [cell.querySelector(".mark"), cell.querySelector(".bar")];
+  if (sign.title === word) return;
+  sign.title = word;
+  sign.textContent = MARKS[word];
+  const label = `${bar.title.slice(0, bar.title.lastIndexOf(";"))}; ${word}`;
+  bar.title = label;
+  bar.setAttribute("aria-label", label);
+};
+
+const conclude = (said, scores, at) => {
+  const valid = Math.min(...scores.map(([validity]) => validity)) >= at.validity;
+  const redundant = Math.max(...scores.map(([, redundancy]) => redundancy)) >= at.redundancy;
+  const word = said.querySelector("strong");
+  word.textContent = valid ? "valid" : "not valid";
+  word.className = valid ? "good" : "bad";
+  said.querySelector(".also").hidden = !redundant;
+  const words = scores.map((score) => verdict(score, at));
+  const count = (wanted) => words.filter((word) => word === wanted).length;
+  const also = count("redundant") ? `, ${count("redundant")} redundant` : "";
+  said.querySelector(".counts").textContent = `${count("not valid")} of ${words.length} not valid${also}`;
+};
+
+/** The thresholds that a result stands at. */
+export const thresholdsOf = (section) =>
+  Object.fromEntries(ORDER.map((name) => [name, Number(section.dataset[name])]));
+
+/** What an address says of them, where they are not those that the permalink holds. */
+export const inAddress = (section, query) => {
+  const at = thresholdsOf(section);
+  for (const [name, param] of [["validity", "valid"], ["redundancy", "redundant"]]) {
+    section.dataset[`${name}First`] ??= section.dataset[name];
+    if (at[name] === Number(section.dataset[`${name}First`])) query.delete(param);
+    else query.set(param, at[name]);
+  }
+};
+
+/** Put the sliders where the result stands: what a person moved outlives the result that it stood in. */
+export const settle = (section) => {
+  for (const [name, value] of Object.entries(thresholdsOf(section))) {
+    const slider = section.querySelector(`.thresholds [name=${name}]`);
+    slider.value = value;
+    slider.nextElementSibling.textContent = value.toFixed(2);
+  }
+};
+
+const rejudge = (section, at) => {
+  const rows = [...section.querySelectorAll("ol.steps > li")];
+  const scores = rows.map((row) => JSON.parse(row.dataset.scores));
+  rows.forEach((row, i) => row.querySelectorAll(".c").forEach((cell, j) => mark(cell, verdict(scores[i][j], at))));
+  section.querySelectorAll(".said").forEach((said, j) => conclude(said, scores.map((row) => row[j]), at));
+  for (const name of ORDER) {
+    for (const place of section.querySelectorAll(`[data-threshold=${name}]`)) place.textContent = at[name];
+  }
+  settle(section);
+};
+
+const set = (section, at) => {
+  for (const link of [...section.querySelectorAll("a[data-at]")]) link.dataset.href ??= link.getAttribute("href");
+  inAddress(section, new URLSearchParams());
+  for (const name of ORDER) section.dataset[name] = at[name];
+  rejudge(section, at);
+  for (const link of section.querySelectorAll("a[data-at]")) {
+    const url = new URL(link.dataset.href, location.href);
+    inAddress(section, url.searchParams);
+    link.setAttribute("href", url.pathname + url.search);
+  }
+  section.dispatchEvent(new CustomEvent("thresholds", { bubbles: true }));
+};
+
+document.addEventListener("input", ({ target }) => {
+  const section = target.closest?.(".thresholds")?.closest("section");
+  if (section) set(section, { ...thresholdsOf(section), [target.name]: Number(target.value) });
+});
+
+document.addEventListener("click", ({ target }) => {
+  const section = target.closest?.("[data-defaults]")?.closest("section");
+  if (section) set(section, DEFAULTS);
+});
+
+document.addEventListener("submit", (event) => event.target.matches(".thresholds") && event.preventDefault());

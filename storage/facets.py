@@ -1,0 +1,116 @@
+"""Facets: the filters with few values. All of them are counted at once, in a time that hardly depends on how many
+traces there are: traces with the same values of all facets are one cell, and cells are few."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.judgment import Mode
+from core.metrics.position import Third
+from core.metrics.table import SILENT
+from storage.catalogue import GOLD, Catalogue
+from storage.verdicts import MISTAKES, Verdicts
+
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+CHANGES = (0.1, 0.3, 0.5)
+"""Retroactive changes that are counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facet:
+    """`codes`, shape (n,): the place in `names` of the value of each of `n` traces or cells, `SILENT` for none.
+    `also`: those, shape (n,), that have a further value beside it."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.signedinteger[Any]]
+    also: Mapping[str, Flags] = field(default_factory=dict)
+
+    def has(self, value: str) -> Flags:
+        """Those of a value, shape (n,); none for a value that there is not."""
+        if value in self.also:
+            return self.also[value]
+        if value not in self.names:
+            return np.zeros(len(self.codes), np.bool_)
+        met: Flags = np.equal(self.codes, self.names.index(value))
+        return met
+
+    def count(self, numbers: Ints) -> dict[str, int]:
+        """How many traces have each value, where there are so many of each cell, shape (n,)."""
+        sums = np.bincount(self.codes + 1, numbers, len(self.names) + 1)[1:].astype(np.int64).tolist()
+        found = dict(zip(self.names, sums, strict=True))
+        return found | {name: int(numbers[flags].sum()) for name, flags in self.also.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """`n` traces in `c` cells. `facets` are those of the cells, `cell` is that of each trace, shape (n,)."""
+
+    facets: Mapping[str, Facet]
+    cell: NDArray[np.int32]
+    everything: Ints
+
+    @property
+    def nbytes(self) -> int:
+        return self.cell.nbytes
+
+    def tally(self, chosen: Flags | None) -> Ints:
+        """How many of the chosen traces each cell has, shape (c,); of all where None is given."""
+        if chosen is None:
+            return self.everything
+        return np.bincount(self.cell[chosen], minlength=len(self.everything))
+
+
+def into_cells(facets: Mapping[str, Facet]) -> Cells:
+    """The cells of traces by the facets of each."""
+    key: Any = 0
+    for facet in facets.values():
+        key = key * (len(facet.names) + 1) + (facet.codes.astype(np.int64) + 1)
+        for flags in facet.also.values():
+            key = key * 2 + flags
+    _, first, cell, numbers = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    of_cells = {
+        name: Facet(facet.names, facet.codes[first], {value: flags[first] for value, flags in facet.also.items()})
+        for name, facet in facets.items()
+    }
+    return Cells(of_cells, cell.astype(np.int32), numbers)
+
+
+def dataset_facets(catalogue: Catalogue) -> dict[str, Facet]:
+    """The facets of traces in which no evaluator comes in, by the field of the filter."""
+    return {
+        "gold": Facet(GOLD, catalogue.gold),
+        "group": Facet(catalogue.groups, catalogue.group),
+        "error_at": Facet(tuple(third.value for third in Third), catalogue.third),
+        "relabelled": Facet(("no", "yes"), catalogue.relabelled.astype(np.int8)),
+    }
+
+
+def evaluator_facets(verdicts: Mapping[Mode, Verdicts], mode: Mode) -> dict[str, Facet]:
+    """The facets of traces by an evaluator's verdicts, read in a mode."""
+    read, online, offline = verdicts[mode], verdicts[Mode.ONLINE].valid, verdicts[Mode.OFFLINE].valid
+    agreement = np.where((online == SILENT) | (offline == SILENT), SILENT, online != offline)
+    also = {"redundant": read.redundant, "unjudged": ~read.judged}
+    none = np.full(len(agreement), SILENT, np.int8)
+    return {
+        "verdict": Facet(("invalid", "valid"), read.valid, also),
+        "mistake": Facet(tuple(mistake.value for mistake in MISTAKES), read.mistake),
+        "modes": Facet(("agree", "disagree"), agreement.astype(np.int8)),
+        "change": Facet((), none, {f"{least:g}": changed(read, least) for least in CHANGES}),
+    }
+
+
+def changed(verdicts: Verdicts, least: float) -> Flags:
+    """The traces with a retroactive change of at least `least`, shape (n,)."""
+    met: Flags = verdicts.change >= np.float32(least)
+    return met
+
+
+def differ(one: Verdicts, other: Verdicts) -> Flags:
+    """The traces that one evaluator calls valid and the other invalid, shape (n,)."""
+    known = np.not_equal(one.valid, SILENT) & np.not_equal(other.valid, SILENT)
+    return known & np.not_equal(one.valid, other.valid)

@@ -1,0 +1,161 @@
+"""POST /api/v1/score."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from app.batching import Batcher
+from core.judgment import Mode
+from core.record import judgment_record
+from core.scores import Thresholds
+from core.trace import Trace
+from storage.calibrations import Threshold, save_calibration
+from storage.queries import find_dataset
+from storage.store import open_store
+from tests.app.client import asking
+from tests.storage.samples import add
+
+BODY = {"problem": "What is 2 + 3?", "steps": ["2 + 3 = 6.", ["So 6.", "Check: 6 - 3 = 3."]]}
+TRACE = Trace.of(BODY["problem"], BODY["steps"])
+
+
+def post(client, **changes):
+    return client.post("/api/v1/score", json=BODY | changes)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_answer_holds_the_scorers_numbers(client, evaluators, mode):
+    answer = post(client, mode=mode.value, evaluator="tiny").json()
+    scorer = evaluators.scorer("tiny")
+    record = judgment_record(scorer.score_one(TRACE, mode), "tiny", Thresholds())
+    assert (answer["evaluator"], answer["mode"]) == ("tiny", mode.value)
+    assert answer["fingerprint"] == scorer.evaluator.fingerprint
+    assert answer["thresholds"] == {"validity": 0.5, "redundancy": 0.15}
+    assert [(row["step"], row["substep"]) for row in answer["steps"]] == [(1, 1), (2, 1), (2, 2)]
+    for row, said in zip(answer["steps"], record["steps"], strict=True):
+        assert {key: row[key] for key in said} == pytest.approx(said, abs=2e-5)
+        assert row["valid"] == (row["validity"] >= 0.5)
+        assert row["redundant"] == (row["neu"] >= 0.15)
+    assert answer["solution"]["validity"] == min(row["validity"] for row in answer["steps"])
+    assert answer["solution"]["redundancy"] == max(row["redundancy"] for row in answer["steps"])
+    assert answer["solution"]["valid"] == all(row["valid"] for row in answer["steps"])
+    assert answer["solution"]["redundant"] == any(row["redundant"] for row in answer["steps"])
+    if mode == Mode.HINDSIGHT:
+        assert [len(row) for row in answer["hindsight"]] == [1, 2, 3]
+        np.testing.assert_allclose(answer["hindsight"][2], record["hindsight"][2], atol=2e-5)
+        assert answer["offline"]["steps"] == answer["steps"]
+        assert answer["online"]["steps"][2]["pos"] == answer["hindsight"][2][2][2]
+    else:
+        assert not {"online", "offline", "hindsight"} & answer.keys()
+
+
+def test_the_first_evaluator_and_offline_are_meant_where_nothing_is_said(client):
+    answer = post(client).json()
+    assert (answer["evaluator"], answer["mode"]) == ("tiny", "offline")
+
+
+def test_the_verdicts_are_at_the_thresholds_in_force(evaluators, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store:
+        add(store)
+        dataset = find_dataset(store, "sums")
+        row = evaluators.register(store, "tiny")
+        save_calibration(store, row.id, dataset, Threshold.VALIDITY, 0.999, {})
+        with asking(store, evaluators) as client:
+            answer = post(client).json()
+    assert answer["thresholds"] == {"validity": 0.999, "redundancy": 0.15}
+    assert not any(step["valid"] for step in answer["steps"])
+
+
+def test_fifty_at_once_get_what_each_would_get_alone(client, evaluators):
+    bodies = [BODY | {"problem": f"What is {n} + 3?", "mode": list(Mode)[n % 3]} for n in range(50)]
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda body: client.post("/api/v1/score", json=body), bodies))
+    assert {answer.status_code for answer in answers} == {200}
+    for n in (0, 1, 2, 49):
+        alone = evaluators.scorer("tiny").score_one(
+            Trace.of(bodies[n]["problem"], BODY["steps"]), bodies[n]["mode"]
+        )
+        said = judgment_record(alone, "tiny", Thresholds())["steps"]
+        got = [row["validity"] for row in answers[n].json()["steps"]]
+        assert got == pytest.approx([row["validity"] for row in said], abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "said"),
+    [
+        ({"evaluator": "big"}, 404, "There is no evaluator 'big'"),
+        ({"mode": "later"}, 422, "mode: Input should be 'offline', 'online' or 'hindsight', found 'later'"),
+        ({"problem": " "}, 422, "the problem is empty"),
+        ({"problem": 3}, 422, "problem: Input should be a valid string, found 3"),
+        ({"steps": []}, 422, "steps: List should have at least 1 item"),
+        ({"steps": ["a", ""]}, 422, "step 2 is empty"),
+        ({"steps": ["a", []]}, 422, "step 2 is empty"),
+        ({"steps": ["\x00"]}, 422, "step 1 holds a NUL byte"),
+        ({"steps": ["a"] * 1001}, 422, "at most 1000 items"),
+        ({"step": ["a"]}, 422, "step: Extra inputs are not permitted"),
+        ({"steps": ["7" * 20_000]}, 422, "the trace has 20,0"),
+        ({"steps": ["7" * 1_100_000]}, 413, "larger than 1,000,000 bytes"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_told_with_its_reason(client, change, status, said):
+    response = post(client, **change)
+    assert response.status_code == status
+    assert said in response.json()["error"]
+    assert set(response.json()) == {"error", "mend"}
+    assert response.json()["mend"]
+
+
+def test_a_trace_too_long_names_its_tokens_and_the_limit(client):
+    response = post(client, steps=["7" * 20_000])
+    assert "tiny reads at most 1,024" in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "said"),
+    [
+        (b"{", {"content-type": "application/json"}, "JSON decode error"),
+        (b"[1]", {"content-type": "application/json"}, "valid dictionary"),
+        (json.dumps(BODY).encode(), {}, "The body was not sent as JSON"),
+        (b'{"problem": "\\ud800", "steps": ["a"]}', {"content-type": "application/json"}, ""),
+    ],
+)
+def test_what_is_no_json_is_told(client, content, headers, said):
+    response = client.post("/api/v1/score", content=content, headers=headers)
+    assert response.status_code == 422
+    assert said in response.json()["error"]
+
+
+def test_a_full_queue_says_when_to_come_again(evaluators, tmp_path, monkeypatch):
+    """One trace is at work, two may wait: of nine that come meanwhile, the queue takes two."""
+    scorer = evaluators.scorer("tiny")
+    at_work, go = threading.Event(), threading.Event()
+
+    class Slow:
+        evaluator = scorer.evaluator
+
+        def score(self, traces, mode):
+            at_work.set()
+            go.wait(30)
+            return scorer.score(traces, mode)
+
+    monkeypatch.setitem(evaluators._batchers, "tiny", Batcher(Slow(), threading.Lock(), most=2))
+    with (
+        open_store(str(tmp_path / "store.db")) as store,
+        asking(store, evaluators) as client,
+        ThreadPoolExecutor(10) as pool,
+    ):
+        first = pool.submit(post, client, problem="q first")
+        assert at_work.wait(30)
+        others = [pool.submit(post, client, problem=f"q {n}") for n in range(9)]
+        refused = [future.result() for future in islice(as_completed(others, timeout=30), 7)]
+        go.set()
+        answers = [first.result(), *(other.result() for other in others)]
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 7
+    for answer in refused:
+        assert int(answer.headers["retry-after"]) >= 1
+        assert "too many traces waiting" in answer.json()["error"]

@@ -1,0 +1,146 @@
+"""The read-only routes: evaluators, datasets, traces."""
+
+import pytest
+
+from core.judgment import Judgment, Mode
+from core.outputs import Outputs
+from core.scores import StepScores
+from storage.browsing import Sort, browse
+from storage.evaluators import register_evaluator
+from storage.filters import TraceFilter
+from storage.judgments import save_judgments
+from storage.queries import find_dataset, iterate_traces
+from storage.store import open_store
+from tests.app.client import PAGE, asking
+from tests.storage.samples import add, judge
+
+
+def test_evaluators_that_score_here_come_first(filled, client, evaluators):
+    register_evaluator(filled, name="GPT-4", fingerprint="file", format="scores", attention="none")
+    found = client.get("/api/v1/evaluators").json()
+    assert [(row["name"], row["scores"], row["attention"]) for row in found] == [
+        ("tiny", True, "bidirectional"),
+        ("tiny-causal", True, "causal"),
+        ("GPT-4", False, "none"),
+    ]
+    assert found[0]["fingerprint"] == evaluators.scorer("tiny").evaluator.fingerprint
+    assert (found[0]["context"], found[2]["context"]) == (1024, None)
+    assert found[0]["thresholds"] == {"validity": 0.5, "redundancy": 0.15}
+
+
+def test_datasets_with_their_counts(client):
+    # Of the four traces two name an error; they have 2 + 1 + 2 + 3 steps, and two steps have a sub-step more.
+    assert client.get("/api/v1/datasets").json() == [
+        {"name": "sums", "kind": "plain", "traces": 4, "errors": 2, "steps": 8, "substeps": 10, "left_out": 0}
+    ]
+
+
+def test_traces_by_page_and_condition(client):
+    page = client.get("/api/v1/datasets/sums/traces", params={"limit": 2, "offset": 1}).json()
+    assert (page["dataset"], page["total"], page["offset"]) == ("sums", 4, 1)
+    assert [row["id"] for row in page["traces"]] == ["clean", "missing"]
+    errors = client.get("/api/v1/datasets/sums/traces?gold=error").json()
+    assert [(row["id"], row["first_error"], row["has_gold"]) for row in errors["traces"]] == [
+        ("error", 2, True),
+        ("first", 2, True),
+    ]
+    found = client.get("/api/v1/datasets/sums/traces", params={"q": "2 + 2"}).json()
+    assert [row["id"] for row in found["traces"]] == ["clean"]
+    assert client.get("/api/v1/datasets/sums/traces?offset=2000000000").json()["traces"] == []
+
+
+def test_traces_by_what_an_evaluator_says_as_the_browse_page_has_them(evaluators, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store:
+        traces = add(store)
+        row = evaluators.register(store, "tiny")
+        save_judgments(store, row.id, [judge(trace, Mode.HINDSIGHT, seed) for seed, trace in enumerate(traces[:3])])
+        with asking(store, evaluators) as client:
+            asked = {"evaluator": "tiny", "sort": "-validity"}
+            page = client.get("/api/v1/datasets/sums/traces", params=asked).json()
+            shown = browse(store, traces[0].dataset_id, TraceFilter(evaluator=row.id), Sort("validity", True))
+            unjudged = client.get("/api/v1/datasets/sums/traces", params=asked | {"verdict": "unjudged"}).json()
+    assert (page["evaluator"], page["total"]) == ("tiny", 4)
+    assert [line["trace"] for line in page["traces"]] == [line.trace_id for line in shown.rows]
+    validities = [line["validity"] for line in page["traces"]]
+    assert validities[:3] == sorted(validities[:3], reverse=True)
+    assert validities[3] is None
+    assert [line["id"] for line in unjudged["traces"]] == ["first"]
+
+
+def test_a_dataset_may_have_a_slash_in_its_name(evaluators, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store:
+        add(store, dataset="a/b c")
+        with asking(store, evaluators) as client:
+            assert client.get("/api/v1/datasets/a%2Fb%20c/traces").json()["total"] == 4
+
+
+def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store:
+        error = add(store)[0]
+        row = evaluators.register(store, "tiny")
+        judgment = judge(error, Mode.HINDSIGHT)
+        save_judgments(store, row.id, [judgment])
+        said = register_evaluator(store, name="whole", fingerprint="w", format="scores", attention="none",
+                                  info={"outputs": Outputs.SOLUTION.value})  # fmt: skip
+        zeros = StepScores([[0, 0, 0]] * 3)
+        save_judgments(store, said.id, [Judgment(error, Mode.OFFLINE, zeros, 0.25)])
+        with asking(store, evaluators) as client:
+            found = client.get(f"/api/v1/traces/{error.trace_id}").json()
+    assert (found["dataset"], found["id"], found["problem"]) == ("sums", "error", "What is 1 + 1?")
+    assert found["steps"] == [
+        {"step": 1, "substeps": ["It is a sum."], "label": "pos", "valid": True},
+        {"step": 2, "substeps": ["So 1 + 1 = 3.", "Done."], "label": "neg", "valid": False},
+    ]
+    assert found["first_error"] == 2
+    tiny, whole = found["judgments"]
+    assert (tiny["evaluator"], tiny["mode"], tiny["stale"], tiny["solution"]) == ("tiny", "hindsight", False, None)
+    offline = [pytest.approx(list(map(float, probs)), abs=1e-5) for probs in judgment.offline.probs]
+    assert tiny["steps"] == offline
+    assert tiny["hindsight"][-1] == offline
+    assert [len(line) for line in tiny["hindsight"]] == [1, 2, 3]
+    # It said nothing of steps, which is not the same as nought.
+    assert (whole["outputs"], whole["steps"], whole["solution"]) == ("solution", None, 0.25)
+
+
+def test_a_step_of_which_nothing_was_said_is_null(evaluators, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store:
+        trace = add(store)[0]
+        verdict = register_evaluator(store, name="verdict", fingerprint="v", format="scores", attention="none",
+                                     info={"outputs": Outputs.VERDICT.value})  # fmt: skip
+        save_judgments(
+            store, verdict.id, [Judgment(trace, Mode.OFFLINE, StepScores([[0, 0, 0], [1, 0, 0], [0, 0, 0]]), 0.0)]
+        )
+        with asking(store, evaluators) as client:
+            (found,) = client.get(f"/api/v1/traces/{trace.trace_id}").json()["judgments"]
+    assert found["steps"] == [None, [1.0, 0.0, 0.0], None]
+
+
+def test_unlabelled_is_null_and_valid_alone_is_told(client, filled):
+    first = next(trace for trace in iterate_traces(filled, find_dataset(filled, "sums").id) if trace.id == "first")
+    steps = client.get(f"/api/v1/traces/{first.trace_id}").json()["steps"]
+    assert [(step["label"], step["valid"]) for step in steps] == [(None, True), ("neg", False), (None, None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/traces/99", 404, "There is no trace 99"),
+        ("/traces/-1", 404, "There is no trace -1"),
+        (f"/traces/{2**70}", 404, "There is no trace"),
+        ("/traces/abc", 422, "path.trace: Input should be a valid integer"),
+        ("/datasets/none/traces", 404, "There is no dataset 'none'"),
+        ("/datasets/sums/traces?gold=sideways", 422, "query.gold"),
+        ("/datasets/sums/traces?limit=501", 422, "query.limit"),
+        ("/datasets/sums/traces?offset=-1", 422, "query.offset"),
+        ("/datasets/sums/traces?text=x", 422, "query.text: Extra inputs"),
+        ("/datasets/sums/traces?evaluator=none", 422, "No evaluator 'none' has judged this dataset"),
+        ("/datasets/sums/traces?sort=-sideways", 422, ""),
+        ("/datasets/sums/traces?cell=neg", 422, "cell is 'neg'"),
+        ("/jobs/99", 404, "There is no job 99"),
+        ("/nothing", 404, "There is no such route"),
+    ],
+)
+def test_what_is_not_there_is_told_as_json_also_to_a_browser(client, path, status, said):
+    response = client.get(f"/api/v1{path}", headers=PAGE)
+    assert response.status_code == status
+    assert response.json()["error"].startswith(said)

@@ -1,0 +1,35 @@
+"""What a person does on the pages, and reads there."""
+
+import os
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+DATA = Path(os.environ.get("STEPSIGHT_DATA", Path(__file__).parents[4] / "shared" / "data"))
+MR_MATH = DATA / "mr-math" / "mr-math_invalid_errors.json"
+
+PROBLEM = "The equation $x^2 - 5x + 6 = 0$ has two roots. Which?"
+SOLUTION = """1. We look for two numbers that add to $-5$ and multiply to $6$.
+2. The numbers are $-6$ and $1$, and $-6 + 1 = -5$.
+3. The factors are $(x - 6)(x + 1) = 0$.
+4. Hence $x = 6$ or $x = -1$.
+5. Check: $6 \\cdot (-1) = -6$, not $6$, so the factoring is wrong."""
+
+
+def score(page: Page, problem: str, solution: str) -> None:
+    """Enter a solution on the Score page and press the button."""
+    page.goto("/")
+    # The page is listening once the preview answers.
+    page.get_by_label("Solution").fill("first")
+    expect(page.locator("ol.preview li")).to_have_text(["first"])
+    page.get_by_label("Problem").fill(problem)
+    page.get_by_label("Solution").fill(solution)
+    page.get_by_role("button", name="Score").click()
+
+
+def bars(page: Page, mode: str) -> list[dict[str, float]]:
+    """Each bar's probabilities as its label tells them."""
+    labels = page.locator(f".c[data-mode={mode}] .bar").all()
+    texts = [bar.get_attribute("aria-label") or "" for bar in labels]
+    return [{name: float(value) for name, value in re.findall(r"(neg|neu|pos) (\d\.\d\d)", text)} for text in texts]

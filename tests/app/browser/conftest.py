@@ -1,0 +1,77 @@
+"""The application served once for every browser test, and pages that complain of nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+from tests.app.browser.acts import MR_MATH
+from tests.browser import launch
+from tests.serving import serving
+
+# A page waits for its evaluator, which on a busy machine takes its time.
+expect.set_options(timeout=15_000)
+
+Opener = Callable[..., AbstractContextManager[Page]]
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base address of the application: the gallery, and MR-MATH-invalid where its file is there."""
+    files = {"mr-math-invalid": MR_MATH} if MR_MATH.is_file() else {}
+    with serving(tmp_path_factory.mktemp("served"), files) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, address: str) -> Opener:
+    """`with opened(width=390, color_scheme="dark") as page:` a page that may speak to nobody but us.
+
+    A request to elsewhere, an error on the console or in a script, and a dialog fail the test. `expected` are parts
+    of messages that belong to what it does, such as "status of 404".
+    """
+
+    @contextmanager
+    def opening(
+        base: str = address, width: int = 1280, height: int = 1000, expected: Sequence[str] = (), **options: Any
+    ) -> Iterator[Page]:
+        context = browser.new_context(base_url=base, viewport={"width": width, "height": height}, **options)
+        troubles: list[str] = []
+
+        def complain(text: str) -> None:
+            if not any(part in text for part in expected):
+                troubles.append(text)
+
+        def heard(message: ConsoleMessage) -> None:
+            if message.type == "error":
+                complain(f"{message.text} {message.location['url']}")
+
+        context.on("console", heard)
+        context.on("weberror", lambda error: complain(str(error.error)))
+        context.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        local = (base, "data:", "blob:")
+        context.on("request", lambda r: None if r.url.startswith(local) else troubles.append(f"left: {r.url}"))
+        try:
+            yield context.new_page()
+        finally:
+            context.close()
+        assert troubles == []
+
+    return opening
+
+
+@pytest.fixture
+def page(opened: Opener) -> Iterator[Page]:
+    """Such a page, 1280 wide and light."""
+    with opened() as page:
+        yield page

@@ -1,0 +1,221 @@
+"""The Browse page as a person uses it, in headless Chromium."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.app.browser.acts import MR_MATH, bars
+from tests.serving import serving
+from tests.storage.samples import write_lines
+
+
+def asked(url: str) -> dict[str, str]:
+    """The parts of an address of this page."""
+    assert urlsplit(url).path == "/browse"
+    return {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
+
+
+def facet(page: Page, title: str, value: str):
+    section = page.locator(".facets section", has=page.locator("h3", has_text=title))
+    return section.locator("a", has_text=value)
+
+
+def sticking_out(page: Page) -> list[str]:
+    """What reaches beyond the right edge of the window, but for what scrolls within a text or is cut there."""
+    return page.evaluate("""() => [...document.querySelectorAll("#browse *")]
+      .filter((one) => !one.parentElement.closest(".t, .q, a.open, .hit, .unseen"))
+      .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+      .map((one) => one.outerHTML.slice(0, 120))""")
+
+
+def opened_trace(page: Page) -> str:
+    return page.locator("#browse .pager").get_attribute("data-trace") or ""
+
+
+@pytest.mark.skipif(not MR_MATH.is_file(), reason="the benchmark file is not there; set STEPSIGHT_DATA")
+def test_mr_math_is_browsed_by_filter_link_and_key(page):
+    page.goto("/browse")
+    page.get_by_label("Dataset").select_option("mr-math-invalid")
+    expect(page.get_by_role("heading", name="mr-math-invalid")).to_be_visible()
+    assert asked(page.url) == {"dataset": "mr-math-invalid"}
+    facet(page, "Gold", "names an error").click()
+    expect(page.locator(".pager")).to_contain_text("1–25 of 83")
+    # The focus stays on the condition, which is set now.
+    expect(page.locator(".facets a[aria-current]")).to_be_focused()
+    page.keyboard.press("j")
+    expect(page.locator("a.open").first).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    expect(page.locator("ol.steps > li").first).to_be_visible()
+    first = page.url
+    assert asked(first)["gold"] == "error"
+    expect(page.locator("em", has_text="gold: first error")).to_have_count(1)
+    expect(page.locator(".g.none").first).to_have_text("unlabelled")
+    page.keyboard.press("j")
+    page.wait_for_url(lambda url: url != first)
+    second = page.url
+    expect(page.locator("em", has_text="gold: first error")).to_have_count(1)
+    page.keyboard.press("k")
+    page.wait_for_url(first)
+    page.go_back()
+    page.wait_for_url(second)
+    expect(page.locator(f".pager[data-trace='{asked(second)['trace']}']")).to_be_visible()
+    # Back to the list, on the row of the trace last seen.
+    page.keyboard.press("u")
+    expect(page.locator(f"a.open[data-key='trace {asked(second)['trace']}']")).to_be_focused()
+    # The address alone brings the trace back. In a page of its own: Gradio logs an error when a page is left
+    # while it still listens for the end of an event.
+    other = page.context.new_page()
+    other.goto(second)
+    expect(other.locator("ol.steps > li").first).to_be_visible()
+    assert len(bars(other, "online")) == len(bars(other, "offline")) == other.locator(".steps .sub").count()
+
+
+def test_conditions_combine_and_come_off_again(page):
+    page.goto("/browse?dataset=gallery")
+    facet(page, "First error", "missed error").click()
+    expect(page.locator(".chips .chip")).to_have_count(1)
+    facet(page, "Gold", "names an error").click()
+    expect(page.locator(".chips .chip")).to_have_count(2)
+    count = int(page.locator(".facets a[aria-current] .n").first.inner_text())
+    expect(page.locator("table.traces tbody tr")).to_have_count(min(count, 25))
+    assert asked(page.url) == {"dataset": "gallery", "mistake": "missed", "gold": "error"}
+    page.get_by_label("Search").fill("no such words 100%")
+    page.get_by_label("Search").press("Enter")
+    expect(page.get_by_text("No trace meets these conditions.")).to_be_visible()
+    page.locator(".empty a", has_text="without Search").click()
+    expect(page.locator("table.traces tbody tr")).to_have_count(min(count, 25))
+    page.go_back()
+    expect(page.get_by_text("No trace meets these conditions.")).to_be_visible()
+    page.locator(".chips .clear").click()
+    expect(page.locator(".chips")).to_have_count(0)
+    page.get_by_label("Search").fill("lamps")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("table.traces tbody tr")).to_have_count(1)
+    expect(page.locator("table.traces mark").first).to_have_text("lamps")
+
+
+def test_heads_sort_the_list(page):
+    page.goto("/browse?dataset=gallery")
+    page.get_by_role("link", name="Change", exact=True).click()
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("Change ↓")
+    changes = [float(text) for text in page.locator("td.d").all_inner_texts()]
+    assert changes == sorted(changes, reverse=True)
+    assert changes[0] > 0.3
+    page.locator("th[aria-sort] a").click()
+    expect(page.locator("th[aria-sort=ascending]")).to_have_text("Change ↑")
+    changes = [float(text) for text in page.locator("td.d").all_inner_texts()]
+    assert changes == sorted(changes)
+
+
+def test_evaluators_are_put_side_by_side_and_the_files_hold_them(page):
+    page.goto("/browse?dataset=gallery")
+    page.locator("a.open").first.click()
+    expect(page.locator("section.side.n1")).to_be_visible()
+    page.get_by_role("checkbox", name="mini-causal").check()
+    expect(page.locator("section.side.n2")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="mini-causal")).to_be_focused()
+    assert asked(page.url)["beside"] == "mini-causal"
+    assert page.locator(".answers li > strong").all_inner_texts() == ["mini-bidir", "mini-causal"]
+    number = page.locator(".steps .sub").count()
+    assert len(bars(page, "offline")) == 2 * number
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV", exact=True).click()
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_bytes().decode(), newline="")))
+    assert len(rows) == 4 * number
+    with page.expect_download() as download:
+        page.get_by_role("link", name="JSON", exact=True).click()
+    record = json.loads(Path(download.value.path()).read_text())
+    assert [one["evaluator"] for one in record["judgments"]] == ["mini-bidir", "mini-causal"]
+    shown = [bar["neg"] for bar in bars(page, "offline")][::2]
+    assert [round(step["neg"], 2) for step in record["judgments"][0]["offline"]["steps"]] == shown
+
+
+def test_keys_pressed_quickly_are_all_followed(page):
+    page.goto("/browse?dataset=gallery")
+    page.locator("a.open").first.click()
+    expect(page.locator("ol.steps > li").first).to_be_visible()
+    first = int(opened_trace(page))
+    for _ in range(6):
+        page.keyboard.press("j")
+    expect(page.locator(f".pager[data-trace='{first + 6}']")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.locator("dialog.keys")).to_contain_text("next trace")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("trace=99999999", "There is no trace 99999999"),
+        ("trace=abc", "trace is 'abc', expected a number"),
+        ("dataset=nowhere", "There is no dataset 'nowhere'"),
+        ("gold=sideways", "The gold filter is 'sideways'"),
+        ("page=-3", "page is '-3', expected a number"),
+        ("evaluator=nobody", "No evaluator 'nobody'"),
+    ],
+)
+def test_an_address_that_makes_no_sense_gets_a_notice(opened, query, message):
+    with opened(expected=["status of 4"]) as page:
+        page.goto(f"/browse?{query}")
+        expect(page.locator(".notice")).to_contain_text(message)
+        expect(page.locator("#browse a[href^='/browse']").first).to_be_visible()
+
+
+def test_a_phone_has_the_conditions_in_a_sheet(opened):
+    with opened(width=390, height=800) as page:
+        page.goto("/browse?dataset=gallery")
+        expect(page.locator("a.open").first).to_be_visible()
+        expect(page.locator(".facets")).to_be_hidden()
+        page.get_by_role("button", name="Filters").click()
+        facet(page, "Gold", "names an error").click()
+        # It stays open, so that another can be chosen.
+        expect(page.get_by_role("button", name="Filters (1)")).to_have_attribute("aria-expanded", "true")
+        expect(page.locator(".facets a[aria-current]")).to_be_visible()
+        assert sticking_out(page) == []
+        page.get_by_role("button", name="Filters (1)").click()
+        expect(page.locator(".facets")).to_be_hidden()
+        page.locator("a.open").first.click()
+        expect(page.locator("ol.steps > li").first).to_be_visible()
+        page.get_by_role("checkbox", name="mini-causal").check()
+        expect(page.locator("section.side.n2")).to_be_visible()
+        assert sticking_out(page) == []
+
+
+@pytest.fixture(scope="module")
+def awkward(tmp_path_factory):
+    """The address of an application with a trace of 200 steps, and one of long words and formulas."""
+    folder = tmp_path_factory.mktemp("awkward")
+    words, formula = "pneumono" * 6, "$" + "+".join(f"x_{{{i}}}^2" for i in range(60)) + "$"
+    tall = r"\[\frac{" + "+".join(f"a_{{{i}}}" for i in range(40)) + r"}{b}\]"
+    rows = [
+        {"id": "long", "problem": "Count.", "steps": [f"{i}+1={i + 1}" for i in range(200)]},
+        {"id": "wide", "problem": f"{words} {formula}", "steps": [words, formula, [tall, f"{words} {words}"]]},
+    ]
+    path = write_lines(folder / "awkward.jsonl", rows)
+    with serving(folder, {"jsonl": path}) as address:
+        yield address
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward, width):
+    with opened(awkward, width=width, height=800) as page:
+        page.goto("/browse?dataset=jsonl&evaluator=mini-causal")
+        expect(page.locator("a.open")).to_have_count(2)
+        assert sticking_out(page) == []
+        page.locator("a.open").first.click()
+        expect(page.locator("ol.steps > li")).to_have_count(200)
+        assert sticking_out(page) == []
+        page.keyboard.press("j")
+        expect(page.locator(".steps .katex").first).to_be_visible()
+        page.get_by_role("checkbox", name="mini-bidir").check()
+        expect(page.locator("section.side.n2 .steps .katex").first).to_be_visible()
+        assert sticking_out(page) == []
+        # The focus is on the box, and keys go on working.
+        page.keyboard.press("u")
+        expect(page.locator("a.open")).to_have_count(2)

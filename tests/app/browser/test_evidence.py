@@ -1,0 +1,191 @@
+"""The Evidence page as a person uses it: the gallery, one trace, and the file to send to someone."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app.permalink import ScoreForm
+from tests.app.browser.acts import PROBLEM, SOLUTION
+from tests.app.injection import HTML
+
+LAST = 4
+"""The place of the last step of `SOLUTION`."""
+
+
+def open_trace(page: Page) -> None:
+    page.goto(f"/evidence?s={ScoreForm(PROBLEM, SOLUTION, ('mini-bidir',)).token()}")
+    expect(page.locator(".matrix tbody td.now, .matrix td[tabindex]")).to_have_count(1)
+
+
+def cell(page: Page, after: int, step: int):
+    """Of the matrix, both counted from 0."""
+    return page.locator(".matrix tbody tr").nth(after).locator("td").nth(step)
+
+
+def number(text: str | None) -> float:
+    return float(text or "nan")
+
+
+def shown(page: Page) -> list[float]:
+    """The validities beside the bars that are shown."""
+    return [number(item.text_content()) for item in page.locator("li:not(.unrevealed) .num").all()]
+
+
+def test_a_solution_is_revealed_step_by_step(page):
+    open_trace(page)
+    told = page.locator(".told:visible")
+    # What the sentence says stands in the matrix, in two rows of one column.
+    said = re.fullmatch(
+        r"Step (\d) (?:fell|rose) from (0\.\d\d) to (0\.\d\d) when step (\d) was revealed\.(?: At the end .*)?",
+        told.locator(".say").text_content() or "",
+    )
+    assert said is not None
+    step, revealed = int(said[1]) - 1, int(said[4]) - 1
+    expect(cell(page, revealed - 1, step)).to_have_text(said[2])
+    expect(cell(page, revealed, step)).to_have_text(said[3])
+    expect(told.locator(".without")).to_have_text(re.compile(r"^Without step \d its validity would be 0\.\d\d"))
+    offline = [number(cell(page, LAST, i).text_content()) for i in range(5)]
+    assert shown(page) == offline
+    # The slider takes steps back: the bars are then those of that row of the matrix.
+    slider = page.get_by_label("Steps revealed")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".player .now")).to_have_text("after step 4 of 5")
+    expect(page.locator("li.unrevealed")).to_have_count(1)
+    assert shown(page) == [number(cell(page, 3, i).text_content()) for i in range(4)]
+    assert cell(page, 3, step).text_content() != cell(page, LAST, step).text_content()
+    expect(page.locator(f"svg[aria-label^='Validity of step {step + 1}']")).to_be_visible()
+    # The address follows, and opens the same again.
+    assert "after=4" in page.url
+    again = page.context.new_page()
+    again.goto(page.url)
+    expect(again.locator(".player .now")).to_have_text("after step 4 of 5")
+
+
+def test_playing_goes_to_the_end_and_can_be_stopped(page):
+    open_trace(page)
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".player .now")).to_have_text("after step 1 of 5")
+    expect(page.locator("li.unrevealed")).to_have_count(4)
+    expect(page.locator(".player .now")).to_have_text("after step 2 of 5")
+    page.get_by_role("button", name="Pause").click()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".player .now")).to_have_text("after step 3 of 5")
+    page.wait_for_timeout(1200)
+    expect(page.locator(".player .now")).to_have_text("after step 3 of 5")
+    page.keyboard.press("p")
+    expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_the_matrix_is_walked_by_keyboard_and_shows_other_numbers(page):
+    open_trace(page)
+    cell(page, LAST, 1).click()
+    page.keyboard.press("ArrowRight")
+    expect(cell(page, LAST, 2)).to_be_focused()
+    expect(page.locator(".told:visible")).to_have_attribute("data-of", "2")
+    page.keyboard.press("ArrowUp")
+    expect(cell(page, 3, 2)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    # Above the diagonal there is nothing.
+    page.keyboard.press("ArrowUp")
+    expect(cell(page, 2, 2)).to_be_focused()
+    expect(page.locator(".player .now")).to_have_text("after step 3 of 5")
+    page.get_by_role("button", name="Step 2", exact=True).click()
+    valid, colour = cell(page, LAST, 1).text_content(), "e => getComputedStyle(e).backgroundColor"
+    page.keyboard.press("p")
+    expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
+    found = [page.locator(f".matrix td.{kind}").first.evaluate(colour) for kind in ("yes", "no")]
+    assert found[0] != found[1]
+    page.get_by_label("neg", exact=True).check()
+    assert number(cell(page, LAST, 1).text_content()) == pytest.approx(1 - number(valid), abs=0.011)
+    expect(page.locator(".curve-key")).to_contain_text("Probability of neg of step 2")
+    assert "value=neg" in page.url
+
+
+def test_the_gallery_leads_from_trace_to_trace(page):
+    page.goto("/evidence")
+    first = page.locator("ol.turns li").first
+    expect(first.locator(".say")).to_have_text(
+        re.compile(r"^Step \d+ (fell|rose) from 0\.\d\d to 0\.\d\d when step")
+    )
+    changes = [number(d.text_content().split()[-1].replace("−", "-")) for d in page.locator("ol.turns .d").all()]
+    assert [abs(change) for change in changes] == sorted((abs(change) for change in changes), reverse=True)
+    name = first.locator("b").text_content()
+    first.locator("a").click()
+    expect(page.locator(".pager")).to_contain_text("gallery · ")
+    opened = page.url
+    expect(page.locator(".told:visible")).to_contain_text("agrees with the revision")
+    page.keyboard.press("j")
+    page.wait_for_url(lambda url: url != opened)
+    page.keyboard.press("k")
+    page.wait_for_url(lambda url: url == opened.partition("&step=")[0])
+    trace = re.search(r"trace=(\d+)", opened)
+    assert trace is not None
+    expect(page.locator(f".pager[data-trace='{trace[1]}']")).to_be_visible()
+    page.get_by_role("link", name="The gallery").click()
+    expect(page.locator("ol.turns b").first).to_have_text(name or "")
+    page.get_by_role("link", name=re.compile("No verdict turned")).click()
+    expect(page.locator("nav.kinds [aria-current]")).to_contain_text("No verdict turned")
+
+
+def test_a_causal_evaluator_says_why_there_is_nothing_to_see(page):
+    open_trace(page)
+    page.get_by_label("Evaluator").select_option("mini-causal")
+    expect(page.locator(".constant")).to_contain_text("mini-causal reads a solution from left to right")
+    expect(page.locator(".matrix")).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_forty_steps_fit(opened, width):
+    steps = "\n".join(f"{i}. Then $x_{{{i}}} = {i} + {i}$, which is {2 * i}." for i in range(1, 41))
+    with opened(width=width) as page:
+        page.goto(f"/evidence?s={ScoreForm('What is $x$?', steps, ('mini-bidir',)).token()}")
+        expect(page.locator(".matrix td[tabindex]")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        matrix = page.locator(".matrix").bounding_box()
+        table = page.locator(".matrix table").bounding_box()
+        assert table["width"] <= matrix["width"] + 1
+        if width == 1280:
+            # The curve stands beside the matrix.
+            assert page.locator(".story").bounding_box()["x"] > table["x"] + table["width"]
+
+
+def test_the_file_works_by_itself(page, browser, tmp_path: Path):
+    steps = [f"{text} $x^{{{i}}}$" for i, text in enumerate(HTML[:12])]
+    form = ScoreForm(HTML[1] + " Solve $x^2$.", json.dumps(steps), ("mini-bidir",))
+    page.goto(f"/evidence?s={form.token()}")
+    expect(page.locator(".matrix td[tabindex]")).to_have_count(1)
+    page.get_by_role("button", name="Step 3", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as a file").click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    assert path.stat().st_size < 1_000_000
+    context = browser.new_context(offline=True)
+    troubles: list[str] = []
+    context.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+    context.on("weberror", lambda error: troubles.append(str(error.error)))
+    context.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    context.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else troubles.append(r.url))
+    there = context.new_page()
+    there.goto(path.as_uri())
+    expect(there.locator(".told:visible")).to_have_attribute("data-of", "2")
+    expect(there.locator(".told:visible .without")).not_to_be_empty()
+    expect(there.locator(".steps .katex")).to_have_count(12)
+    assert there.evaluate("document.fonts.check('16px KaTeX_Math')")
+    there.keyboard.press("ArrowLeft")
+    expect(there.locator(".player .now")).to_have_text("after step 11 of 12")
+    there.keyboard.press("?")
+    expect(there.locator("dialog.keys")).to_contain_text("reveal the next step")
+    there.keyboard.press("Escape")
+    there.get_by_role("button", name="TeX source").click()
+    expect(there.locator(".steps .katex")).to_have_count(0)
+    for step, text in enumerate(HTML[:12]):
+        expect(there.locator("ol.steps .t").nth(step)).to_have_text(f"{text} $x^{{{step}}}$")
+    assert there.evaluate("window.hit ?? null") is None
+    context.close()
+    assert troubles == []

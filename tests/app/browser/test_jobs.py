@@ -1,0 +1,71 @@
+"""The Jobs page as a person uses it, and what the server is asked for by all pages."""
+
+import re
+from urllib.parse import urlsplit
+
+from playwright.sync_api import expect
+
+from app.frame import PAGES
+from app.gate import GRADIO
+from app.worker import Worker
+from storage.store import open_store
+from tests.serving import served
+from tests.storage.samples import add
+
+
+def test_a_job_is_started_cancelled_resumed_and_worked_off(opened, evaluators, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as address:
+        add(store)
+        with opened(base=address) as page:
+            page.goto("/jobs")
+            expect(page.get_by_text("There is no job yet.")).to_be_visible()
+            page.get_by_label("Evaluator").select_option("tiny-causal")
+            page.get_by_role("button", name="Start").click()
+            row = page.locator("ol.jobs > li")
+            expect(row).to_have_count(1)
+            expect(row).to_contain_text(re.compile("sums.*tiny-causal.*hindsight.*waits", re.DOTALL))
+            # What was chosen stays chosen.
+            expect(page.get_by_label("Evaluator")).to_have_value("tiny-causal")
+            # By keyboard: the button keeps the focus while the row changes under it.
+            page.get_by_role("button", name="Cancel sums, tiny-causal, hindsight").press("Enter")
+            expect(row.locator(".state")).to_have_text("cancelled")
+            expect(page.get_by_role("button", name="Resume sums, tiny-causal, hindsight")).to_be_focused()
+            page.keyboard.press("Enter")
+            expect(row.locator(".state")).to_have_text("waits")
+            assert Worker(store).work_one()
+            expect(row.locator(".state")).to_have_text("done")
+            expect(row).to_contain_text("4 of 4 traces")
+            expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100.0")
+            page.reload()
+            expect(row.locator(".state")).to_have_text("done")
+
+
+def test_what_cannot_be_done_is_told_and_the_page_goes_on(opened, evaluators, tmp_path):
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store, served(store, evaluators) as address:
+        add(store)
+        with opened(base=address, width=390, expected=["status of 404", "status of 503"]) as page:
+            page.goto("/jobs")
+            page.locator("select[name=dataset] option").evaluate("option => option.value = 'gone'")
+            page.get_by_role("button", name="Start").click()
+            expect(page.get_by_role("alert")).to_contain_text("There is no dataset 'gone'")
+            path.rename(tmp_path / "away.db")
+            expect(page.get_by_role("alert")).to_contain_text("the file is gone")
+            (tmp_path / "away.db").rename(path)
+            expect(page.get_by_role("alert")).to_have_count(0)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_pages_need_all_that_the_gate_lets_in_of_gradio_and_nothing_else(opened):
+    asked: set[str] = set()
+    refused: list[str] = []
+    with opened() as page:
+        page.on("request", lambda request: asked.add(urlsplit(request.url).path))
+        page.on("response", lambda response: refused.append(response.url) if response.status >= 400 else None)
+        for _, path in PAGES:
+            page.goto(path)
+            page.wait_for_timeout(500)
+    assert refused == []
+    unused = [prefix for prefix in GRADIO if not any(path.startswith(prefix) for path in asked)]
+    # The browser asks for the icon behind the page's back, and only a page that keeps a session for the other.
+    assert set(unused) <= {"/favicon.ico", "/gradio_api/heartbeat/"}

@@ -1,0 +1,80 @@
+"""The Results page: from the overview to a dataset, its figures, and the traces behind a number."""
+
+import csv
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Page, expect
+
+# Measuring takes seconds, on a busy machine many.
+MEASURED = 120_000
+
+
+def query(page: Page) -> dict[str, str]:
+    return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
+
+
+def test_from_the_overview_to_the_traces_behind_a_number(page):
+    page.goto("/results")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Results")
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="mini-bidir"))
+    expect(row).to_be_visible(timeout=MEASURED)
+    expect(page.locator("[data-again]")).to_have_count(0, timeout=MEASURED)
+    page.get_by_label("Figure").select_option("sol_f1")
+    expect(page.locator(".finding .caption")).to_contain_text("Sol-F1, offline")
+    # The form is new, the focus stays.
+    expect(page.get_by_label("Figure")).to_be_focused()
+    page.get_by_label("Difference to").select_option("mini-causal")
+    expect(row.locator("small.minus").first).to_have_text(re.compile(r"^[+-]?\d+\.\d \["), timeout=MEASURED)
+    assert query(page) == {"figure": "sol_f1", "mode": "offline", "against": "mini-causal"}
+
+    page.get_by_role("link", name="gallery, invalid errors").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("gallery")
+    confusion = page.get_by_role("region", name="labels by the gold and by argmax")
+    expect(confusion).to_be_visible(timeout=MEASURED)
+    with page.expect_download() as download:
+        page.locator(".finding").first.get_by_role("link", name="CSV").click()
+    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines()))
+    assert {"mini-bidir", "baseline:length"} <= {row["evaluator"] for row in rows}
+
+    # A number of the table leads to its traces, by keyboard.
+    link = confusion.get_by_role("link").nth(1)
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/browse?**")
+    found = query(page)
+    assert (found["dataset"], found["evaluator"], found["mode"]) == ("gallery", "mini-bidir", "offline")
+    assert re.fullmatch("(neg|neu|pos)-(neg|neu|pos)", found["cell"])
+
+
+def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on(page):
+    page.goto("/results?dataset=gallery&mode=online")
+    expect(page.locator(".plot").first).to_be_visible(timeout=MEASURED)
+    expect(page.locator(".plot .main-svg").first).to_be_attached(timeout=MEASURED)
+    assert page.locator(".plot:has(.main-svg)").count() < page.locator(".plot").count()
+    button = page.locator(".legend button").first
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    light = page.evaluate("getComputedStyle(document.querySelector('.xtick text')).fill")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "light => getComputedStyle(document.querySelector('.xtick text')).fill !== light", arg=light
+    )
+    matrix = page.locator("[data-cells] .plot").first
+    matrix.scroll_into_view_if_needed()
+    expect(matrix.locator(".heatmaplayer .hm image")).to_be_attached(timeout=MEASURED)
+    plane = matrix.locator(".nsewdrag").bounding_box()
+    # The first row is gold neg, the last column predicted pos.
+    page.mouse.click(plane["x"] + plane["width"] * 5 / 6, plane["y"] + plane["height"] / 6)
+    page.wait_for_url("**/browse?**")
+    assert query(page)["cell"] == "neg-pos"
+    assert query(page)["mode"] == "online"
+
+
+def test_it_fits_a_phone(opened):
+    with opened(width=390, height=800) as page:
+        for path in ("/results", "/results?dataset=gallery"):
+            page.goto(path)
+            expect(page.locator(".finding").first).to_be_visible(timeout=MEASURED)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390

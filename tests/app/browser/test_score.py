@@ -1,0 +1,298 @@
+"""The Score page as a person uses it, in headless Chromium."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.app.browser.acts import PROBLEM, SOLUTION, bars, score
+
+STEPS = [line.split(". ", 1)[1] for line in SOLUTION.splitlines()]
+
+
+def steps(page: Page) -> list[list[str]]:
+    """The steps in the list that corrects them."""
+    return json.loads(page.locator("ol.preview").get_attribute("data-steps") or "[]")
+
+
+def enter(page: Page, solution: str) -> None:
+    page.goto("/")
+    page.get_by_label("Solution").fill(solution)
+    expect(page.locator("ol.preview li")).not_to_have_count(0)
+
+
+def expect_steps(page: Page, *texts: str) -> None:
+    expect(page.locator("ol.preview > li > .t")).to_have_text(list(texts))
+
+
+def query(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_the_factorisation_is_exposed_by_the_check(page):
+    score(page, PROBLEM, SOLUTION)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    online, offline = bars(page, "online"), bars(page, "offline")
+    for bar in online + offline:
+        assert sum(bar.values()) == pytest.approx(1, abs=0.02)
+    # The roots of step 4 look right, and so does the solution, until step 5 multiplies them.
+    assert 1 - online[3]["neg"] >= 0.5
+    assert 1 - offline[3]["neg"] < 0.5
+    expect(page.locator(".sum")).to_contain_text(re.compile("Online: valid.*Offline: not valid", re.DOTALL))
+    # The last step has nothing after it: both modes are the same input.
+    assert online[4] == offline[4]
+    drawn = page.locator(".c[data-mode=offline] .bar i.neg").nth(3)
+    width = drawn.evaluate("i => i.getBoundingClientRect().width / i.parentElement.getBoundingClientRect().width")
+    assert width == pytest.approx(offline[3]["neg"], abs=0.02)
+    expect(page.locator(".steps .katex").first).to_be_visible()
+
+
+def test_a_link_brings_the_same_page_back_and_the_files_hold_the_numbers(page):
+    score(page, PROBLEM, SOLUTION)
+    link = page.get_by_role("link", name="Link to this result")
+    expect(link).to_be_visible()
+    before = bars(page, "offline")
+    assert page.url.endswith(link.get_attribute("href") or "")
+    page.reload()
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    assert bars(page, "offline") == before
+    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download JSON").click()
+    (record,) = json.loads(Path(download.value.path()).read_text())["judgments"]
+    assert [round(step["neg"], 2) for step in record["offline"]["steps"]] == [bar["neg"] for bar in before]
+    assert [len(row) for row in record["hindsight"]] == [1, 2, 3, 4, 5]
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download CSV").click()
+    rows = list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
+    assert [row["text"] for row in rows] == STEPS
+
+
+def test_the_split_is_corrected_by_button(page):
+    enter(page, "one two\nthree\nfour")
+    page.get_by_role("button", name="Correct step 1").click()
+    page.get_by_role("button", name="Edit or split").click()
+    area = page.get_by_label("Text of step 1")
+    area.evaluate("area => area.setSelectionRange(4, 4)")
+    page.get_by_role("button", name="Split at the cursor").click()
+    expect_steps(page, "one", "two", "three", "four")
+    page.get_by_role("button", name="Correct step 3").click()
+    page.get_by_role("button", name="Merge with next").click()
+    expect_steps(page, "one", "two", "three\nfour")
+    page.get_by_role("button", name="Move up").click()
+    expect_steps(page, "one", "three\nfour", "two")
+    page.get_by_role("button", name="Insert after").click()
+    page.get_by_label("Text of step 3").fill("2 < 3 & <b>so</b> $x^2$")
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator("ol.preview .katex")).to_have_count(1)
+    assert steps(page) == [["one"], ["three\nfour"], ["2 < 3 & <b>so</b> $x^2$"], ["two"]]
+    page.get_by_role("button", name="Delete").click()
+    expect_steps(page, "one", "three\nfour", "two")
+    for _ in range(5):
+        page.get_by_role("button", name="Undo").click()
+    expect_steps(page, "one two", "three", "four")
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    for _ in range(5):
+        page.get_by_role("button", name="Redo").click()
+    expect_steps(page, "one", "three\nfour", "two")
+    expect(page.locator("#split-tools [data-status]")).to_contain_text("These steps are what is scored")
+    page.get_by_role("button", name="Write into the text box").click()
+    expect(page.get_by_label("Solution")).to_have_value("1. one\n2. three\nfour\n3. two")
+    expect_steps(page, "one", "three\nfour", "two")
+    expect(page.locator("#split-tools [data-status]")).to_have_text("")
+
+
+def test_the_split_is_corrected_by_key(page):
+    enter(page, "one\ntwo\nthree")
+    page.get_by_role("button", name="Correct step 1").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("button", name="Correct step 2")).to_be_focused()
+    page.keyboard.press("Alt+ArrowUp")
+    expect_steps(page, "two", "one", "three")
+    page.keyboard.press("e")
+    expect(page.get_by_label("Text of step 1")).to_be_focused()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("m is a letter here")
+    page.keyboard.press("Control+Enter")
+    expect_steps(page, "m is a letter here", "one", "three")
+    page.keyboard.press("m")
+    expect_steps(page, "m is a letter here\none", "three")
+    page.keyboard.press("i")
+    expect(page.get_by_label("Text of step 2")).to_be_focused()
+    page.keyboard.type("between")
+    page.keyboard.press("Escape")
+    # What was typed is dropped, and the empty step with it.
+    expect_steps(page, "m is a letter here\none", "three")
+    page.keyboard.press("Delete")
+    expect_steps(page, "three")
+    page.keyboard.press("Control+z")
+    expect_steps(page, "m is a letter here\none", "three")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("merge it with the next")
+
+
+def test_a_text_typed_anew_replaces_corrections_and_undo_brings_them_back(page):
+    enter(page, "one\ntwo")
+    page.get_by_role("button", name="Correct step 1").click()
+    page.get_by_role("button", name="Delete").click()
+    expect_steps(page, "two")
+    page.get_by_label("Solution").fill("three\nfour")
+    expect_steps(page, "three", "four")
+    page.get_by_role("button", name="Undo").click()
+    expect_steps(page, "two")
+    page.get_by_role("button", name="Split the text again").click()
+    expect_steps(page, "three", "four")
+
+
+def test_without_the_check_the_wrong_step_looks_right_again(page):
+    """Score, take the last step away, score again: the verdict on step 4 turns, and the page says so."""
+    score(page, PROBLEM, SOLUTION)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    page.wait_for_url(re.compile(r"\?s="))
+    before = page.url
+    exposed = 1 - bars(page, "offline")[3]["neg"]
+    page.get_by_role("button", name="Correct step 5").click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Score again").click()
+    expect(page.locator("ol.steps > li")).to_have_count(4)
+    unseen = 1 - bars(page, "offline")[3]["neg"]
+    assert exposed < 0.5 <= unseen
+    told = page.locator("ol.steps > li").nth(3).locator(".was")
+    expect(told).to_have_text(f"was {exposed:.2f}, now {unseen:.2f}")
+    expect(page.locator(".earlier")).to_contain_text(re.compile(r"Step \d rose from 0\.\d\d to 0\.\d\d offline"))
+    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
+    # The address holds both, and Back leads to the result before.
+    assert set(query(page)) == {"s", "before"}
+    page.reload()
+    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
+    page.go_back()
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    assert page.url == before
+    page.go_forward()
+    expect(page.locator(".earlier")).to_be_visible()
+    page.get_by_role("button", name="Forget").first.click()
+    expect(page.locator(".earlier, .was, .fate")).to_have_count(0)
+    assert set(query(page)) == {"s"}
+
+
+def test_a_result_is_kept_to_compare_others_with(page):
+    score(page, PROBLEM, SOLUTION)
+    page.get_by_role("button", name="Keep as comparison").click()
+    expect(page.locator(".kept")).to_be_visible()
+    token = query(page)["s"]
+    page.get_by_role("button", name="Correct step 5").click()
+    # What is chosen after it is the new last step.
+    for step in (5, 4):
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("button", name="Score again").click()
+        expect(page.locator("ol.steps > li")).to_have_count(step - 1)
+        expect(page.locator(".earlier")).to_contain_text("Against the result kept as comparison")
+        assert query(page)["kept"] == token
+    expect(page.locator(".earlier")).to_contain_text("Gone: step 4")
+    expect(page.locator(".earlier")).to_contain_text("step 5")
+
+
+def test_thresholds_judge_anew_in_the_page_itself(page):
+    score(page, PROBLEM, SOLUTION)
+    expect(page.locator(".sum .bad")).to_have_count(1)
+    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text(re.compile("^[1-9] of 5 not valid"))
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    slider = page.get_by_label("Valid from")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".sum .bad")).to_have_count(0)
+    expect(page.locator("ol.steps .mark", has_text="✕")).to_have_count(0)
+    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text("0 of 5 not valid")
+    label = page.locator(".c[data-mode=offline] .bar").nth(1)
+    expect(label).to_have_attribute("aria-label", re.compile("; (valid|redundant)$"))
+    page.keyboard.press("End")
+    expect(page.locator("ol.steps .mark", has_text="✕")).to_have_count(10)
+    page.keyboard.press("ArrowLeft")
+    assert asked == []
+    assert query(page)["valid"] == ["0.99"]
+    assert "valid=0.99" in (page.get_by_role("link", name="Link to this result").get_attribute("href") or "")
+    page.get_by_text("Reproduce in Python or with curl").click()
+    expect(page.locator("code").first).to_contain_text("Thresholds(validity=0.99, redundancy=0.15)")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download JSON").click()
+    assert json.loads(Path(download.value.path()).read_text())["thresholds"]["validity"] == 0.99
+    page.reload()
+    expect(page.locator(".thresholds output").first).to_have_text("0.99")
+    page.get_by_role("button", name="Defaults").click()
+    expect(page.locator(".sum .bad")).to_have_count(1)
+
+
+def test_evaluators_stand_side_by_side_and_fit(opened):
+    for width in (1280, 390):
+        with opened(width=width) as page:
+            page.goto("/")
+            page.get_by_label("mini-causal").check()
+            page.get_by_role("button", name="A factorisation that looks right").click()
+            expect(page.locator("ol.steps > li")).to_have_count(5)
+            expect(page.locator("ol.steps > li").first.locator(".bar")).to_have_count(4)
+            expect(page.locator(".who strong")).to_have_text(["mini-bidir", "mini-causal"])
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            inner = page.locator(".wide").evaluate("box => [box.scrollWidth, box.clientWidth]")
+            assert inner[0] <= inner[1]
+
+
+def test_a_result_is_saved_and_found_again(page):
+    score(page, "What is 2 + 3, saved?", "2 + 3 = 5.\nSo 5.")
+    page.get_by_label("Dataset").fill("by hand")
+    for told in ("Saved as", "Was saved before as"):
+        page.get_by_role("button", name="Save as a trace").click()
+        expect(page.locator("#saved")).to_contain_text(told)
+    page.locator("#saved").get_by_role("link", name="Browse").click()
+    expect(page.get_by_text("What is 2 + 3, saved?")).to_be_visible()
+    expect(page.locator("ol.steps > li")).to_have_count(2)
+
+
+def test_snippets_are_copied(browser, address):
+    context = browser.new_context(base_url=address, permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    score(page, PROBLEM, SOLUTION)
+    page.get_by_text("Reproduce in Python or with curl").click()
+    page.get_by_role("button", name="Copy").nth(1).click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f"curl -s {address}/api/v1/score -H ")
+    context.close()
+
+
+def test_an_example_fills_the_page_is_scored_and_says_what_later_steps_reveal(page):
+    page.goto("/")
+    page.get_by_role("button", name="A factorisation that looks right").click()
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
+    expect(page.locator(".reveals")).to_contain_text("step")
+
+
+@pytest.mark.parametrize(
+    ("problem", "solution", "message"),
+    [
+        ("", "1. a\n2. b", "The problem is empty"),
+        ("q", "  ", "There are no steps"),
+        ("q", '["a", 3]', "step 2 of the JSON list is 3"),
+        ("q", "12345 " * 4000, "reads at most"),
+        ("q", "\n".join("ab" * 201), "this page scores at most 200"),
+    ],
+)
+def test_what_cannot_be_scored_gets_a_notice_and_stays(page, problem, solution, message):
+    score(page, problem, solution)
+    expect(page.locator("#result .notice")).to_contain_text(message)
+    expect(page.get_by_label("Problem")).to_have_value(problem)
+    expect(page.get_by_label("Solution")).to_have_value(solution)
+
+
+def test_no_evaluator_chosen_says_so(page):
+    page.goto("/")
+    page.get_by_label("mini-bidir").uncheck()
+    page.get_by_role("button", name="A factorisation that looks right").click()
+    expect(page.locator("#result .notice")).to_contain_text("No evaluator is chosen.")
+    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)

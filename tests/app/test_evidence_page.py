@@ -1,0 +1,355 @@
+"""The Evidence page without a browser: one trace, the gallery, and what it asks for beside itself."""
+
+import base64
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from app.evidence import open_evidence
+from app.evidence_address import EvidenceAddress, read_query
+from app.evidence_view import evidence_html
+from app.pages.evidence import page_html
+from app.permalink import ScoreForm
+from core.errors import UserError
+from core.evidence import LeftOut
+from core.hindsight import Hindsight
+from core.judgment import Judgment, Mode
+from core.trace import Step, Trace
+from storage.evaluators import register_evaluator
+from storage.judgments import save_judgments
+from storage.queries import list_datasets
+from storage.store import open_store
+from tests.app.client import asking
+from tests.app.markup import INJECTIONS, read
+from tests.storage.samples import add, judge
+
+LONG = Trace.of("q", ["7" * 20_000], ["neg"], id="long")
+WILD = Trace.of("</script>" + INJECTIONS[0], INJECTIONS, ["neg"] + [None] * (len(INJECTIONS) - 1), id=INJECTIONS[1])
+# Step 2 has two sub-steps.
+FOUR = Trace(
+    "four",
+    "What is $1 + 1$?",
+    (Step(("Add.",), valid=True), Step(("So 3.", "Yes."), valid=False), Step(("Check: 2.",), valid=True)),
+    {"title": "A sum", "note": "Step 3 exposes $3$."},
+)
+
+
+def row(*validities):
+    return np.array([[1 - v, 0.0, v] for v in validities], np.float32)
+
+
+# 2.1 falls from 0.8 to 0.3 when 3 is revealed.
+TRIANGLE = Hindsight((row(0.9), row(0.9, 0.8), row(0.9, 0.8, 0.9), row(0.9, 0.3, 0.9, 0.7)))
+# Without 3, the last of all, 2.1 stays at 0.8; without 2.2 it is 0.35.
+LEFT = LeftOut((row(0.9), row(0.9, 0.35), row(0.9, 0.8, 0.9)))
+
+
+def falling(trace, before, after):
+    """Two steps, the first of which falls."""
+    return Judgment(trace, Mode.HINDSIGHT, Hindsight((row(before), row(after, 0.9))))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, sqlite_template, evaluators):
+    """A store with FOUR, one that no evaluator can read, and 45 that fall more and more; not to be changed."""
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("evidence") / "store.db")
+    with open_store(str(path)) as store:
+        mini = evaluators.register(store, "tiny")
+        (four,) = add(store, [FOUR], "four")
+        save_judgments(store, mini.id, [Judgment(four, Mode.HINDSIGHT, TRIANGLE)])
+        add(store, [LONG, WILD], "odd")
+        gold = (["neg", "pos"], ["pos", "pos"], None)
+        falls = add(
+            store,
+            [Trace.of(f"P{i}", ["a", "b"], gold[i % 3] if i < 3 else gold[0], id=f"f{i}") for i in range(45)],
+            "falls",
+        )
+        save_judgments(store, mini.id, (falling(t, 0.9, 0.45 - i / 100) for i, t in enumerate(falls)))
+        # Judged by one that is not here, whole for one trace and offline for another.
+        theirs = register_evaluator(
+            store, name="theirs", fingerprint="theirs", format="stepsight", attention="bidirectional"
+        )
+        save_judgments(store, theirs.id, [judge(falls[0], "hindsight"), judge(falls[1], "offline")])
+        yield store
+
+
+@pytest.fixture
+def show(kept, evaluators):
+    """The page that a query string asks for, read."""
+    return lambda query="": read(page_html(kept, evaluators, read_query(query)))
+
+
+@pytest.fixture
+def ids(kept):
+    with kept.read() as session:
+        rows = session.connection().exec_driver_sql("SELECT external_id, id FROM traces").all()
+    return {row[0]: row[1] for row in rows}
+
+
+def notices(page):
+    return [alert.text for alert in page.all(role="alert")]
+
+
+def section(page):
+    return page.one("section", cls="evidence")
+
+
+def test_the_matrix_is_the_triangle(show, ids):
+    table = show(f"trace={ids['four']}").one("table", role="grid")
+    head, *rows = table.all("tr")
+    assert [cell.text for cell in head.all("th")] == ["1", "2.1", "2.2", "3"]
+    assert [item.one("th").text for item in rows] == ["after 1", "after 2.1", "after 2.2", "after 3"]
+    assert [[cell.text for cell in item.all("td")] for item in rows] == [
+        ["0.90"],
+        ["0.90", "0.80"],
+        ["0.90", "0.80", "0.90"],
+        ["0.90", "0.30", "0.90", "0.70"],
+    ]
+
+
+def test_the_numbers_of_the_script_are_those_of_the_store(show, ids):
+    found = section(show(f"trace={ids['four']}"))
+    probs = np.frombuffer(base64.b64decode(found["data-probs"]), "<f4").reshape(-1, 3)
+    np.testing.assert_array_equal(probs, TRIANGLE.packed)
+    assert json.loads(found["data-names"]) == ["1", "2.1", "2.2", "3"]
+    assert (found["data-validity"], found["data-redundancy"]) == ("0.5", "0.15")
+
+
+def test_each_sub_step_has_its_story(show, ids):
+    page = show(f"trace={ids['four']}")
+    told = {item["data-of"]: [p.text for p in item.all("p")] for item in page.all("div", cls="told")}
+    assert told["1"] == [
+        "Step 2.1 fell from 0.80 to 0.30 when step 3 was revealed.",
+        "",
+        "Gold calls step 2 wrong and agrees with the revision.",
+    ]
+    assert told["0"][0] == "Later steps did not change step 1: its validity stays at 0.90."
+    assert told["3"][0] == "Step 3 is the last: nothing after it can change its validity of 0.70."
+
+
+def test_the_largest_revision_is_looked_at_first(show, ids):
+    found = section(show(f"trace={ids['four']}"))
+    assert (found["data-step"], found["data-after"], found["data-value"]) == ("1", "3", "validity")
+
+
+def test_the_address_says_what_is_looked_at(show, ids):
+    found = section(show(f"trace={ids['four']}&step=2.2&after=2.2&value=neg"))
+    assert (found["data-step"], found["data-after"], found["data-value"]) == ("2", "2", "neg")
+
+
+def test_an_unknown_step_is_named_and_the_trace_shown(show, ids):
+    page = show(f"trace={ids['four']}&step=7")
+    assert notices(page) == ["There is no step '7' in this trace. They go from 1 to 3."]
+    assert section(page)["data-step"] == "1"
+
+
+def test_steps_show_gold_and_what_they_are_offline(show, ids):
+    page = show(f"trace={ids['four']}")
+    steps = page.one("ol", cls="steps").all("li")
+    assert [item.one("button", cls="pick").text for item in steps] == ["1", "2.1", "2.2", "3"]
+    assert [item.one(cls="num").text for item in steps] == ["0.90", "0.30", "0.90", "0.70"]
+    assert [item.one(cls="d").text.split()[-1] for item in steps] == ["0.00", "−0.50", "0.00", "0.00"]
+    assert [item.attributes["class"] for item in steps] == ["", "wrong", "wrong more", ""]
+    assert "Step 3 exposes 3." in page.one("p", cls="note").text
+
+
+def test_what_leads_on(show, ids):
+    page = show(f"trace={ids['four']}&evaluator=tiny")
+    links = {link.text: link["href"] for link in page.one("p", cls="out").all("a")}
+    assert links["Open in Browse"] == f"/browse?trace={ids['four']}&evaluator=tiny"
+    assert links["Download as a file"] == f"/evidence/file?trace={ids['four']}&evaluator=tiny"
+    form = ScoreForm.from_token(links["Open in Score"].removeprefix("/?s="))
+    assert (form.trace().substeps, form.evaluators) == (FOUR.substeps, ("tiny",))
+    assert section(page)["data-ask"] == f"/evidence/left-out?trace={ids['four']}&evaluator=tiny"
+
+
+def test_a_causal_evaluator_has_one_sentence_and_no_matrix(show, ids):
+    page = show(f"trace={ids['four']}&evaluator=tiny-causal")
+    assert page.one("p", cls="constant").text.startswith("tiny-causal reads a solution from left to right")
+    assert page.all("table") == page.all("input", type="range") == []
+    assert len(page.one("ol", cls="steps").all("li")) == 4
+
+
+def test_an_evaluator_that_is_not_here_shows_what_it_said(show, ids):
+    page = show(f"trace={ids['f0']}&evaluator=theirs")
+    assert len(page.one("table").all("td")) == 1 + 3
+    assert "data-ask" not in section(page).attributes
+    page = show(f"trace={ids['f1']}&evaluator=theirs")
+    assert notices(page) == [
+        "theirs: it has judged this trace, but not in hindsight mode. Choose another evaluator."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("trace=99999", "There is no trace 99999."),
+        ("trace=abc", "trace is 'abc', expected a number."),
+        ("s=abc", "This link was cut or changed."),
+        ("dataset=nowhere", "There is no dataset 'nowhere'."),
+        ("dataset=odd", "No trace of odd has been judged in hindsight mode. Run: stepsight score odd"),
+        ("dataset=falls&evaluator=nobody", "No evaluator 'nobody' has judged this dataset or can score here."),
+        ("kind=odd", "kind is 'odd', expected wrong-to-right"),
+    ],
+)
+def test_an_address_that_makes_no_sense_gets_a_notice(show, query, message):
+    (found,) = notices(show(query))
+    assert message in found
+
+
+def test_a_trace_too_long_says_so(show, ids):
+    (found,) = notices(show(f"trace={ids['long']}"))
+    assert "reads at most 1024" in found.replace(",", "")
+
+
+def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
+    (found,) = notices(read(page_html(sqlite_store, evaluators, {})))
+    assert found.startswith("No dataset has been judged in hindsight mode. Run: stepsight score")
+
+
+def test_a_solution_from_the_score_page_is_judged(show):
+    form = ScoreForm("What is 2 + 2?", "It is 4.\nYes.", ("tiny",), validity=0.4)
+    page = show(f"s={form.token()}")
+    found = section(page)
+    assert found["data-validity"] == "0.4"
+    assert len(page.one("table").all("td")) == 1 + 3
+    assert found["data-ask"].startswith("/evidence/left-out?s=")
+    assert [link.text for link in page.one("p", cls="out").all("a")] == ["Download as a file", "Open in Score"]
+
+
+def test_markup_in_a_trace_is_text(show, ids):
+    page = show(f"trace={ids[WILD.id]}")
+    assert [item.one("div", cls="t").text for item in page.one("ol", cls="steps").all("li")]
+    texts = "".join(item.text for item in page.all("div", cls="t"))
+    assert "<script>alert(1)</script>" in texts
+    assert WILD.id in page.one("h1").text
+
+
+def test_the_gallery_lists_by_kind_and_change(show):
+    page = show("dataset=falls")
+    counts = {link.text: link for link in page.one("nav", cls="kinds").all("a")}
+    # 45 fall below 0.5: one each is called right and unlabelled by gold, the others wrong.
+    assert list(counts) == ["Wrong to right 43", "Right to wrong 1", "Gold is silent 1", "No verdict turned 0"]
+    assert [link.attributes.get("aria-current") for link in counts.values()] == ["page", None, None, None]
+    rows = page.one("ol", cls="turns").all("li")
+    assert len(rows) == 20
+    # The last fell furthest, from 0.90 to 0.45 - 0.44 = 0.01.
+    assert rows[0].one("b").text == "f44"
+    assert rows[0].one(cls="say").text == "Step 1 fell from 0.90 to 0.01 when step 2 was revealed."
+    assert rows[0].one(cls="d").text.split()[-1] == "−0.89"
+    assert page.one("p", cls="pager").one("span").text == "1–20 of 43"
+
+
+def test_the_gallery_is_paged(show):
+    page = show("dataset=falls&page=3")
+    rows = page.one("ol", cls="turns").all("li")
+    # 43 in all; the last is the one that fell least.
+    assert [item.one("b").text for item in rows] == ["f4", "f3", "f0"]
+    links = {link.text: link["href"] for link in page.one("p", cls="pager").all("a")}
+    assert links == {"Previous": "/evidence?dataset=falls&evaluator=tiny&kind=wrong-to-right&page=2"}
+    assert show("dataset=falls&page=9").one("p", cls="pager").one("span").text == "0 of 43"
+
+
+def test_a_kind_without_traces_says_so(show):
+    page = show("dataset=falls&kind=stayed")
+    assert "No trace of falls is of this kind." in page.text
+    assert page.all("ol", cls="turns") == []
+
+
+def test_the_gallery_leads_to_a_trace_and_on_to_its_neighbours(show, ids):
+    href = show("dataset=falls").one("ol", cls="turns").all("a")[1]["href"]
+    assert href == f"/evidence?trace={ids['f43']}&evaluator=tiny&kind=wrong-to-right&step=1"
+    page = show(href.partition("?")[2])
+    links = {link.text: link["href"] for link in page.one("p", cls="pager").all("a")}
+    assert links["Previous"] == f"/evidence?trace={ids['f44']}&evaluator=tiny&kind=wrong-to-right"
+    assert links["Next"] == f"/evidence?trace={ids['f42']}&evaluator=tiny&kind=wrong-to-right"
+    assert links["The gallery"] == "/evidence?dataset=falls&evaluator=tiny&kind=wrong-to-right"
+
+
+def test_the_first_dataset_that_was_judged_is_shown(show, kept):
+    assert [one.name for one in list_datasets(kept)] == ["falls", "four", "odd"]
+    page = show()
+    assert [option["value"] for option in page.one("select", name="dataset").all("option")] == ["falls", "four"]
+    assert "43" in page.one("nav", cls="kinds").text
+
+
+def view(kept, evaluators, ids, **options):
+    evidence = open_evidence(kept, evaluators, EvidenceAddress(trace=ids["four"]))
+    return read(evidence_html(evidence, EvidenceAddress(trace=ids["four"]), **options))
+
+
+def test_what_leaving_out_does_may_be_in_the_page(kept, evaluators, ids):
+    found = section(view(kept, evaluators, ids, ask="/x", left_out=LEFT))
+    record = json.loads(found["data-left-out"])
+    assert "data-ask" not in found.attributes
+    assert record["says"] == [
+        "Leaving out any one later step changes its validity by at most 0.00.",
+        "Without step 3 its validity would be 0.80: step 3 is the evidence.",
+        "Leaving out any one later step changes its validity by at most 0.00.",
+        "",
+    ]
+    probs = np.frombuffer(base64.b64decode(record["probs"]), "<f4").reshape(-1, 3)
+    np.testing.assert_array_equal(probs, LEFT.packed)
+
+
+@pytest.mark.parametrize(("n", "size", "named"), [(3, "small", 3), (20, "large", 20), (60, "many", 20)])
+def test_a_matrix_names_as_many_steps_as_there_is_room_for(kept, evaluators, n, size, named):
+    form = ScoreForm("q", "\n".join(f"{i}" for i in range(10, 10 + n)), ("tiny",))
+    table = read(page_html(kept, evaluators, {"s": form.token() or ""})).one("table")
+    assert table["class"] == size
+    assert len(table.all("th", scope="col", cls="named")) == named
+    assert len(table.all("th", scope="col")) == n
+
+
+@pytest.fixture(scope="module")
+def client(kept, evaluators):
+    with asking(kept, evaluators) as client:
+        yield client
+
+
+def test_leaving_out_is_answered_for_every_sub_step(client, ids):
+    answer = client.get(f"/evidence/left-out?trace={ids['four']}&evaluator=tiny")
+    assert answer.status_code == 200
+    assert len(answer.json()["says"]) == 4
+    assert len(base64.b64decode(answer.json()["probs"])) == 6 * 3 * 4
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "error"),
+    [
+        ("trace=99999", 404, "There is no trace 99999."),
+        ("trace=x", 422, "trace is 'x', expected a number."),
+        ("", 422, "The address names no trace."),
+        ("dataset=falls", 422, "The address names no trace."),
+    ],
+)
+def test_what_cannot_be_answered_says_why(client, query, status, error):
+    for path in ("left-out", "file"):
+        answer = client.get(f"/evidence/{path}?{query}")
+        assert (answer.status_code, answer.json()["error"][: len(error)]) == (status, error)
+
+
+def test_an_evaluator_that_is_not_here_cannot_leave_out(client, ids):
+    answer = client.get(f"/evidence/left-out?trace={ids['f0']}&evaluator=theirs")
+    assert answer.status_code == 422
+    assert answer.json()["error"] == "theirs is not loaded here, so that no step can be left out."
+    assert client.get(f"/evidence/file?trace={ids['f0']}&evaluator=theirs").status_code == 200
+
+
+def test_the_file_comes_as_a_download(client, ids):
+    answer = client.get(f"/evidence/file?trace={ids['four']}&evaluator=tiny&step=2.2")
+    assert answer.headers["content-disposition"] == 'attachment; filename="stepsight-evidence-four.html"'
+    assert 'data-step="2"' in answer.text
+    assert "data-left-out=" in answer.text
+    wild = client.get(f"/evidence/file?trace={ids[WILD.id]}&evaluator=tiny")
+    name = re.fullmatch(r'attachment; filename="([\w.-]+)"', wild.headers["content-disposition"])
+    assert name is not None
+    assert name[1].endswith(".html")
+
+
+def test_an_evaluator_must_know_the_trace(kept, evaluators, ids):
+    with pytest.raises(UserError, match="There is no evaluator 'gone'"):
+        open_evidence(kept, evaluators, EvidenceAddress(s=ScoreForm("q", "a").token() or "", evaluator="gone"))

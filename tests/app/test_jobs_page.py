@@ -1,0 +1,108 @@
+"""What the Jobs page shows, without a browser."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from app.pages.jobs import duration, jobs_html
+from core.judgment import Mode
+from storage.jobs import State, beat, begin_job, cancel_job, claim_job, finish_job, start_job
+from storage.schema import JobRow, now
+from tests.app.markup import read
+from tests.storage.samples import add
+
+WILD = "<script>alert(1)</script> ${x} \"'"
+
+
+def start(store, dataset="sums", evaluator="tiny", **changes):
+    dataset_id = add(store, dataset=dataset)[0].dataset_id
+    given = {"evaluator": evaluator, "spec": "/x", "fingerprint": evaluator, "mode": Mode.HINDSIGHT}
+    return start_job(store, dataset_id, **(given | changes))
+
+
+def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
+    shown = jobs_html(sqlite_store, evaluators)
+    assert "The store is empty. Import a file" in shown
+    assert "There is no job yet." in shown
+
+
+def test_the_form_offers_every_dataset_and_evaluator(sqlite_store, evaluators):
+    add(sqlite_store)
+    add(sqlite_store, dataset="more")
+    shown = jobs_html(sqlite_store, evaluators)
+    for value in ("sums", "more", "tiny", "tiny-causal", "hindsight", "offline", "online"):
+        assert f'<option value="{value}"' in shown
+    assert 'data-post="/api/v1/jobs"' in shown
+
+
+def test_a_running_job_shows_how_far_it_is(sqlite_store, evaluators):
+    job = start(sqlite_store)
+    claim_job(sqlite_store, "w")
+    begin_job(sqlite_store, job.id, "w", total=3000, done=0)
+    with sqlite_store.write() as session:
+        session.execute(update(JobRow).values(started=now() - timedelta(seconds=100)))
+    beat(sqlite_store, job.id, "w", done=1200, left_out=300)
+    shown = jobs_html(sqlite_store, evaluators)
+    # 1,500 of 3,000 are gone through; 12 a second for 100 s, and 1,500 to go: 125 s.
+    assert 'aria-valuenow="50.0"' in shown
+    assert "1,200 of 3,000 traces" in shown
+    assert "12.0 per second" in shown or "11.9 per second" in shown
+    assert "3 min left" in shown
+    assert "300 left out as too long" in shown
+    assert f'data-post="/api/v1/jobs/{job.id}/cancel"' in shown
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.DONE])
+def test_an_ended_job_can_be_resumed_unless_it_is_done(sqlite_store, evaluators, state):
+    job = start(sqlite_store)
+    claim_job(sqlite_store, "w")
+    if state == State.CANCELLED:
+        cancel_job(sqlite_store, job.id)
+    else:
+        finish_job(sqlite_store, job.id, "w", state, "the folder is gone" if state == State.FAILED else "")
+    shown = jobs_html(sqlite_store, evaluators)
+    assert f'class="card {state.value}"' in shown
+    assert (f'data-post="/api/v1/jobs/{job.id}/resume"' in shown) == (state != State.DONE)
+    assert "cancel" not in shown.replace("cancelled", "")
+    assert ("the folder is gone" in shown) == (state == State.FAILED)
+
+
+def test_the_newest_job_comes_first(sqlite_store, evaluators):
+    first, second = start(sqlite_store), start(sqlite_store, "more")
+    shown = jobs_html(sqlite_store, evaluators)
+    assert 0 < shown.index(f'id="job-{second.id}"') < shown.index(f'id="job-{first.id}"')
+
+
+def test_a_read_only_page_has_no_control(sqlite_store, evaluators):
+    start(sqlite_store)
+    shown = jobs_html(sqlite_store, evaluators, read_only=True)
+    assert "0 of 4 traces" in shown
+    for control in ("<form", "<button", "data-post", "<select"):
+        assert control not in shown
+
+
+def test_names_and_reasons_are_shown_as_written(sqlite_store, evaluators):
+    job = start(sqlite_store, WILD, WILD)
+    claim_job(sqlite_store, "w")
+    finish_job(sqlite_store, job.id, "w", State.FAILED, f"{WILD}: no such file")
+    shown = jobs_html(sqlite_store, evaluators)
+    assert "<script" not in shown
+    assert shown.count("&lt;script&gt;") >= 3
+    read(shown)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "1 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (61, "2 min"),
+        (3540, "59 min"),
+        (3600, "1 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_durations_are_rounded_up(seconds, said):
+    assert duration(seconds) == said

@@ -1,0 +1,146 @@
+import pytest
+
+from app.measured import Results
+from app.pages.results import results_html
+from core.judgment import Mode
+from core.metrics.reasoneval import Errors
+from core.trace import Trace
+from storage.evaluators import register_evaluator
+from storage.judgments import save_judgments
+from storage.queries import list_datasets
+from tests.app.markup import INJECTIONS, read
+from tests.app.measured import measured
+from tests.storage.samples import add, judge
+from tests.training.judged import NAME, fill
+
+
+@pytest.fixture
+def show(sqlite_store, evaluators):
+    """The page of a query string, once everything it needs is there, read."""
+    results = Results(sqlite_store)
+
+    def show(**query):
+        if query.get("dataset") in [one.name for one in list_datasets(sqlite_store)]:
+            found = measured(sqlite_store, query["dataset"], results, query.get("group", ""))
+            for mode in found.modes:
+                for errors in found.kinds:
+                    results.excerpt(found, mode, errors, patience=60)
+        return read(results_html(sqlite_store, evaluators, results, query))
+
+    return show
+
+
+def notices(page):
+    return [alert.text for alert in page.all(role="alert")]
+
+
+def selected(page, name):
+    return page.one("select", name=name).one("option", selected=None)["value"]
+
+
+def test_an_empty_store_says_how_to_go_on(show):
+    page = show()
+    assert page.one("h1").text == "Results"
+    assert notices(page) == ["The store is empty. Import a file: stepsight import KIND PATH"]
+
+
+def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, evaluators):
+    fill(sqlite_store)
+    page = read(
+        results_html(sqlite_store, evaluators, Results(sqlite_store), {"figure": "sol_f1", "mode": "online"})
+    )
+    assert (selected(page, "figure"), selected(page, "mode"), selected(page, "against")) == ("sol_f1", "online", "")
+    options = [option["value"] for option in page.one("select", name="against").all("option")]
+    assert options[:3] == ["", "one_mind", "words"]
+    # It may be measured already; else the page's script asks again.
+    assert page.all("p", role="status", data_again=None) or page.all("div", cls="finding")
+
+
+def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
+    fill(sqlite_store)
+    page = show(dataset=NAME, mode="online", errors="redundant")
+    assert page.one("h1").text == NAME
+    assert [selected(page, name) for name in ("dataset", "mode", "errors")] == [NAME, "online", "redundant"]
+    assert len(page.all("section")) == 7
+    assert page.one("p", id="three-way-redundant-online").text.startswith(
+        "three_way: redundant errors, online, 4 traces"
+    )
+    links = {link["href"] for link in page.one("p", cls="out").all("a")}
+    assert links == {"/results", "/browse?dataset=three_way", "/results/report?dataset=three_way"}
+    assert page.all("p", role="status") == []
+    assert page.all("div")[0]["data-plotly"].startswith("/stepsight/plotly/plotly.min.js?v=")
+
+
+def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, evaluators):
+    fill(sqlite_store)
+
+    class Slow(Results):
+        def measure(self, dataset, group="", patience=0.0):
+            return super().measure(dataset, group, 0.0)
+
+    results = Slow(sqlite_store)
+    page = read(results_html(sqlite_store, evaluators, results, {"dataset": NAME}))
+    (told,) = page.all("p", role="status", data_again=None)
+    assert told.text.startswith("Measuring 2 evaluators and 4 baselines on 4 traces, each on 1,000 resamples.")
+
+
+def test_a_dataset_that_nobody_has_judged_says_how_to_score_it(sqlite_store, show):
+    add(sqlite_store, [Trace.of(f"q{i}", ["a", "b"], ["pos", "neg"], id=str(i)) for i in range(3)], dataset="new")
+    page = show(dataset="new")
+    assert any("stepsight score new --evaluator mini-bidir" in notice for notice in notices(page))
+    assert "baseline:length" in page.text
+
+
+def test_traces_that_stop_at_their_error_are_warned_of(sqlite_store, show):
+    fill(sqlite_store, [["pos", "pos", "neg"]] * 4)
+    page = show(dataset=NAME, mode="offline")
+    assert any("stop at their first error" in notice for notice in notices(page))
+    assert selected(page, "mode") == "online"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"mode": "sideways"}, "mode is 'sideways', expected offline or online"),
+        ({"dataset": "nowhere"}, "There is no dataset 'nowhere'"),
+        ({"dataset": "plain"}, "plain has no gold to measure against"),
+        ({"dataset": "none"}, "none has no traces"),
+        ({"dataset": NAME, "group": "x"}, "three_way has no group 'x'"),
+    ],
+)
+def test_what_makes_no_sense_gets_a_notice_and_a_way_on(sqlite_store, evaluators, query, message):
+    fill(sqlite_store)
+    add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
+    add(sqlite_store, [], dataset="none")
+    results = Results(sqlite_store)
+    if query.get("dataset") == "plain":
+        measured(sqlite_store, "plain", results)
+    if query.get("group"):
+        with pytest.raises(Exception, match="no group"):
+            measured(sqlite_store, NAME, results, query["group"])
+    page = read(results_html(sqlite_store, evaluators, results, query))
+    assert any(message in notice for notice in notices(page))
+    assert page.all("a") or page.all("form")
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_markup_in_names_is_text(sqlite_store, evaluators, text):
+    name = text[:60]
+    traces = add(
+        sqlite_store,
+        [Trace.of("q", ["a", "b"], [gold, "pos"], id=str(i), meta={"family": f"{text}{i}"})
+         for i, gold in enumerate(["pos", "neg"])],
+        dataset=name,
+    )  # fmt: skip
+    one = register_evaluator(sqlite_store, name=name, fingerprint="f", format="x", attention="causal")
+    save_judgments(sqlite_store, one.id, [judge(trace, "offline") for trace in traces])
+    results = Results(sqlite_store)
+    found = measured(sqlite_store, name, results)
+    results.excerpt(found, Mode.OFFLINE, Errors.INVALID, patience=60)
+    for query in ({"dataset": name}, {"against": name}, {"dataset": text, "group": text, "evaluator": text}):
+        results_html(sqlite_store, evaluators, results, query)
+    page = read(results_html(sqlite_store, evaluators, results, {"dataset": name}))
+    assert page.one("h1").text == name
+    assert name in [row.one("th").text for row in page.all("tr") if row.all("th", scope="row")]
+    # `read` has refused every element and attribute that is not ours.
+    read(results_html(sqlite_store, evaluators, results, {}))

@@ -1,0 +1,86 @@
+"""Which address the server listens on, and who gets in."""
+
+import re
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+from app.commands.serving import check_host, is_loopback, listen, public_names
+from core.errors import UserError
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "localhost", "::1"])
+def test_the_loopback_is_served_without_more_ado(host):
+    assert is_loopback(host)
+    check_host(host, public_read_only=False)
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "10.1.2.3", "192.168.0.2", "stepsight.example", "", "127.0.0.1.example"]
+)
+def test_any_other_address_is_refused_unless_it_is_public_and_read_only(host):
+    assert not is_loopback(host)
+    with pytest.raises(UserError, match="other machines could change what is stored") as caught:
+        check_host(host, public_read_only=False)
+    assert "--public-read-only" in caught.value.mend
+    check_host(host, public_read_only=True)
+
+
+def test_the_command_ends_with_2_and_says_why(command, tmp_path):
+    code, out, err = command("app", "--host", "0.0.0.0", "--db", tmp_path / "store.db")
+    assert (code, out) == (2, "")
+    assert err.startswith("stepsight app: --host is '0.0.0.0': other machines could change what is stored")
+    assert not (tmp_path / "store.db").exists()
+
+
+def test_the_allowed_names_follow_the_address():
+    assert public_names("10.1.2.3", ["stepsight.example"]) == ["10.1.2.3", "stepsight.example"]
+    assert public_names("fd00::7", []) == ["[fd00::7]"]
+    every = public_names("0.0.0.0", ["stepsight.example"])
+    assert {socket.gethostname(), "stepsight.example"} <= set(every)
+    assert "*" not in every
+
+
+def test_a_socket_listens_where_it_is_told():
+    with listen(0) as one, listen(0, "127.0.0.2") as other:
+        assert one.getsockname()[0] == "127.0.0.1"
+        assert other.getsockname()[0] == "127.0.0.2"
+    with pytest.raises(UserError, match="which this machine does not know"):
+        listen(0, "no such host.invalid")
+
+
+def test_a_public_server_lets_others_look_and_change_nothing(tmp_path):
+    """The real command; 127.0.0.1 stands for a machine elsewhere, reached by a name of the server."""
+    path = tmp_path / "store.db"
+    command = [sys.executable, "-m", "app.cli", "app", "--db", str(path), "--port", "0", "--host", "0.0.0.0"]
+    command += ["--public-read-only", "--name", "stepsight.example"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            told = ""
+            while "Ctrl-C" not in told:
+                told += process.stderr.readline()
+            assert "change nothing" in told
+            port = re.search(r"http://0\.0\.0\.0:(\d+)", told)[1]
+            address = f"http://127.0.0.1:{port}"
+            for host, status in (("stepsight.example", 200), ("127.0.0.1", 200), ("elsewhere.example", 400)):
+                assert asked(address + "/browse?dataset=gallery", {"Host": host}) == status
+            body = b'{"dataset": "gallery", "evaluator": "mini-bidir"}'
+            assert asked(f"{address}/api/v1/jobs", {"Content-Type": "application/json"}, body) == 403
+            assert asked(f"{address}/api/v1/score", {"Content-Type": "application/json"},
+                         b'{"problem": "What is 2 + 3?", "steps": ["5."]}') == 200  # fmt: skip
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def asked(url, headers, body=None):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers)) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        return error.code

@@ -1,0 +1,137 @@
+"""How long Browse takes to filter, count, sort and page, and whether that grows with the dataset.
+
+    python -m tests.benchmarks.browse [TRACES ...]
+
+Stores are generated on disk, judged by five evaluators in hindsight mode. What is timed is
+`storage.browsing.browse` with all counts, for random combinations of conditions, orders and pages. Every fourth has
+a text that was searched for before, as with somebody who looks around while a search is set. What is paid once is
+told apart: reading the columns of an evaluator after a change, and searching for a new text.
+"""
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.label import Label
+from storage.browsing import Sort, browse, neighbours
+from storage.evaluators import list_evaluators
+from storage.filters import TraceFilter
+from storage.memory import memory_of
+from storage.queries import find_dataset
+from storage.store import Store, open_store
+from storage.view import By
+from tests.benchmarks.large import DATASET, build_store
+
+SIZES = (1_000, 100_000)
+COMBINATIONS = 400
+BOUND = 0.1
+TEXTS = (
+    "total",
+    "3/4",
+    "\\frac",
+    "x^2",
+    "so the",
+    "= 12",
+    "check",
+    "apples",
+    "Variant 7",
+    "per hour",
+    "equation",
+    "ea",
+)
+NEW_TEXTS = (
+    "therefore", "remaining", "how many", "each", "100", "+ 5", "the answer", "km", "price", "sum of", "cos",
+    "triangle", "Variant 12", "average", "half", "divide", "wrong", "check:", "(2", "\\cdot", "minutes",
+    "left over", "zebra", "area",
+)  # fmt: skip
+FIELDS: dict[str, tuple[Any, ...]] = {
+    "gold": ("error", "clean", "missing"),
+    "error_at": ("early", "middle", "late"),
+    "verdict": ("valid", "invalid", "redundant", "unjudged"),
+    "mistake": ("missed", "false-alarm", "wrong-step", "right"),
+    "modes": ("agree", "disagree"),
+    "change": (0.1, 0.25, 0.3, 0.5),
+    "relabelled": ("no",),
+    "cell": tuple((gold, called) for gold in Label for called in Label),
+}
+ORDERS: tuple[By, ...] = ("position", "validity", "redundancy", "change", "steps", "error")
+
+
+Call = tuple[TraceFilter, Sort, int]
+
+
+def main() -> None:
+    """Measure every size; the sizes take turns, so that whatever else the machine does meets all of them."""
+    sizes = sorted(int(text) for text in sys.argv[1:]) or SIZES
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        stores = {}
+        for size in sizes:
+            path, start = Path(name) / f"{size}.db", time.perf_counter()
+            build_store(path, size)
+            print(f"{size:>9,}  built in {time.perf_counter() - start:.0f} s, {path.stat().st_size / 1e6:,.0f} MB")
+            stores[size] = stack.enter_context(open_store(str(path)))
+        p95 = measure(stores)
+        for size, store in stores.items():
+            print(f"{size:>9,}  {memory_of(store).nbytes / 1e6:.0f} MB of columns in memory")
+    print(f"p95 of {sizes[-1]:,} traces is {p95[sizes[-1]] / p95[sizes[0]]:.2f} times that of {sizes[0]:,}")
+    if max(p95.values()) > BOUND:
+        sys.exit(f"p95 is above {BOUND * 1000:.0f} ms")
+
+
+def measure(stores: Mapping[int, Store]) -> dict[int, float]:
+    """Print what stores of so many traces take; returns p95 of the combinations in seconds, by size."""
+    dataset_ids = {size: find_dataset(store, DATASET).id for size, store in stores.items()}
+    evaluators = [row.id for row in list_evaluators(next(iter(stores.values())))]
+
+    def show(size: int, where: TraceFilter, sort: Sort, offset: int) -> None:
+        browse(stores[size], dataset_ids[size], where, sort, limit=50, offset=offset)
+
+    def step(size: int, where: TraceFilter, sort: Sort, offset: int) -> None:
+        neighbours(stores[size], 1 + offset % size, where, sort)
+
+    def texts(wanted: Sequence[str]) -> list[Call]:
+        return [(TraceFilter(text=one), Sort(), 0) for one in wanted]
+
+    print(f"{'traces':>9}  {'':36}{'p50 ms':>9}{'p95 ms':>9}{'max ms':>9}")
+    first = [(TraceFilter(evaluator=id), Sort(), 0) for id in evaluators]
+    _report(stores, "an evaluator's columns read anew", show, first)
+    _report(stores, "a text searched for the first time", show, texts((*TEXTS, *NEW_TEXTS)))
+    _report(stores, "the neighbours of a trace", step, list(_combinations(evaluators, 100)))
+    return _report(stores, "any combination, with all counts", show, list(_combinations(evaluators, COMBINATIONS)))
+
+
+def _report(sizes: Iterable[int], what: str, timed: Callable[..., None], calls: Sequence[Call]) -> dict[int, float]:
+    seconds: dict[int, list[float]] = {size: [] for size in sizes}
+    for call in calls:
+        for size, found in seconds.items():
+            start = time.perf_counter()
+            timed(size, *call)
+            found.append(time.perf_counter() - start)
+    for size, found in seconds.items():
+        p50, p95, most = (float(value) * 1e3 for value in np.percentile(found, [50, 95, 100]))
+        print(f"{size:>9,}  {what:36}{p50:>9.1f}{p95:>9.1f}{most:>9.1f}", flush=True)
+    return {size: float(np.percentile(found, 95)) for size, found in seconds.items()}
+
+
+def _combinations(evaluators: Sequence[int], count: int) -> Iterator[Call]:
+    rng = random.Random(0)
+    for _ in range(count):
+        chosen = {name: rng.choice(FIELDS[name]) for name in rng.sample(list(FIELDS), rng.randint(0, 4))}
+        evaluator, other = rng.sample(evaluators, 2)
+        if rng.random() < 0.2:
+            chosen["against"] = other
+        if rng.random() < 0.25:
+            chosen["text"] = rng.choice(TEXTS)
+        where = TraceFilter(evaluator=evaluator, mode=rng.choice(("online", "offline")), **chosen)
+        yield where, Sort(rng.choice(ORDERS), rng.random() < 0.5), rng.choice((0, 0, 50, 500))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""How long the Score page takes from the click to the picture, the scoring itself left out.
+
+    python -m tests.benchmarks.page
+
+A trace of 30 steps with formulas, in headless Chromium. Two solutions that differ in one step are scored in turn:
+after the first rounds both judgments are kept, so that what remains is the page's own share: the request, the HTML
+with the comparison of the two, and the browser drawing it, formulas included.
+"""
+
+import statistics
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser import launch
+from tests.serving import serving
+
+STEPS = 30
+WARM, ROUNDS = 4, 30
+LIMIT = 200
+"""Milliseconds that the median must stay within."""
+
+# From the click until the frame in which the new result stands with all its formulas has been painted.
+_CLICK = """() => new Promise((resolve) => {
+  const old = document.querySelector("#result section")?.dataset.state;
+  const start = performance.now();
+  const look = () => {
+    const section = document.querySelector("#result section");
+    const isThere = section && section.dataset.state !== old && !section.querySelector(".math:not([data-done])");
+    if (!isThere) return requestAnimationFrame(look);
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - start)));
+  };
+  document.querySelector("#score").click();
+  requestAnimationFrame(look);
+})"""
+
+
+def solution(ending: str) -> str:
+    """A numbered solution of `STEPS` steps."""
+    lines = [
+        f"{n}. We have $x_{{{n}}} = \\frac{{{n}}}{{2}} + {n}^2$ and so $y = {n + 3}$." for n in range(1, STEPS)
+    ]
+    return "\n".join([*lines, f"{STEPS}. {ending}"])
+
+
+def measure(page: Page, evaluators: int) -> list[float]:
+    """Milliseconds from click to picture, a value per round."""
+    page.goto("/")
+    page.get_by_label("Problem").fill("Add up $x_1 + \\dots + x_{29}$.")
+    for box in page.locator("#evaluators input").all()[:evaluators]:
+        box.check()
+    times = []
+    for number in range(WARM + ROUNDS):
+        ending = f"So the answer is ${number % 2}$."
+        page.get_by_label("Solution").fill(solution(ending))
+        page.locator("ol.preview > li").last.get_by_text("So the answer is").wait_for()
+        page.wait_for_function("n => document.querySelector('ol.preview').dataset.steps.includes(n)", arg=ending)
+        taken = float(page.evaluate(_CLICK))
+        if number >= WARM:
+            times.append(taken)
+    return times
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address, sync_playwright() as playwright:
+        browser = launch(playwright)
+        for evaluators in (1, 2):
+            page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 1000})
+            times = sorted(measure(page, evaluators))
+            p95 = times[int(0.95 * (len(times) - 1))]
+            print(
+                f"Score page, {STEPS} steps, {evaluators} evaluators, click to picture without scoring: "
+                f"median {statistics.median(times):.0f} ms, p95 {p95:.0f} ms (limit of the median {LIMIT} ms)"
+            )
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from storage.memory import Memory, memory_of
+from storage.store import Store
+
+
+class Loader:
+    """Gives a new text of ten characters each time, and counts."""
+
+    def __init__(self) -> None:
+        self.loads = 0
+
+    def __call__(self) -> str:
+        self.loads += 1
+        return f"{self.loads:010d}"
+
+
+def test_an_entry_is_loaded_once_for_each_version() -> None:
+    memory, load = Memory(), Loader()
+    assert [memory.get("a", version, load, len) for version in (1, 1, 2, 2, 1)] == [
+        "0000000001", "0000000001", "0000000002", "0000000002", "0000000003",
+    ]  # fmt: skip
+    assert memory.nbytes == 10
+
+
+def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
+    memory, load = Memory(limit=30), Loader()
+    for key in ("a", "b", "c", "a", "d"):
+        memory.get(key, 0, load, len)
+    # Four of ten bytes each are too many: b goes, since a was asked for again.
+    assert (load.loads, memory.nbytes) == (4, 30)
+    for key in ("a", "c", "d"):
+        memory.get(key, 0, load, len)
+    assert load.loads == 4
+    memory.get("b", 0, load, len)
+    assert load.loads == 5
+
+
+def test_an_entry_larger_than_all_is_kept_until_the_next() -> None:
+    memory, load = Memory(limit=5), Loader()
+    assert memory.get("a", 0, load, len) == memory.get("a", 0, load, len)
+    memory.get("b", 0, load, len)
+    assert memory.nbytes == 10
+
+
+def test_one_thread_loads_and_the_others_wait_for_it() -> None:
+    memory, begun, go = Memory(), Event(), Event()
+    loads = []
+
+    def load() -> str:
+        loads.append(1)
+        begun.set()
+        assert go.wait(10)
+        return "loaded"
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(memory.get, "a", 0, load, len) for _ in range(8)]
+        assert begun.wait(10)
+        # Another key does not wait.
+        assert memory.get("b", 0, lambda: "other", len) == "other"
+        go.set()
+        assert [one.result(10) for one in asked] == ["loaded"] * 8
+    assert len(loads) == 1
+
+
+def test_a_failed_load_leaves_nothing() -> None:
+    memory = Memory()
+    with pytest.raises(ZeroDivisionError):
+        memory.get("a", 0, lambda: 1 // 0, lambda found: 1)
+    assert memory.get("a", 0, lambda: 1, lambda found: 1) == 1
+
+
+def test_a_store_has_one_memory(sqlite_store: Store) -> None:
+    assert memory_of(sqlite_store) is memory_of(sqlite_store)
