@@ -19,7 +19,7 @@ def client(tmp_path):
 def test_a_kept_file_is_asked_about_each_time(client):
     first = client.get("/files/page.js")
     assert (first.status_code, first.headers["cache-control"]) == (200, "no-cache")
-    assert first.headers["content-type"].startswith("text/javascript")
+    assert "javascript" in first.headers["content-type"]
     again = client.get("/files/page.js", headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.headers["cache-control"], again.content) == (304, "no-cache", b"")
 

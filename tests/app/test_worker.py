@@ -227,7 +227,7 @@ def test_killing_server_and_worker_ends_with_every_trace_judged_exactly_once(tmp
                 assert response.status == 201
             (job,) = list_jobs(store)
             # What is stored: that is committed every few seconds, behind the progress.
-            until(lambda: len(judged(store)) > 0)
+            until(lambda: count(store, dataset) > 0)
             worker = worker_of(store, job)
             # The worker first: it would give its job back when the server goes.
             os.kill(worker, signal.SIGKILL)
