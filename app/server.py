@@ -17,28 +17,29 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, Response
 
-from app import address, evidence_address
 from app.api.service import PREFIX, build_api
-from app.deep_links import Check, DeepLinks, check_query
+from app.browse import address
+from app.browse.trace_file import router as trace_files
 from app.evaluators import Evaluators
-from app.evidence_routes import router as evidence_routes
-from app.failures import error_response
-from app.files import FreshFiles
-from app.frame import HEAD, PAGES
-from app.gate import Gate
-from app.headers import PrivateHeaders
-from app.measured import Results
+from app.evidence import evidence_address
+from app.evidence.evidence_routes import router as evidence_routes
 from app.pages import browse, evidence, jobs, results, score
-from app.result_files import result_files
-from app.results_address import check_results
-from app.score_files import score_files
-from app.trace_file import router as trace_files
+from app.results.measured import Results
+from app.results.result_files import result_files
+from app.results.results_address import check_results
+from app.score.score_files import score_files
+from app.web.deep_links import Check, DeepLinks, check_query
+from app.web.failures import error_response
+from app.web.files import FreshFiles
+from app.web.frame import HEAD, PAGES
+from app.web.gate import Gate
+from app.web.headers import PrivateHeaders
 from core.assets import asset
 from core.errors import UserError
 from storage.store import Store
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-# Below these lie routes of our own, and below each page of `app.frame`.
+# Below these lie routes of our own, and below each page of `app.web.frame`.
 _OURS = ("/stepsight/", "/score/", f"{PREFIX}/", *(f"{path}/" for _, path in PAGES if path != "/"))
 # What a read-only server takes though it comes by POST: it changes nothing in the store.
 _READS = (f"{PREFIX}/score", "/gradio_api/")
@@ -47,7 +48,7 @@ _READS = (f"{PREFIX}/score", "/gradio_api/")
 def build_app(
     store: Store, evaluators: Evaluators, *, read_only: bool = False, hosts: Sequence[str] = LOOPBACK
 ) -> FastAPI:
-    """The whole application, ready for uvicorn. Pages are those of `app.frame.PAGES`.
+    """The whole application, ready for uvicorn. Pages are those of `app.web.frame.PAGES`.
 
     With `read_only` no page has a control that writes to the store, and no route does. `hosts` are the names under
     which the server may be asked.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from app.text import text_html
+from app.web.text import text_html
 from core.judgment import Judgment
 from core.label import LABEL_NAMES, Label
 from core.scores import Floats, StepScores, Thresholds, judge_solution

@@ -13,7 +13,7 @@ from app.api.context import Context
 from app.api.description import description_html
 from app.api.models import Failure
 from app.evaluators import Evaluators
-from app.failures import error_json, failure_json
+from app.web.failures import error_json, failure_json
 from core.errors import UserError
 from storage.store import Store
 

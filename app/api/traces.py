@@ -5,10 +5,10 @@ from typing import Annotated
 import numpy as np
 from fastapi import APIRouter, Query
 
-from app.address import read_address
 from app.api.context import Context
 from app.api.models import DatasetInfo, JudgmentInfo, StepInfo, TraceDetail, TraceLine, TracePage, TraceQuery
-from app.selection import Selection
+from app.browse.address import read_address
+from app.browse.selection import Selection
 from core.errors import UserError
 from core.scores import Floats, StepScores
 from storage.browsing import BrowseRow, browse

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.frame import navigation
+from app.web.frame import navigation
 
 # Answers come in the response itself. Through Gradio's queue they come by an event stream, and one that is asked
 # for while the stream of the one before closes is lost (Gradio 6.31).
@@ -14,7 +14,7 @@ QUERY = "() => [window.location.search]"
 
 
 def header(here: str) -> gr.HTML:
-    """The line at the top of every page; `here` names the page (see `app.frame.PAGES`)."""
+    """The line at the top of every page; `here` names the page (see `app.web.frame.PAGES`)."""
     return block(navigation(here))
 
 

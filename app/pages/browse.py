@@ -9,19 +9,19 @@ from html import escape
 
 import gradio as gr
 
-from app.address import Address, Query, read_address, read_query
-from app.answers import find_answers
+from app.browse.address import Address, Query, read_address, read_query
+from app.browse.answers import find_answers
+from app.browse.facets import chips_html, condition_words, facets_html, loosen_html
+from app.browse.offered import MOST_BESIDE, chosen_offers
+from app.browse.selection import Selection
+from app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
+from app.browse.trace_list import list_html, orders
+from app.browse.trace_view import trace_html
 from app.evaluators import Evaluators
-from app.facets import chips_html, condition_words, facets_html, loosen_html
-from app.offered import MOST_BESIDE, chosen_offers
 from app.pages import DIRECT, QUERY, block, header
-from app.permalink import ScoreForm
-from app.selection import Selection
-from app.text import text_html
-from app.trace_file import CSV_PATH, JSON_PATH, file_address
-from app.trace_list import list_html, orders
-from app.trace_view import trace_html
+from app.score.permalink import ScoreForm
 from app.view import notice_html
+from app.web.text import text_html
 from core.errors import UserError
 from storage.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
 from storage.store import NotFoundError, Store

@@ -10,14 +10,14 @@ from html import escape
 import gradio as gr
 
 from app.evaluators import Evaluators
-from app.evidence import Evidence, open_evidence
-from app.evidence_address import EvidenceAddress, read_address, read_query
-from app.evidence_file import title
-from app.evidence_list import gallery_html, open_gallery, turn_of
-from app.evidence_routes import FILE, LEFT_OUT
-from app.evidence_view import evidence_html
+from app.evidence.evidence import Evidence, open_evidence
+from app.evidence.evidence_address import EvidenceAddress, read_address, read_query
+from app.evidence.evidence_file import title
+from app.evidence.evidence_list import gallery_html, open_gallery, turn_of
+from app.evidence.evidence_routes import FILE, LEFT_OUT
+from app.evidence.evidence_view import evidence_html
 from app.pages import DIRECT, QUERY, block, header
-from app.permalink import ScoreForm
+from app.score.permalink import ScoreForm
 from app.view import notice_html
 from core.errors import UserError
 from storage.queries import Neighbours, StoredTrace

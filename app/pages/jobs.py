@@ -11,7 +11,7 @@ import gradio as gr
 
 from app.evaluators import Evaluators
 from app.pages import block, header
-from app.text import text_html
+from app.web.text import text_html
 from core.judgment import Mode
 from storage.jobs import Job, State, list_jobs
 from storage.queries import list_datasets

@@ -10,14 +10,14 @@ from urllib.parse import parse_qsl, urlencode
 import gradio as gr
 from plotly import __version__ as plotly_version
 
-from app.computations import Pending
-from app.dataset_results import Links, file_links, sections_html
+from app.browse.offered import offered_evaluators
 from app.evaluators import Evaluators
-from app.measured import Measured, Results
-from app.offered import offered_evaluators
-from app.overview import Overview, gather, overview_html
 from app.pages import DIRECT, QUERY, block, header
-from app.results_address import ResultsAddress
+from app.results.computations import Pending
+from app.results.dataset_results import Links, file_links, sections_html
+from app.results.measured import Measured, Results
+from app.results.overview import Overview, gather, overview_html
+from app.results.results_address import ResultsAddress
 from app.view import notice_html
 from core.baselines import BASELINES
 from core.errors import UserError

@@ -11,14 +11,14 @@ from urllib.parse import parse_qsl
 
 import gradio as gr
 
-from app.entry import Entry
 from app.evaluators import Evaluators
 from app.pages import DIRECT, QUERY, block, header
-from app.permalink import ScoreForm, solution_text, steps_text
-from app.score_files import read_query
-from app.scoring import result_html
+from app.score.entry import Entry
+from app.score.permalink import ScoreForm, solution_text, steps_text
+from app.score.score_files import read_query
+from app.score.scoring import result_html
+from app.score.steps_view import EMPTY, TOOLS, split_html, steps_html
 from app.seed import DATASET
-from app.steps_view import EMPTY, TOOLS, split_html, steps_html
 from app.view import notice_html
 from core.errors import UserError
 from storage.judgments import save_judgments

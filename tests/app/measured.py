@@ -1,7 +1,7 @@
 """What the tests of results share: a store with small judged datasets, and results that are waited for."""
 
-from app.computations import Pending
-from app.measured import Measured, Results
+from app.results.computations import Pending
+from app.results.measured import Measured, Results
 from storage.queries import find_dataset
 from storage.store import Store
 

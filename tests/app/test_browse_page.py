@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from app.pages.browse import browse_html
-from app.permalink import ScoreForm
-from app.text import text_html
+from app.score.permalink import ScoreForm
+from app.web.text import text_html
 from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
 from core.label import Label

@@ -8,11 +8,11 @@ import shutil
 import numpy as np
 import pytest
 
-from app.evidence import open_evidence
-from app.evidence_address import EvidenceAddress, read_query
-from app.evidence_view import evidence_html
+from app.evidence.evidence import open_evidence
+from app.evidence.evidence_address import EvidenceAddress, read_query
+from app.evidence.evidence_view import evidence_html
 from app.pages.evidence import page_html
-from app.permalink import ScoreForm
+from app.score.permalink import ScoreForm
 from core.errors import UserError
 from core.evidence import LeftOut
 from core.hindsight import Hindsight

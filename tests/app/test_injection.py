@@ -5,8 +5,8 @@ import io
 
 import pytest
 
-from app.csv_text import csv_text
-from app.text import text_html
+from app.web.csv_text import csv_text
+from app.web.text import text_html
 from core.errors import UserError
 from core.trace import Trace
 from storage.names import check_name

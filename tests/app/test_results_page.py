@@ -1,7 +1,7 @@
 import pytest
 
-from app.measured import Results
 from app.pages.results import results_html
+from app.results.measured import Results
 from core.judgment import Mode
 from core.metrics.reasoneval import Errors
 from core.trace import Trace
@@ -9,7 +9,7 @@ from storage.evaluators import register_evaluator
 from storage.judgments import save_judgments
 from storage.queries import list_datasets
 from tests.app.markup import INJECTIONS, read
-from tests.app.measured import measured
+from tests.app.results.measured import measured
 from tests.storage.samples import add, judge
 from tests.training.judged import NAME, fill
 

@@ -4,9 +4,9 @@ import gradio as gr
 import pytest
 
 from app.pages.score import build, check_address, corrected_html, opened, saved_html, scored, written
-from app.permalink import ScoreForm
-from app.steps_view import EMPTY
-from app.text import text_key
+from app.score.permalink import ScoreForm
+from app.score.steps_view import EMPTY
+from app.web.text import text_key
 from core.errors import UserError
 from core.judgment import Mode
 from storage.judgments import find_judgment

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from app.frame import PAGES
-from app.gate import GRADIO
+from app.web.frame import PAGES
+from app.web.gate import GRADIO
 from app.worker import Worker
 from storage.store import open_store
 from tests.serving import served

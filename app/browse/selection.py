@@ -1,0 +1,92 @@
+"""What an address selects: a dataset, the evaluators offered for it, and the traces that meet the conditions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from app.browse.address import Address
+from app.browse.hits import has_hit
+from app.browse.offered import Offered, find_offered, first_offered, offered_evaluators
+from app.evaluators import Evaluators
+from core.errors import UserError
+from storage.browsing import BrowsePage, BrowseRow, browse, neighbours
+from storage.filters import TraceFilter
+from storage.queries import Neighbours, load_traces, traces
+from storage.schema import TraceRow
+from storage.store import Store
+
+
+@dataclass(frozen=True)
+class Selection:
+    """`about` is the evaluator that the list speaks of; the address names what there is and nothing else."""
+
+    store: Store
+    address: Address
+    dataset_id: int
+    offers: Sequence[Offered]
+    about: Offered
+
+    @classmethod
+    def of(
+        cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
+    ) -> tuple["Selection", list[str]]:
+        """What an address selects in its dataset, and a message for each evaluator in it that is not offered."""
+        offers = offered_evaluators(store, evaluators, dataset_id)
+        known, problems = set(), []
+        for key in dict.fromkeys((address.evaluator, address.against, *address.beside)):
+            try:
+                known.add(key and find_offered(offers, key).key)
+            except UserError as error:
+                problems.append(str(error))
+        address = replace(
+            address,
+            evaluator=address.evaluator if address.evaluator in known else "",
+            against=address.against if address.against in known else "",
+            beside=tuple(key for key in address.beside if key in known),
+        )
+        about = find_offered(offers, address.evaluator) if address.evaluator else first_offered(offers)
+        if about.id is None and address != address.unsaid:
+            problems.append(f"{about.key} has judged nothing yet: it has no verdicts to filter or sort by.")
+            address = address.unsaid
+        return cls(store, address, dataset_id, offers, about), problems
+
+    @cached_property
+    def where(self) -> TraceFilter:
+        return self._where(self.address)
+
+    def page(self, size: int) -> BrowsePage:
+        """The rows of the address's page, how many there are in all, and counts for every condition."""
+        offset = (self.address.page - 1) * size
+        return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
+
+    def near(self, trace_id: int) -> Neighbours:
+        """The traces before and after one, in the order and under the conditions of the address."""
+        return neighbours(self.store, trace_id, self.where, self.address.order)
+
+    def totals_without(self) -> dict[str, int]:
+        """For each condition that is set, how many traces meet all the others."""
+        return {
+            name: browse(self.store, self.dataset_id, self._where(self.address.loosened(name)), limit=0).total
+            for name in self.address.active
+        }
+
+    def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
+        """By trace id, the number and text of the first step that holds what is searched for, for those of the rows
+        whose problem does not."""
+        wanted = self.address.q.strip()
+        ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]
+        if not ids:
+            return {}
+        with self.store.read() as session:
+            opened = load_traces(session, traces().where(TraceRow.id.in_(ids)))
+        hits = {
+            trace.trace_id: [
+                (number, step.text) for number, step in enumerate(trace.steps, 1) if has_hit(step.text, wanted)
+            ]
+            for trace in opened
+        }
+        return {trace_id: found[0] for trace_id, found in hits.items() if found}
+
+    def _where(self, address: Address) -> TraceFilter:
+        against = find_offered(self.offers, address.against).id if address.against else None
+        return address.where(self.about.id, against)

@@ -1,0 +1,147 @@
+"""A stored trace with its judgments as a file: JSON, or CSV with a row per sub-step, evaluator and mode."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.datastructures import QueryParams
+from starlette.responses import Response
+
+from app.browse.address import Address, read_address
+from app.browse.answers import Answer, find_answers
+from app.browse.offered import chosen_offers, offered_evaluators
+from app.evaluators import Evaluators
+from app.web.csv_text import csv_text
+from app.web.failures import error_response
+from core.errors import UserError
+from core.jsonl import format_trace
+from core.judgment import Mode
+from core.label import LABEL_NAMES
+from core.outputs import Outputs
+from core.record import judgment_record
+from core.scores import Floats
+from core.trace import Step
+from storage.queries import StoredTrace, get_trace
+from storage.store import Store
+
+JSON_PATH = "/browse/trace.json"
+CSV_PATH = "/browse/trace.csv"
+
+_DIGITS = 6
+_HEAD = ("step", "substep", "text", "gold", "evaluator", "mode", *LABEL_NAMES, "validity")
+
+
+def router(store: Store, evaluators: Evaluators) -> APIRouter:
+    """Both files of a trace, under the query of its page."""
+    routes = APIRouter()
+
+    def answer(request: Request) -> Response:
+        try:
+            trace, answers = _read(store, evaluators, request.query_params)
+        except UserError as error:
+            return error_response(request.scope, error)
+        if request.url.path == CSV_PATH:
+            return _file(trace_csv(trace, answers), "text/csv; charset=utf-8", trace, "csv")
+        text = json.dumps(trace_record(trace, answers), ensure_ascii=False)
+        return _file(text, "application/json", trace, "json")
+
+    for path in (JSON_PATH, CSV_PATH):
+        routes.add_api_route(path, answer, methods=["GET"], include_in_schema=False)
+    return routes
+
+
+def trace_record(trace: StoredTrace, answers: Sequence[Answer]) -> dict[str, Any]:
+    """A row of the plain format, with `dataset`, `first_error` (a step counted from 1, null for none), `valid` (per
+    step, null where the gold says nothing) and `judgments`."""
+    return format_trace(trace) | {
+        "dataset": trace.dataset,
+        "first_error": None if trace.first_error is None else trace.first_error + 1,
+        "valid": [step.valid for step in trace.steps],
+        "judgments": [record for answer in answers for record in _judgments(trace, answer)],
+    }
+
+
+def trace_csv(trace: StoredTrace, answers: Sequence[Answer]) -> str:
+    """A row per sub-step, evaluator and mode; cells are empty where nothing was said."""
+    rows = [row for answer in answers for row in _rows(trace, answer)]
+    if not rows:
+        rows = [[*_place(trace, i), *[None] * (len(_HEAD) - 4)] for i in range(len(trace.substeps))]
+    return csv_text([_HEAD, *rows])
+
+
+def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[Answer]]:
+    address, problems = read_address({key: query.getlist(key) for key in query})
+    if problems or address.trace is None:
+        raise UserError("; ".join(problems) or "No trace is named.", "Follow the link on the page of a trace.")
+    trace = get_trace(store, address.trace)
+    offers = offered_evaluators(store, evaluators, trace.dataset_id)
+    return trace, find_answers(store, evaluators, chosen_offers(offers, address), trace)
+
+
+def file_address(path: str, address: Address) -> str:
+    """The address of a file of the trace that an address shows, as an attribute's value."""
+    short = Address(
+        trace=address.trace, evaluator=address.evaluator, against=address.against, beside=address.beside
+    )
+    return short.url().replace("/browse", path, 1)
+
+
+def _file(text: str, kind: str, trace: StoredTrace, ending: str) -> Response:
+    name = f'attachment; filename="trace-{trace.trace_id}.{ending}"'
+    return Response(text, media_type=kind, headers={"content-disposition": name})
+
+
+def _judgments(trace: StoredTrace, answer: Answer) -> Iterator[dict[str, Any]]:
+    if answer.outputs == Outputs.THREE_WAY:
+        for judgment in answer.judgments:
+            yield judgment_record(judgment, answer.name, answer.thresholds) | {"stored": answer.stored}
+        return
+    for judgment in answer.judgments:
+        record: dict[str, Any] = {"id": trace.id, "evaluator": answer.name, "mode": judgment.mode.value}
+        record["stored"] = answer.stored
+        scores = answer.modes.get(judgment.mode)
+        if scores is not None:
+            record["steps"] = [_said(answer, judgment.mode, i) for i in range(len(scores))]
+        if judgment.solution is not None:
+            record["says_of_solution"] = judgment.solution
+        yield record
+
+
+def _said(answer: Answer, mode: Mode, i: int) -> dict[str, Any] | None:
+    """What an evaluator that does not give three probabilities says of a sub-step."""
+    if answer.silent[mode][i]:
+        return None
+    scores = answer.modes[mode]
+    if answer.outputs == Outputs.VERDICT:
+        return {"label": LABEL_NAMES[int(scores.probs[i].argmax())]}
+    return {"validity": _rounded(scores.validity[i])}
+
+
+def _rows(trace: StoredTrace, answer: Answer) -> Iterator[list[object]]:
+    for mode, scores in answer.modes.items():
+        for i in range(len(scores)):
+            yield [*_place(trace, i), answer.name, mode.value, *_numbers(answer, mode, scores.probs[i], i)]
+
+
+def _numbers(answer: Answer, mode: Mode, probs: Floats, i: int) -> list[object]:
+    if answer.silent[mode][i]:
+        return [None] * (len(LABEL_NAMES) + 1)
+    three = [_rounded(p) if answer.outputs != Outputs.VALIDITY else None for p in probs]
+    return [*three, _rounded(answer.modes[mode].validity[i])]
+
+
+def _place(trace: StoredTrace, i: int) -> list[object]:
+    owner = int(trace.owners[i])
+    substep = i - int((trace.owners < owner).sum())
+    return [owner + 1, substep + 1, trace.substeps[i], _gold(trace.steps[owner])]
+
+
+def _gold(step: Step) -> str | None:
+    if step.label is not None:
+        return step.label.text
+    return "valid" if step.valid else None
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DIGITS)

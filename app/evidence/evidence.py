@@ -1,0 +1,153 @@
+"""The evidence of one trace: what an evaluator said of it after every step, and where that comes from."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.browse.answers import find_answers
+from app.browse.offered import find_offered, offered_evaluators
+from app.evaluators import Evaluators
+from app.evidence.evidence_address import EvidenceAddress
+from app.evidence.story import change_sentence, gold_sentence, left_out_sentence
+from app.score.permalink import ScoreForm
+from app.view import step_name
+from core.errors import UserError
+from core.evidence import LeftOut, Revision, largest_jump, removals, revisions
+from core.hindsight import Hindsight
+from core.scorer import Scorer
+from core.scores import Floats, Thresholds
+from core.trace import Trace
+from storage.evaluators import StoredEvaluator
+from storage.queries import get_trace
+from storage.store import Store
+from storage.turns import hindsight_judges
+
+_CAUSAL = "causal"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A trace with the hindsight matrix of one evaluator.
+
+    `evaluator` is the name it is offered under, `choices` are those of all that could take its place; `scorer` is
+    what it can score with here, None where it cannot.
+    """
+
+    trace: Trace
+    hindsight: Hindsight
+    evaluator: str
+    attention: str
+    fingerprint: str
+    thresholds: Thresholds
+    scorer: Scorer | None
+    choices: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """How many sub-steps there are."""
+        return len(self.hindsight)
+
+    @property
+    def is_causal(self) -> bool:
+        return self.attention == _CAUSAL
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of each sub-step, such as `3`, or `3.2` where step 3 has several."""
+        return tuple(step_name(self.trace, i) for i in range(len(self)))
+
+    @cached_property
+    def revisions(self) -> list[Revision]:
+        """Of each step."""
+        return revisions(self.hindsight, self.trace, self.thresholds.validity)
+
+    @cached_property
+    def focus(self) -> int:
+        """The sub-step to look at first: that of the largest revision."""
+        return max(self.revisions, key=lambda revision: abs(revision.change)).substep
+
+    def place(self, name: str, otherwise: int) -> int:
+        """The sub-step of a name, `otherwise` where the name is empty. Raises `UserError` where there is none."""
+        if not name:
+            return otherwise
+        if name not in self.names:
+            raise UserError(
+                f"There is no step {name!r:.20} in this trace.",
+                f"They go from {self.names[0]} to {self.names[-1]}.",
+            )
+        return self.names.index(name)
+
+    def change_sentence(self, step: int) -> str:
+        """On one sub-step."""
+        return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
+
+    def gold_sentence(self, step: int) -> str:
+        """On the step that a sub-step belongs to; "" where the trace has no gold at all."""
+        owner = int(self.trace.owners[step])
+        return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
+
+    def left_out_sentences(self, left_out: LeftOut) -> list[str]:
+        """Of each sub-step."""
+        return [self._left_out_sentence(left_out, step) for step in range(len(self))]
+
+    def _left_out_sentence(self, left_out: LeftOut, step: int) -> str:
+        threshold = self.thresholds.validity
+        found = removals(self.hindsight, left_out, step, threshold)
+        online, offline = (side.validity[step] for side in (self.hindsight.online, self.hindsight.offline))
+        turned = bool((online >= threshold) != (offline >= threshold))
+        return left_out_sentence(self.names, self.hindsight, step, found, turned)
+
+
+def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
+    """What an address means: a trace of the store, or one that was entered on the Score page.
+
+    Raises `UserError` where there is no such trace or evaluator, where the evaluator cannot judge the trace, or
+    where it has judged it in another mode only.
+    """
+    return _entered(evaluators, address) if address.s else _stored(store, evaluators, address)
+
+
+def packed(probs: Floats) -> str:
+    """Rows of probabilities as base64 of little-endian float32: what a page's script reads."""
+    return base64.b64encode(probs.astype("<f4").tobytes()).decode()
+
+
+def _entered(evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
+    form = ScoreForm.from_token(address.s)
+    trace = form.trace()
+    known = [name for name in form.evaluators if name in evaluators.names]
+    name = address.evaluator or (known or evaluators.names)[0]
+    hindsight = evaluators.judge(name, trace).hindsight
+    assert hindsight is not None
+    return _evidence(trace, hindsight, name, evaluators.scorer(name), form.thresholds, evaluators.names)
+
+
+def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
+    assert address.trace is not None
+    trace = get_trace(store, address.trace)
+    offers = offered_evaluators(store, evaluators, trace.dataset_id)
+    # The first is one that is loaded here, and bidirectional if any is.
+    offer = find_offered(offers, address.evaluator) if address.evaluator else offers[0]
+    (answer,) = find_answers(store, evaluators, [offer], trace)
+    hindsight = next((one.hindsight for one in answer.judgments if one.hindsight is not None), None)
+    if hindsight is None:
+        reason = answer.silence or "it has judged this trace, but not in hindsight mode."
+        raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
+    judges = hindsight_judges(store).get(trace.dataset_id, ())
+    choices = [one.key for one in offers if one.loaded or one.id in judges]
+    source = evaluators.scorer(offer.loaded) if offer.loaded else offer.row
+    assert source is not None
+    return _evidence(trace, hindsight, offer.key, source, answer.thresholds, choices)
+
+
+def _evidence(
+    trace: Trace,
+    hindsight: Hindsight,
+    name: str,
+    source: Scorer | StoredEvaluator,
+    thresholds: Thresholds,
+    choices: Sequence[str],
+) -> Evidence:
+    scorer = source if isinstance(source, Scorer) else None
+    known = source.evaluator if isinstance(source, Scorer) else source
+    return Evidence(trace, hindsight, name, known.attention, known.fingerprint, thresholds, scorer, tuple(choices))

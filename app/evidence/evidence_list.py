@@ -1,0 +1,201 @@
+"""The gallery of evidence: the traces of a dataset in which later steps turned a verdict, largest change first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+from app.browse.offered import Offered, find_offered, offered_evaluators
+from app.evaluators import Evaluators
+from app.evidence.evidence_address import KINDS, STAYED, EvidenceAddress
+from app.evidence.story import jump_sentence
+from app.seed import DATASET
+from app.view import change_html, step_name
+from app.web.text import text_html
+from core.errors import UserError
+from core.evidence import Revision, Turn, largest_revision, revisions
+from core.hindsight import Hindsight
+from core.judgment import Mode
+from core.scores import Thresholds
+from core.trace import Trace
+from storage.calibrations import find_calibration
+from storage.judgments import StoredJudgment, read_many
+from storage.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
+from storage.schema import TraceRow
+from storage.store import NotFoundError, Store
+from storage.turns import Turns, find_turns, hindsight_judges
+
+_PER_PAGE = 20
+_PREVIEW = 180
+_TITLES = {
+    Turn.RIGHTED.value: "Wrong to right",
+    Turn.MISLED.value: "Right to wrong",
+    Turn.UNJUDGED.value: "Gold is silent",
+    STAYED: "No verdict turned",
+}
+_LEADS = {
+    Turn.RIGHTED.value: "Later steps turned the verdict on a step, and gold agrees with the later verdict.",
+    Turn.MISLED.value: "Later steps turned the verdict on a step, and gold agrees with the earlier verdict.",
+    Turn.UNJUDGED.value: "Later steps turned the verdict on a step of which gold says nothing.",
+    STAYED: "Later steps moved the scores, but no verdict on a step crossed the threshold.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """The traces of a dataset by what later steps did, as an evaluator sees it; `offers` are the evaluators to
+    choose from, `datasets` the datasets."""
+
+    dataset: Dataset
+    datasets: Sequence[Dataset]
+    offers: Sequence[Offered]
+    offer: Offered
+    thresholds: Thresholds
+    turns: Turns
+
+    def count(self, kind: str) -> int:
+        return len(self.turns.of(turn_of(kind)))
+
+
+def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
+    """The gallery of a dataset and an evaluator; where one is "", that of the shipped traces, or the first.
+
+    Raises `UserError` where there is no such dataset or evaluator, or nothing that was judged in hindsight mode.
+    """
+    judges = hindsight_judges(store)
+    datasets = list_datasets(store)
+    chosen = _choose(datasets, dataset, judges)
+    known = judges.get(chosen.id, ())
+    offers = [offer for offer in offered_evaluators(store, evaluators, chosen.id) if offer.id in known]
+    if not offers:
+        raise UserError(
+            f"No trace of {chosen.name} has been judged in hindsight mode.",
+            f"Run: stepsight score {chosen.name} --mode hindsight",
+        )
+    offer = find_offered(offers, evaluator) if evaluator else offers[0]
+    assert offer.id is not None
+    calibration = find_calibration(store, offer.id)
+    thresholds = calibration.thresholds if calibration else Thresholds()
+    judged = [one for one in datasets if one.id in judges]
+    return Gallery(
+        chosen, judged, offers, offer, thresholds, find_turns(store, chosen.id, offer.id, thresholds.validity)
+    )
+
+
+def turn_of(kind: str) -> Turn | None:
+    """The turn of a kind, None for `STAYED`."""
+    return None if kind == STAYED else Turn(kind)
+
+
+def gallery_html(store: Store, gallery: Gallery, address: EvidenceAddress) -> str:
+    """One page of one kind, with links to the others; of the first kind that has a trace where none is named."""
+    kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
+    here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
+    ids = gallery.turns.of(turn_of(kind))
+    first = (here.page - 1) * _PER_PAGE
+    shown = ids[first : first + _PER_PAGE].tolist()
+    rows = "".join(_row(gallery, judgment, here) for judgment in _read(store, gallery, shown))
+    listed = f'<ol class="turns">{rows}</ol>{_pager(here, first, len(shown), len(ids))}'
+    none = f'<p class="hint">No trace of {escape(gallery.dataset.name)} is of this kind.</p>'
+    kinds = "".join(_kind_link(gallery, here, one) for one in KINDS)
+    return f"""<h1>Evidence</h1>
+<p class="lead">What later steps of a solution did to the verdict on earlier ones.</p>
+{_choices(gallery, here)}<nav class="kinds" aria-label="Kinds">{kinds}</nav>
+<p class="hint">{_LEADS[kind]}</p>{listed if len(ids) else none}"""
+
+
+def _choose(datasets: Sequence[Dataset], name: str, judges: dict[int, tuple[int, ...]]) -> Dataset:
+    if name:
+        found = next((one for one in datasets if one.name == name), None)
+        if found is None:
+            raise NotFoundError(f"There is no dataset {name!r:.80}.", "Choose one of those in the store.")
+        return found
+    judged = [one for one in datasets if one.id in judges]
+    if not judged:
+        raise UserError(
+            "No dataset has been judged in hindsight mode.", "Run: stepsight score DATASET --mode hindsight"
+        )
+    return next((one for one in judged if one.name == DATASET), judged[0])
+
+
+def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:
+    """The hindsight judgments of some traces, in their order; those that went since are left out."""
+    with store.read() as session:
+        found = {one.trace_id: one for one in load_traces(session, traces().where(TraceRow.id.in_(ids)))}
+    there = [found[trace_id] for trace_id in ids if trace_id in found]
+    return [
+        judgment
+        for judgments in read_many(store, there, gallery.offer.id)
+        for judgment in judgments
+        if judgment.mode == Mode.HINDSIGHT and not judgment.stale
+    ]
+
+
+def _choices(gallery: Gallery, here: EvidenceAddress) -> str:
+    datasets = "".join(_option(one.name, f"{one.name} ({one.traces:,})", here.dataset) for one in gallery.datasets)
+    offers = "".join(_option(one.key, one.key, here.evaluator) for one in gallery.offers)
+    return f"""<form class="filters" data-go="/evidence">
+<label>Dataset <select name="dataset">{datasets}</select></label>
+<label>Evaluator <select name="evaluator">{offers}</select></label><button>Show</button></form>"""
+
+
+def _option(value: str, label: str, chosen: str) -> str:
+    return f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(label)}</option>'
+
+
+def _kind_link(gallery: Gallery, here: EvidenceAddress, kind: str) -> str:
+    current = ' aria-current="page"' if kind == here.kind else ""
+    url = replace(here, page=1).url(kind=kind)
+    return f'<a data-go href="{url}"{current}>{_TITLES[kind]} <b>{gallery.count(kind):,}</b></a>'
+
+
+def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> str:
+    trace, hindsight = judgment.trace, judgment.hindsight
+    assert hindsight is not None
+    assert isinstance(trace, StoredTrace)
+    found = revisions(hindsight, trace, gallery.thresholds.validity)
+    revision = largest_revision(found, turn_of(here.kind)) or largest_revision(found)
+    assert revision is not None
+    step = step_name(trace, revision.substep)
+    url = EvidenceAddress(trace=trace.trace_id, evaluator=here.evaluator, kind=here.kind, step=step).url()
+    title = trace.meta.get("title")
+    name = title if isinstance(title, str) and title else trace.id
+    spark = _spark(hindsight, revision, gallery.thresholds.validity)
+    return f"""<li><a data-go href="{url}"><b>{escape(name)}</b>
+<span class="t">{text_html(_start(trace.problem))}</span>
+<span class="say">{_told(trace, hindsight, revision)}</span>{spark}{change_html(revision.change)}</a></li>"""
+
+
+def _start(problem: str) -> str:
+    return problem if len(problem) <= _PREVIEW else problem[:_PREVIEW].rsplit(" ", 1)[0] + " …"
+
+
+def _told(trace: Trace, hindsight: Hindsight, revision: Revision) -> str:
+    if revision.jump is None:
+        return "No later step changed a verdict."
+    names = [step_name(trace, i) for i in range(len(hindsight))]
+    return jump_sentence(names, revision.jump)
+
+
+def _spark(hindsight: Hindsight, revision: Revision, threshold: float) -> str:
+    """The reveal curve of the sub-step in the size of a word; the sentence beside it says what it shows."""
+    values = hindsight.reveal(revision.substep).validity
+    width, height = 96, 30
+    across = (width - 6) / max(1, len(values) - 1)
+    up = height - 6
+    points = " ".join(f"{3 + i * across:.1f},{3 + (1 - value) * up:.1f}" for i, value in enumerate(values))
+    level = 3 + (1 - threshold) * up
+    kind = "fell" if revision.change < 0 else "rose"
+    return f"""<svg class="spark {kind}" viewBox="0 0 {width} {height}" aria-hidden="true">
+<line x1="0" x2="{width}" y1="{level:.1f}" y2="{level:.1f}"></line><polyline points="{points}"></polyline></svg>"""
+
+
+def _pager(here: EvidenceAddress, first: int, shown: int, total: int) -> str:
+    if total <= _PER_PAGE and here.page == 1:
+        return ""
+    previous = (
+        f'<a data-go class="prev" href="{here.url(page=here.page - 1)}">Previous</a>' if here.page > 1 else ""
+    )
+    more = first + _PER_PAGE < total
+    following = f'<a data-go class="next" href="{here.url(page=here.page + 1)}">Next</a>' if more else ""
+    place = f"{first + 1:,}–{first + shown:,} of {total:,}" if shown else f"0 of {total:,}"
+    return f'<p class="pager">{previous}<span>{place}</span>{following}</p>'

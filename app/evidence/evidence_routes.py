@@ -1,0 +1,61 @@
+"""What the Evidence page asks for beside itself: leaving steps out, and the file to send to someone."""
+
+import re
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from app.evaluators import Evaluators
+from app.evidence.evidence import Evidence, open_evidence
+from app.evidence.evidence_address import EvidenceAddress, read_address
+from app.evidence.evidence_file import evidence_file
+from app.evidence.evidence_view import left_out_record
+from app.evidence.left_out import LeftOuts
+from core.errors import UserError
+from storage.queries import StoredTrace
+from storage.store import Store
+
+LEFT_OUT = "/evidence/left-out"
+FILE = "/evidence/file"
+
+
+def router(store: Store, evaluators: Evaluators) -> APIRouter:
+    """`GET` of both, with the query of an Evidence page of one trace. They change nothing.
+
+    They raise `UserError`, which the application answers.
+    """
+    routes = APIRouter(include_in_schema=False)
+    left_outs = LeftOuts()
+
+    @routes.get(LEFT_OUT)
+    def left_out(request: Request) -> JSONResponse:
+        evidence, _ = _asked(store, evaluators, request)
+        return JSONResponse(left_out_record(evidence, left_outs.of(evidence)))
+
+    @routes.get(FILE)
+    def file(request: Request) -> Response:
+        evidence, address = _asked(store, evaluators, request)
+        found = left_outs.of(evidence) if evidence.scorer is not None and not evidence.is_causal else None
+        page = evidence_file(evidence, address, found, datetime.now(UTC))
+        name = f'attachment; filename="{_file_name(evidence)}"'
+        # Not as HTML: it is not one of our pages, into which the server writes its own policy.
+        return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})
+
+    return routes
+
+
+def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evidence, EvidenceAddress]:
+    address, problems = read_address(dict(request.query_params))
+    if problems:
+        raise UserError(problems[0])
+    if not address.opens:
+        raise UserError("The address names no trace.", "Open one on the Evidence page.")
+    return open_evidence(store, evaluators, address), address
+
+
+def _file_name(evidence: Evidence) -> str:
+    """A name that every system can write: of a trace's id, its plain letters and digits."""
+    id = evidence.trace.id if isinstance(evidence.trace, StoredTrace) else ""
+    plain = re.sub("[^A-Za-z0-9]+", "-", id)[:60].strip("-")
+    return f"stepsight-evidence-{plain}.html" if plain else "stepsight-evidence.html"

@@ -1,0 +1,1 @@
+"""Results: what evaluators reach on datasets, measured once and shown as tables and figures."""

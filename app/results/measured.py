@@ -1,0 +1,155 @@
+"""What evaluators reach on the datasets of a store: measured when a page asks for it, and kept while nothing that
+the numbers rest on has changed."""
+
+import shlex
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from app.results.computations import Computations, Pending
+from core.errors import UserError
+from core.judgment import Mode
+from core.metrics.reasoneval import Errors
+from core.metrics.value import Value
+from storage.basis import find_basis
+from storage.evaluators import StoredEvaluator, judges_of
+from storage.queries import Dataset
+from storage.store import Store
+from training.chapters import Excerpt, excerpt
+from training.evaluation import Evaluation, compare, evaluate
+from training.report import told_apart, write_up
+from training.tables import Table
+
+LARGEST = 20_000
+"""Of the datasets that are measured for a page, in traces."""
+
+# In the answer itself where it does not take longer than this, in seconds.
+_PATIENCE = 0.4
+# Of a step in a table of one evaluator, in bytes: eleven numbers.
+_STEP = 88
+# Of a figure in memory, for each byte of it as JSON.
+_FIGURE = 6
+
+Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
+"""By evaluator, mode and kind of error: its figures minus those of a reference, paired."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A dataset, or a group of it, measured. `judges` have the names that they have in the tables; `key` tells what
+    the numbers rest on."""
+
+    key: tuple[Hashable, ...]
+    evaluation: Evaluation
+    judges: tuple[StoredEvaluator, ...]
+
+    @cached_property
+    def modes(self) -> list[Mode]:
+        """The modes in which an evaluator has judged; where none has, those of the baselines."""
+        rows = self.evaluation.rows
+        judged = dict.fromkeys(row.mode for row in rows if not row.is_baseline)
+        return list(judged or dict.fromkeys(row.mode for row in rows))
+
+    @cached_property
+    def kinds(self) -> list[Errors]:
+        """The kinds of error that the gold tells of."""
+        return list(dict.fromkeys(row.errors for row in self.evaluation.rows))
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The classes that the benchmark puts its traces in."""
+        return sorted(set(self.evaluation.rows[0].subject.table.groups) - {""})
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether there is anything to measure against."""
+        return any(row.n_steps or row.n_solutions for row in self.evaluation.rows)
+
+
+class Results:
+    """Safe to use from several threads. What takes long is `Pending` until it is there; whoever asks for the same
+    waits for the same."""
+
+    def __init__(self, store: Store, computations: Computations | None = None) -> None:
+        self._store = store
+        self._computations = computations or Computations()
+
+    def measure(self, dataset: Dataset, group: str = "", patience: float = _PATIENCE) -> Measured | Pending:
+        """Every evaluator that has judged the dataset, and the baselines. Raises `UserError` where the dataset is
+        empty or too large, or has no such group."""
+        if not dataset.traces:
+            raise UserError(f"{dataset.name} has no traces.", "Import a file into it.")
+        if dataset.traces > LARGEST:
+            raise UserError(
+                f"{dataset.name} has {dataset.traces:,} traces; this page measures at most {LARGEST:,}.",
+                f"Write its report: stepsight report --dataset {shlex.quote(dataset.name)} --output report",
+            )
+        key = ("measured", dataset.id, group, *self._basis(dataset))
+        return self._computations.get(key, lambda: _measure(self._store, dataset, group, key), _size, patience)
+
+    def is_measured(self, dataset: Dataset) -> bool:
+        """Whether `measure` would answer at once."""
+        return self._computations.has(("measured", dataset.id, "", *self._basis(dataset)))
+
+    def _basis(self, dataset: Dataset) -> tuple[int, ...]:
+        return dataset.left_out, *find_basis(self._store, dataset.id)
+
+    def excerpt(
+        self, measured: Measured, mode: Mode, errors: Errors, patience: float = _PATIENCE
+    ) -> Excerpt | Pending:
+        """Tables and figures of one mode and one kind of error."""
+        key = ("excerpt", *measured.key, mode, errors)
+        make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
+        return self._computations.get(key, make, _size_of_figures, patience)
+
+    def minus(self, measured: Measured, reference: str, patience: float = _PATIENCE) -> Differences | Pending:
+        """Every row minus the reference's, an evaluator or a baseline; empty where the reference has none."""
+        key = ("minus", *measured.key, reference)
+        make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
+        return self._computations.get(key, make, lambda found: 10_000, patience)
+
+    def report(self, measured: Measured, patience: float = _PATIENCE) -> str | Pending:
+        """The whole report of the dataset as one HTML file."""
+        key = ("report", *measured.key)
+        make = lambda: write_up([measured.evaluation], measured.judges).page  # noqa: E731
+        return self._computations.get(key, make, len, patience)
+
+
+def _measure(store: Store, dataset: Dataset, group: str, key: tuple[Hashable, ...]) -> Measured:
+    judges = told_apart(judges_of(store, dataset.id))
+    found = evaluate(store, dataset, judges, force=True, group=group)
+    return Measured(key, _worth_showing(found), tuple(judges))
+
+
+def _worth_showing(found: Evaluation) -> Evaluation:
+    """Without the offline figures of traces that stop at their first error. They are measured because thresholds
+    that were chosen on the dataset are to be marked here, not refused, and both are forced together."""
+    if not found.warning:
+        return found
+    rows = [row for row in found.rows if row.mode == Mode.ONLINE]
+    return replace(found, rows=rows, published=tuple(one for one in found.published if one.mode == Mode.ONLINE))
+
+
+def _minus(found: Evaluation, reference: str) -> Differences:
+    references = {(row.mode, row.errors): row for row in found.rows if row.evaluator == reference}
+    return {
+        (row.evaluator, row.mode, row.errors): compare(
+            row, references[row.mode, row.errors], found.weights
+        ).differences
+        for row in found.rows
+        if row.evaluator != reference and (row.mode, row.errors) in references
+    }
+
+
+def _size(measured: Measured) -> int:
+    rows = measured.evaluation.rows
+    tables = {id(row.subject.table): len(row.subject.table) for row in rows}
+    draws = sum(one.draws.nbytes for row in rows for one in row.measured.values())
+    return sum(tables.values()) * _STEP + draws + measured.evaluation.weights.nbytes
+
+
+def _size_of_figures(found: Excerpt) -> int:
+    """They are written as JSON for it, so that no page has to wait for that."""
+    sections = (*found.sections, *found.classes.values())
+    groups = [block for one in sections for block in one.blocks if not isinstance(block, str | Table)]
+    return _FIGURE * sum(len(plot.data) for group in groups for plot in group)

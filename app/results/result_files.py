@@ -1,0 +1,111 @@
+"""Results as files: tables as CSV, LaTeX and Markdown, and the report of a dataset."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+from plotly import __file__ as plotly_module
+
+from app.pages.results import PLOTLY
+from app.results.computations import Pending
+from app.results.measured import Measured, Results
+from app.results.overview import gather, overview_table
+from app.results.results_address import ResultsAddress
+from core.errors import UserError
+from storage.queries import find_dataset, list_datasets
+from storage.store import NotFoundError, Store
+from training.evaluation import MODES
+from training.findings import measured_on, slug
+from training.tables import Table, to_csv, to_latex, to_markdown
+
+_WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
+# A file is asked for by a page that has shown its numbers: they are there, or soon made again.
+_PATIENCE = 60.0
+
+Result = TypeVar("Result")
+
+
+class _NotYetError(UserError):
+    """What was asked for is still being measured."""
+
+
+def result_files(store: Store, results: Results) -> APIRouter:
+    """The routes of the files, and of Plotly's script for the figures of the page."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/results/table")
+    def table(request: Request) -> Response:
+        return _file(lambda: _table(store, results, request.query_params))
+
+    @router.get("/results/report")
+    def report(request: Request) -> Response:
+        return _file(lambda: _report(store, results, ResultsAddress.read(request.query_params)))
+
+    @router.get(PLOTLY)
+    def plotly() -> Response:
+        path = Path(plotly_module).parent / "package_data" / "plotly.min.js"
+        # Pages ask for it with its version.
+        kept = {"cache-control": "public, max-age=31536000, immutable"}
+        return FileResponse(path, media_type="text/javascript", headers=kept)
+
+    return router
+
+
+def _file(make: Callable[[], tuple[str, str, str]]) -> Response:
+    """A download of a text, its name and its kind."""
+    try:
+        text, name, kind = make()
+    except _NotYetError as error:
+        return PlainTextResponse(str(error), 503, headers={"retry-after": "5"})
+    return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+def _table(store: Store, results: Results, query: Mapping[str, str]) -> tuple[str, str, str]:
+    address = ResultsAddress.read(query)
+    suffix = query.get("format", "csv")
+    if suffix not in _WRITERS:
+        raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")
+    found = (
+        _of_dataset(store, results, address, query.get("table", ""))
+        if address.dataset
+        else _of_overview(store, results, address)
+    )
+    write, kind = _WRITERS[suffix]
+    return write(found), f"{found.name}.{suffix}", kind
+
+
+def _of_overview(store: Store, results: Results, address: ResultsAddress) -> Table:
+    mode = address.chosen_mode(MODES)
+    found = gather(results, list_datasets(store), mode, address.against)
+    if found.waiting:
+        raise _NotYetError("The datasets are still being measured.", "Try again in a minute.")
+    return overview_table(found.places, address.chosen_figure, mode, address.against)
+
+
+def _of_dataset(store: Store, results: Results, address: ResultsAddress, name: str) -> Table:
+    measured = _measured(store, results, address)
+    mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
+    excerpt = _there(results.excerpt(measured, mode, errors, _PATIENCE))
+    found = excerpt.find_table(name, address.evaluator)
+    if found is None:
+        raise NotFoundError(f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page.")
+    return found
+
+
+def _report(store: Store, results: Results, address: ResultsAddress) -> tuple[str, str, str]:
+    measured = _measured(store, results, address)
+    page = _there(results.report(measured, _PATIENCE))
+    # Not as HTML, into which the server would write nonces.
+    return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
+
+
+def _measured(store: Store, results: Results, address: ResultsAddress) -> Measured:
+    return _there(results.measure(find_dataset(store, address.dataset), address.group, _PATIENCE))
+
+
+def _there(found: Result | Pending) -> Result:
+    if isinstance(found, Pending):
+        raise _NotYetError("This is still being measured.", "Try again in a minute.")
+    return found

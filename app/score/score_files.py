@@ -1,0 +1,116 @@
+"""A scored solution as a file: JSON, or CSV with a row per evaluator and sub-step."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.evaluators import Evaluators
+from app.score.permalink import ScoreForm
+from app.score.snippets import plain_steps
+from app.view import step_name
+from app.web.csv_text import csv_text
+from app.web.failures import error_response
+from core.errors import UserError
+from core.judgment import Judgment
+from core.label import LABEL_NAMES
+from core.record import judgment_record
+from core.scores import StepScores, Thresholds
+from core.trace import Trace
+
+JSON_PATH = "/score/result.json"
+CSV_PATH = "/score/result.csv"
+_COLUMNS = (*LABEL_NAMES, "validity", "redundancy", "valid", "redundant")
+
+
+def score_files(evaluators: Evaluators) -> APIRouter:
+    """Both files of a result: `s` is its permalink's token, `valid` and `redundant` are other thresholds."""
+    routes = APIRouter()
+
+    def answer(request: Request) -> Response:
+        try:
+            form = read_query(request.query_params)
+            if request.url.path == CSV_PATH:
+                text = csv_text(score_rows(*_judged(evaluators, form), form.thresholds))
+                return _file(text, "text/csv; charset=utf-8", "csv")
+            record = score_record(*_judged(evaluators, form), form.thresholds)
+            return _file(json.dumps(record, ensure_ascii=False), "application/json", "json")
+        except UserError as error:
+            return error_response(request.scope, error)
+
+    for path in (JSON_PATH, CSV_PATH):
+        routes.add_api_route(path, answer, methods=["GET"], include_in_schema=False)
+    return routes
+
+
+def read_query(query: Mapping[str, str]) -> ScoreForm:
+    """The form of a token `s`, with the thresholds `valid` and `redundant` where the address has them.
+
+    Raises `UserError` where one of them makes no sense.
+    """
+    form = ScoreForm.from_token(query.get("s", ""))
+    return replace(
+        form,
+        validity=_fraction(query, "valid", form.validity),
+        redundancy=_fraction(query, "redundant", form.redundancy),
+    )
+
+
+def score_record(trace: Trace, judgments: Mapping[str, Judgment], thresholds: Thresholds) -> dict[str, Any]:
+    """Problem, steps, thresholds, and under `judgments` what `stepsight score` writes, one per evaluator."""
+    return {
+        "problem": trace.problem,
+        "steps": plain_steps(trace),
+        "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
+        "judgments": [judgment_record(judgment, name, thresholds) for name, judgment in judgments.items()],
+    }
+
+
+def score_rows(trace: Trace, judgments: Mapping[str, Judgment], thresholds: Thresholds) -> Iterator[list[object]]:
+    """A header, then a row per evaluator and sub-step, both modes side by side."""
+    modes = [f"{mode}_{column}" for mode in ("online", "offline") for column in _COLUMNS]
+    yield ["evaluator", "step", "text", *modes, "retroactive_change"]
+    for name, judgment in judgments.items():
+        hindsight = judgment.hindsight
+        assert hindsight is not None
+        for i, text in enumerate(trace.substeps):
+            cells = [*_cells(hindsight.online, i, thresholds), *_cells(hindsight.offline, i, thresholds)]
+            yield [name, step_name(trace, i), text, *cells, _number(hindsight.retroactive[i])]
+
+
+def _judged(evaluators: Evaluators, form: ScoreForm) -> tuple[Trace, dict[str, Judgment]]:
+    trace = form.trace()
+    names = dict.fromkeys(form.evaluators or evaluators.names[:1])
+    waiting = {name: evaluators.submit(name, trace) for name in names}
+    return trace, {name: future.result() for name, future in waiting.items()}
+
+
+def _file(text: str, kind: str, ending: str) -> Response:
+    name = f'attachment; filename="stepsight.{ending}"'
+    return Response(text, media_type=kind, headers={"content-disposition": name})
+
+
+def _cells(scores: StepScores, i: int, thresholds: Thresholds) -> list[object]:
+    validity, redundancy = float(scores.validity[i]), float(scores.redundancy[i])
+    numbers = [_number(value) for value in (*scores.probs[i], validity, redundancy)]
+    return [*numbers, validity >= thresholds.validity, redundancy >= thresholds.redundancy]
+
+
+def _number(value: float) -> float:
+    return round(float(value), 6)
+
+
+def _fraction(query: Mapping[str, str], key: str, otherwise: float) -> float:
+    text = query.get(key)
+    if text is None:
+        return otherwise
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UserError(f"{key} is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
+    return value

@@ -1,0 +1,64 @@
+"""What went wrong as an answer: a status, and a page for people or JSON for programs."""
+
+from html import escape
+
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import Scope
+
+from app.batching import BusyError
+from app.web.frame import plain_page
+from core.errors import UserError
+from storage.store import NotFoundError, UnavailableError
+
+_STATUS = ((NotFoundError, 404), (UnavailableError, 503), (BusyError, 429))
+_TITLES = {
+    403: "Not allowed",
+    404: "Not found",
+    413: "Too large",
+    422: "Not understood",
+    429: "Too busy",
+    500: "Something went wrong",
+    503: "The store does not answer",
+}
+
+
+def status_of(error: UserError) -> int:
+    """404 for what is not there, 503 where the database fails, 429 where too much is waiting, else 422."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
+
+
+def error_response(scope: Scope, error: UserError) -> Response:
+    """The answer to a request that raised `error`."""
+    return _told(error, failure_response(scope, status_of(error), error.message, error.mend))
+
+
+def error_json(error: UserError) -> Response:
+    """The same for a program, whatever it accepts."""
+    return _told(error, failure_json(status_of(error), error.message, error.mend))
+
+
+def failure_response(scope: Scope, status: int, message: str, mend: str = "") -> Response:
+    """A page where a browser navigates to it, else `{error, mend}`."""
+    if scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", ""):
+        return HTMLResponse(_page(status, message, mend), status)
+    return failure_json(status, message, mend)
+
+
+def failure_json(status: int, message: str, mend: str = "") -> JSONResponse:
+    return JSONResponse({"error": message, "mend": mend}, status)
+
+
+def _told(error: UserError, response: Response) -> Response:
+    if isinstance(error, BusyError):
+        response.headers["retry-after"] = str(error.seconds)
+    return response
+
+
+def _page(status: int, message: str, mend: str) -> str:
+    title = _TITLES.get(status, "Not possible")
+    return plain_page(
+        title,
+        f"""<h1>{title}</h1><div class="notice" role="alert">{escape(f"{message} {mend}".strip())}</div>
+<p><a href="/">Score a solution</a> · <a href="/browse">Browse the traces</a></p>""",
+    )

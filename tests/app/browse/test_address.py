@@ -1,0 +1,127 @@
+import pytest
+
+from app.browse.address import Address, read_address, read_query
+from core.label import Label
+from storage.browsing import Sort
+from storage.filters import TraceFilter
+
+FULL = {
+    "dataset": "a b&c",
+    "trace": "7",
+    "page": "2",
+    "q": "x=1 é",
+    "gold": "error",
+    "error_at": "late",
+    "group": "algebra",
+    "evaluator": "mini",
+    "mode": "online",
+    "verdict": "invalid",
+    "mistake": "wrong-step",
+    "modes": "disagree",
+    "against": "other",
+    "change": "0.3",
+    "cell": "neg-pos",
+    "relabelled": "no",
+    "sort": "-change",
+    "beside": ["mini", "other", "mini"],
+}
+
+
+def read(**query):
+    address, problems = read_address(query)
+    assert problems == ()
+    return address
+
+
+def test_every_part_is_read_and_written():
+    address = read(**FULL)
+    assert address.trace == 7
+    assert address.change == 0.3
+    assert address.beside == ("mini", "other")
+    assert read(**read_query(address.url().partition("?")[2].replace("&amp;", "&"))) == address
+
+
+def test_defaults_stay_out_of_it():
+    assert Address().url() == "/browse"
+    assert read(gold="any", page="1", mode="offline", sort="position", change="0") == Address()
+    assert read(trace="", gold="", page="", other="x") == Address()
+    assert Address(dataset="a b&c", q="x=1 é").url(trace=3) == (
+        "/browse?dataset=a+b%26c&amp;trace=3&amp;q=x%3D1+%C3%A9"
+    )
+
+
+def test_the_conditions_become_a_filter():
+    assert read(**FULL).where(4, 5) == TraceFilter(
+        gold="error",
+        text="x=1 é",
+        group="algebra",
+        error_at="late",
+        evaluator=4,
+        mode="online",
+        verdict="invalid",
+        mistake="wrong-step",
+        modes="disagree",
+        against=5,
+        change=0.3,
+        relabelled="no",
+        cell=(Label.NEG, Label.POS),
+    )
+    assert Address().where(None, None) == TraceFilter()
+    assert read(**FULL).order == Sort("change", descending=True)
+    assert Address().order == Sort()
+
+
+def test_conditions_are_named_lifted_and_cleared():
+    address = read(gold="error", q="x", mode="online", sort="steps", trace="3", page="4")
+    assert address.active == ("q", "gold")
+    assert address.loosened("q") == Address(gold="error", mode="online", sort="steps")
+    assert address.narrowed(mistake="missed") == (
+        "/browse?q=x&amp;gold=error&amp;mode=online&amp;mistake=missed&amp;sort=steps"
+    )
+    assert address.cleared == "/browse?mode=online&amp;sort=steps"
+
+
+def test_what_evaluators_say_can_be_left_out():
+    assert read(**FULL).unsaid.active == ("q", "gold", "error_at", "group", "relabelled")
+    assert read(**FULL).unsaid.sort == "position"
+    assert read(sort="-steps", gold="error").unsaid == read(sort="-steps", gold="error")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"trace": "x"}, "trace is 'x', expected a number. Check the address."),
+        ({"trace": "-1"}, "trace is '-1', expected a number."),
+        ({"trace": "٣"}, "expected a number."),
+        ({"trace": "1" * 5000}, "expected a number."),
+        ({"page": "1e3"}, "page is '1e3', expected a number."),
+        ({"gold": "maybe"}, "The gold filter is 'maybe'. Expected any, error, clean, missing."),
+        ({"error_at": "first"}, "The error at filter is 'first'."),
+        ({"mode": "hindsight"}, "The mode filter is 'hindsight'."),
+        ({"verdict": "x"}, "The verdict filter is 'x'."),
+        ({"mistake": "x"}, "The mistake filter is 'x'."),
+        ({"modes": "x"}, "The modes filter is 'x'."),
+        ({"relabelled": "x"}, "The relabelled filter is 'x'."),
+        ({"change": "much"}, "change is 'much', expected a number from 0 to 1."),
+        ({"change": "nan"}, "change is 'nan', expected a number from 0 to 1."),
+        ({"change": "2"}, "change is '2', expected a number from 0 to 1."),
+        ({"cell": "neg"}, "cell is 'neg', expected a gold label and the evaluator's, such as neg-pos."),
+        ({"cell": "neg-wrong"}, "cell is 'neg-wrong'"),
+        ({"sort": "colour"}, "The order is 'colour'."),
+        ({"sort": "--steps"}, "The order is '-steps'."),
+        ({"q": "a\x00b"}, "the text to search for holds a NUL byte."),
+        ({"q": "x" * 1001}, "The text to search for is too long. Use at most 1,000 characters."),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_part_that_makes_no_sense_is_told_and_passed_over(query, message):
+    address, problems = read_address({"dataset": "sums", **query})
+    assert len(problems) == 1
+    assert message in problems[0]
+    assert address == Address(dataset="sums")
+
+
+def test_the_last_of_a_part_given_twice_counts():
+    assert read(gold=["error", "clean"]).gold == "clean"
+    assert read_query("?gold=error&beside=a&beside=b%26c&gold=") == {"gold": ["error"], "beside": ["a", "b&c"]}
+    assert read_query("") == {}

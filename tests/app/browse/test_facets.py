@@ -1,0 +1,115 @@
+import pytest
+
+from app.browse.address import Address
+from app.browse.facets import chips_html, condition_words, facets_html, loosen_html
+from app.browse.offered import Offered
+from tests.app.injection import PAYLOADS
+from tests.app.markup import read
+
+MINI, OTHER = Offered("mini", "mini", None, judged=True), Offered("other", None, None, judged=True)
+SILENT = Offered("silent", "silent", None, judged=False)
+COUNTS = {
+    "gold": {"error": 3, "clean": 2, "missing": 0},
+    "group": {"algebra": 1, "geometry": 4},
+    "mistake": {"right": 2, "missed": 1, "false-alarm": 0, "wrong-step": 2},
+    "change": {"0.1": 3, "0.3": 1, "0.5": 0},
+}
+
+
+def sidebar(address=None, counts=COUNTS, about=MINI):
+    return read(facets_html(address or Address(), counts, [MINI, OTHER, SILENT], about))
+
+
+def section(page, title):
+    (found,) = (one for one in page.all("section") if one.one("h3").text == title)
+    return {item.text: item for item in found.all("li")}
+
+
+def test_each_value_has_its_count_and_an_address():
+    gold = section(sidebar(Address(dataset="sums", page=3)), "Gold")
+    assert list(gold) == ["names an error3", "names no error2", "no gold0"]
+    assert gold["names an error3"].one("a")["href"] == "/browse?dataset=sums&gold=error"
+    # What would leave nothing is no link.
+    assert gold["no gold0"].all("a") == []
+
+
+def test_a_value_that_is_set_is_current_and_lifted_by_its_link():
+    gold = section(sidebar(Address(gold="missing", q="x")), "Gold")
+    link = gold["no gold0"].one("a")
+    assert (link["aria-current"], link["href"]) == ("true", "/browse?q=x")
+    assert gold["names an error3"].one("a")["href"] == "/browse?q=x&gold=error"
+    changes = section(sidebar(Address(change=0.3)), "Retroactive change")
+    assert changes["0.3 or more1"].one("a")["href"] == "/browse"
+    assert changes["0.1 or more3"].one("a")["href"] == "/browse?change=0.1"
+
+
+def test_classes_are_those_of_the_dataset_the_commonest_first():
+    assert list(section(sidebar(), "Class")) == ["geometry4", "algebra1"]
+    assert list(section(sidebar(Address(group="algebra")), "Class")) == ["algebra1", "geometry4"]
+    assert [one.text for one in sidebar(counts={}).all("h3")] == [
+        "Gold", "First error stands", "Relabelled", "First error", "Solution called", "Online and offline",
+        "Retroactive change", "Verdict differs from",
+    ]  # fmt: skip
+
+
+def test_many_values_are_folded():
+    page = sidebar(counts={"group": {f"c{i}": 20 - i for i in range(12)}})
+    (folded,) = page.all("details")
+    assert folded.one("summary").text == "4 more"
+    assert [item.text for item in folded.all("li")] == ["c812", "c911", "c1010", "c119"]
+
+
+def test_what_an_evaluator_says_is_there_where_it_has_judged():
+    page = sidebar(Address(mode="online"))
+    assert page.one("h2").text == "What mini says, online"
+    assert list(section(page, "First error")) == ["right2", "missed error1", "false alarm0", "wrong step2"]
+    # Another one that has judged, and not the one that the list is about.
+    assert list(section(page, "Verdict differs from")) == ["other"]
+    assert sidebar(about=SILENT).all("h2") == []
+    assert "First error" not in [one.text for one in sidebar(about=SILENT).all("h3")]
+
+
+def test_chips_lift_one_condition_or_all():
+    address = Address(dataset="sums", q="a b", gold="error", cell="neg-pos", change=0.3, page=2)
+    page = read(chips_html(address))
+    assert [chip["aria-label"] for chip in page.all("a", cls="chip")] == [
+        "Remove Search: a b",
+        "Remove Gold: names an error",
+        "Remove Retroactive change 0.3 or more",
+        "Remove Gold neg, called pos",
+    ]
+    assert page.all("a", cls="chip")[0]["href"] == "/browse?dataset=sums&gold=error&change=0.3&cell=neg-pos"
+    assert page.one("a", cls="clear")["href"] == "/browse?dataset=sums"
+    assert chips_html(Address(dataset="sums", sort="steps")) == ""
+
+
+def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
+    assert sidebar().one("button").text == "Filters"
+    assert sidebar(Address(q="x", gold="error")).one("button").text == "Filters (2)"
+
+
+def test_where_nothing_is_left_it_says_which_condition_to_loosen():
+    address = Address(q="x", gold="error", group="algebra")
+    page = read(loosen_html(address, {"q": 2, "gold": 0, "group": 1}))
+    assert page.all("p")[0].text == "No trace meets these conditions. Loosen one:"
+    assert [item.text for item in page.one("ul").all("li")] == [
+        "without\nSearch: x: 2 traces",
+        "without\nClass: algebra: 1 trace",
+    ]
+    assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
+    page = read(loosen_html(address, {"q": 0, "gold": 0, "group": 0}))
+    assert "No single one is to blame." in page.text
+    assert page.one("a")["href"] == "/browse"
+    assert read(loosen_html(Address(), {})).text == "This dataset has no trace."
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+def test_every_name_is_escaped(text):
+    address = Address(dataset=text, q=text, group=text, against=text)
+    nasty = Offered(text, None, None, judged=True)
+    page = read(facets_html(address, {"group": {text: 1}}, [nasty, MINI], MINI))
+    assert section(page, "Class")[f"{text}1"].one("a")["data-key"] == f"group {text}"
+    assert section(page, "Verdict differs from")[text]
+    assert len(read(chips_html(address)).all("a", cls="chip")) == 3
+    assert condition_words(address, "q") == f"Search: {text}"
+    assert len(read(loosen_html(address, {"q": 1, "group": 2, "against": 0})).all("li")) == 2

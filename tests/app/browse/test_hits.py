@@ -1,0 +1,86 @@
+import pytest
+
+from app.browse.hits import excerpt, has_hit, marked_html
+from app.web.text import text_html
+from tests.app.injection import PAYLOADS
+from tests.app.markup import read
+
+
+def marks(text, wanted):
+    return [mark.text for mark in read(marked_html(text_html(text), wanted)).all("mark")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "expected"),
+    [
+        ("Half of a half is a quarter.", "half", ["Half", "half"]),
+        ("Half of a half is a quarter.", " a half ", ["a half"]),
+        ("Nothing here.", "half", []),
+        ("a < b & c", "< b &", ["< b &"]),
+        # No part of an entity or a tag is a hit.
+        ("a < b & c", "lt", []),
+        ("a $x$ b", "span", []),
+        ("a.c abc", "a.c", ["a.c"]),
+        ("", "x", []),
+        ("text", " ", []),
+    ],
+)
+def test_what_is_wanted_is_marked_whatever_its_case(text, wanted, expected):
+    assert marks(text, wanted) == expected
+
+
+def test_a_formula_is_marked_whole_and_stays_one():
+    html = marked_html(text_html(r"So $\frac{1}{2} + x$ is half."), r"\frac{1}{2}")
+    (mark,) = read(html).all("mark")
+    assert mark.one("span", cls="math").text == r"\frac{1}{2} + x"
+
+
+def test_a_hit_may_reach_into_a_formula():
+    # As it was written: the signs of the formula are part of the text that is searched.
+    assert marks("add to $-5$ and 6", "to $-5$ and") == ["to ", "-5", " and"]
+    assert marks("add to $-5$ and 6", "to -5") == []
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+def test_marks_keep_everything_escaped(text):
+    wanted = text.strip()[:3]
+    page = read(marked_html(text_html(text), wanted))
+    assert {element.tag for element in page.all()} <= {"span", "mark"}
+    assert page.text == read(text_html(text)).text
+
+
+def test_has_hit():
+    assert has_hit("Half of it", "HALF")
+    assert not has_hit("Half of it", "third")
+    assert not has_hit("Half of it", " ")
+
+
+def test_an_excerpt_is_the_beginning_cut_at_a_space():
+    assert excerpt("one two three", 20) == "one two three"
+    assert excerpt("one two three", 9) == "one two …"
+    assert excerpt("x" * 30, 9) == "x" * 9 + " …"
+
+
+def test_an_excerpt_goes_to_the_first_hit():
+    text = "start " + "word " * 40 + "here is the needle in it"
+    found = excerpt(text, 60, "needle")
+    assert found.startswith("… word")
+    assert "needle" in found
+    assert len(found) <= 64
+    assert excerpt(text, 60, "start").startswith("start word")
+    assert excerpt(text, 60, "nowhere").startswith("start word")
+
+
+def test_an_excerpt_cuts_no_formula_in_two():
+    assert excerpt("The sum $a + b + c$ is known.", 14) == "The sum …"
+    assert excerpt(r"It costs \$5 and then more", 17) == r"It costs \$5 and …"
+    text = "word " * 20 + "$a + needle + b$ " + "word " * 20
+    assert "$a + needle + b$" in excerpt(text, 60, "needle")
+    # The formula is longer than the excerpt, and what is looked for is in it.
+    assert "$a + needle + b + c + d$" in excerpt("word " * 20 + "$a + needle + b + c + d$ end", 45, "needle")
+    assert excerpt("$" + "a " * 40 + "$ end", 20) == "$" + "a " * 40 + "$ …"
+    assert excerpt("$" + "a " * 200 + "$ end", 20) == "$a" + " a" * 9 + " …"
+
+
+def test_an_excerpt_of_one_long_word_still_shows_the_hit():
+    assert excerpt("x" * 300 + "needle" + "x" * 300, 60, "needle") == "… " + "x" * 40 + "needle" + "x" * 14 + " …"

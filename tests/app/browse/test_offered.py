@@ -1,0 +1,67 @@
+import pytest
+
+from app.browse.address import Address
+from app.browse.offered import Offered, chosen_offers, find_offered, first_offered, offered_evaluators
+from core.errors import UserError
+from core.judgment import Mode
+from storage.evaluators import register_evaluator
+from storage.judgments import save_judgments
+from storage.queries import find_dataset
+from tests.storage.samples import add, judge
+
+
+@pytest.fixture
+def dataset(sqlite_store):
+    """A dataset that `old` and a model of the same name as one that is loaded have judged."""
+    trace = add(sqlite_store)[0]
+    for name, fingerprint in (("tiny", "0123456789"), ("old", "of old")):
+        row = register_evaluator(
+            sqlite_store, name=name, fingerprint=fingerprint, format="stepsight", attention="causal"
+        )
+        save_judgments(sqlite_store, row.id, [judge(trace, Mode.HINDSIGHT)])
+    return find_dataset(sqlite_store, "sums")
+
+
+def keys(offers):
+    return [offer.key for offer in offers]
+
+
+def test_those_loaded_come_first_and_others_of_their_name_by_fingerprint(sqlite_store, evaluators, dataset):
+    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
+    assert keys(offers) == ["tiny", "tiny-causal", "old", "tiny 01234567"]
+    assert [offer.loaded for offer in offers] == ["tiny", "tiny-causal", None, None]
+    assert [offer.judged for offer in offers] == [False, False, True, True]
+    assert [offer.id is None for offer in offers] == [True, True, False, False]
+
+
+def test_one_that_judged_another_dataset_is_offered_only_where_it_runs(sqlite_store, evaluators, dataset):
+    other = find_dataset(sqlite_store, add(sqlite_store, dataset="other")[0].dataset)
+    assert keys(offered_evaluators(sqlite_store, evaluators, other.id)) == ["tiny", "tiny-causal"]
+    row = evaluators.register(sqlite_store, "tiny")
+    (tiny, _) = offered_evaluators(sqlite_store, evaluators, other.id)
+    assert (tiny.id, tiny.judged) == (row.id, False)
+
+
+def test_a_page_that_names_nobody_is_about_one_that_has_judged(sqlite_store, evaluators, dataset):
+    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
+    assert first_offered(offers).key == "old"
+    assert first_offered(offers[:2]).key == "tiny"
+    judged_here = Offered("mine", "mine", None, judged=True)
+    assert first_offered([*offers, judged_here]).key == "mine"
+
+
+def test_those_side_by_side(sqlite_store, evaluators, dataset):
+    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
+    assert keys(chosen_offers(offers, Address())) == ["old"]
+    assert keys(chosen_offers(offers, Address(evaluator="tiny", against="old"))) == ["tiny", "old"]
+    beside = ("tiny 01234567", "tiny-causal")
+    assert keys(chosen_offers(offers, Address(evaluator="tiny", beside=beside))) == list(beside)
+    many = [Offered(f"e{i}", None, None, judged=True) for i in range(8)]
+    assert keys(chosen_offers(many, Address(beside=tuple(keys(many))))) == ["e0", "e1", "e2", "e3", "e4"]
+
+
+def test_an_unknown_one_is_refused(sqlite_store, evaluators, dataset):
+    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
+    assert find_offered(offers, "old") == offers[2]
+    with pytest.raises(UserError, match=r"No evaluator 'nobody' .*Choose one of: tiny, tiny-causal, old"):
+        chosen_offers(offers, Address(beside=("nobody",)))

@@ -1,0 +1,80 @@
+import pytest
+
+from app.browse.address import Address
+from app.browse.selection import Selection
+from core.judgment import Mode
+from storage.judgments import save_judgments
+from storage.queries import find_dataset
+from tests.storage.samples import add, evaluator, judge
+
+
+@pytest.fixture
+def select(sqlite_store, evaluators):
+    """What an address selects of the four sample traces, and the messages."""
+    traces = add(sqlite_store)
+    row = evaluator(sqlite_store)
+    save_judgments(sqlite_store, row.id, [judge(trace, Mode.HINDSIGHT, i) for i, trace in enumerate(traces)])
+    dataset = find_dataset(sqlite_store, "sums")
+
+    def select(**parts):
+        return Selection.of(sqlite_store, evaluators, dataset.id, Address(dataset="sums", **parts))
+
+    return select
+
+
+def ids(selection):
+    return [row.id for row in selection.page(25).rows]
+
+
+def test_an_address_selects_rows_counts_and_neighbours(select):
+    selection, problems = select(gold="error")
+    assert problems == []
+    assert selection.about.key == "mini"
+    assert selection.address.dataset == "sums"
+    assert ids(selection) == ["error", "first"]
+    page = selection.page(1)
+    assert (page.total, page.counts["gold"]) == (2, {"error": 2, "clean": 1, "missing": 1})
+    first, second = (row.trace_id for row in selection.page(25).rows)
+    assert (selection.near(first).previous, selection.near(first).next) == (None, second)
+
+
+def test_the_order_and_the_page_count(select):
+    everything = ids(select(sort="-validity")[0])
+    assert sorted(everything) == ["clean", "error", "first", "missing"]
+    assert ids(select(sort="validity")[0]) == everything[::-1]
+    assert [row.id for row in select(sort="-validity", page=2)[0].page(3).rows] == everything[3:]
+
+
+def test_totals_without_each_condition(select):
+    # One clean trace; of the two with an error none says "2 + 2".
+    selection, _ = select(gold="error", q="2 + 2")
+    assert ids(selection) == []
+    assert selection.totals_without() == {"q": 2, "gold": 1}
+
+
+def test_hits_in_steps_are_those_that_the_problem_lacks(select):
+    selection, _ = select(q="It is")
+    rows = selection.page(25).rows
+    assert [row.id for row in rows] == ["error", "clean", "missing"]
+    assert [selection.hits_in_steps(rows)[row.trace_id] for row in rows] == [
+        (1, "It is a sum."),
+        (1, "It is 4."),
+        (1, "It is 6."),
+    ]
+    selection, _ = select(q="what is")
+    assert selection.hits_in_steps(selection.page(25).rows) == {}
+
+
+def test_an_evaluator_that_is_not_offered_is_told_and_passed_over(select):
+    selection, problems = select(evaluator="nobody", against="mini", beside=("mini", "who"))
+    assert len(problems) == 2
+    assert "No evaluator 'nobody'" in problems[0]
+    assert selection.address == Address(dataset="sums", against="mini", beside=("mini",))
+    assert selection.about.key == "mini"
+
+
+def test_one_that_never_judged_has_nothing_to_filter_by(select):
+    selection, problems = select(evaluator="tiny", mistake="missed", gold="error", sort="-change")
+    assert problems == ["tiny has judged nothing yet: it has no verdicts to filter or sort by."]
+    assert selection.address == Address(dataset="sums", evaluator="tiny", gold="error")
+    assert ids(selection) == ["error", "first"]

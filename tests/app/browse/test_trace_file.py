@@ -1,0 +1,121 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from app.browse.address import Address
+from app.browse.trace_file import CSV_PATH, JSON_PATH, file_address, router
+from core.jsonl import parse_trace
+from core.judgment import Judgment, Mode
+from core.label import Label
+from core.outputs import Outputs
+from core.scores import StepScores
+from core.trace import Step, Trace
+from storage.evaluators import register_evaluator
+from storage.judgments import save_judgments
+from tests.storage.samples import add
+
+TRACE = Trace(
+    "=1+1", "What is 1 + 1?", (Step(("a",), valid=True), Step(("=b", "c"), Label.NEG), Step(("d",))), {"by": "hand"}
+)  # fmt: skip
+SAID = {
+    "percent": (Outputs.VALIDITY, [[0.4, 0, 0.6], [0.75, 0, 0.25], [0, 0, 1], [0, 0, 0]], None),
+    "words": (Outputs.VERDICT, [[0, 0, 1], [1, 0, 0], [1, 0, 0], [0, 0, 0]], 0.0),
+    "number": (Outputs.SOLUTION, [[0, 0, 0]] * 4, 0.25),
+}
+
+
+@pytest.fixture
+def trace(sqlite_store):
+    (trace,) = add(sqlite_store, [TRACE])
+    for name, (outputs, rows, solution) in SAID.items():
+        row = register_evaluator(
+            sqlite_store,
+            name=name,
+            fingerprint=f"imported:{name}",
+            format="imported",
+            attention="unknown",
+            info={"outputs": outputs.value},
+        )
+        scores = StepScores(np.array(rows, np.float32))
+        save_judgments(sqlite_store, row.id, [Judgment(trace, Mode.OFFLINE, scores, solution)])
+    return trace
+
+
+@pytest.fixture
+def client(sqlite_store, evaluators):
+    application = FastAPI()
+    application.include_router(router(sqlite_store, evaluators))
+    return TestClient(application)
+
+
+def test_the_json_file_holds_trace_gold_and_judgments(client, trace, evaluators):
+    query = {"trace": trace.trace_id, "beside": ["tiny", *SAID]}
+    answer = client.get(JSON_PATH, params=query)
+    assert answer.headers["content-disposition"] == f'attachment; filename="trace-{trace.trace_id}.json"'
+    record = answer.json()
+    assert record["valid"] == [True, False, None]
+    assert (record["first_error"], record["labels"], record["by"]) == (2, [None, "neg", None], "hand")
+    tiny, percent, words, number = record["judgments"]
+    judged = evaluators.judge("tiny", trace)
+    assert tiny["hindsight"][3][1][0] == pytest.approx(float(judged.hindsight.offline.probs[1, 0]), abs=1e-6)
+    assert (tiny["stored"], percent["stored"]) == (False, True)
+    assert percent["steps"] == [{"validity": 0.6}, {"validity": 0.25}, {"validity": 1.0}, None]
+    assert words["steps"] == [{"label": "pos"}, {"label": "neg"}, {"label": "neg"}, None]
+    assert words["says_of_solution"] == 0.0
+    assert ("steps" in number, number["says_of_solution"]) == (False, 0.25)
+
+
+def test_the_json_file_can_be_imported_again(client, trace):
+    record = client.get(JSON_PATH, params={"trace": trace.trace_id}).json()
+    again = parse_trace(record, "file")
+    assert (again.id, again.problem, again.substeps) == (trace.id, trace.problem, trace.substeps)
+    assert again.labels == trace.labels
+
+
+def test_the_csv_file_has_a_row_per_substep_evaluator_and_mode(client, trace):
+    answer = client.get(CSV_PATH, params={"trace": trace.trace_id, "beside": ["tiny", *SAID]})
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    # tiny has two modes, two others one each; one number for the solution says nothing of steps. 4 sub-steps.
+    assert len(rows) == (2 + 1 + 1) * 4
+    assert [(row["step"], row["substep"], row["gold"]) for row in rows[:4]] == [
+        ("1", "1", "valid"), ("2", "1", "neg"), ("2", "2", "neg"), ("3", "1", ""),
+    ]  # fmt: skip
+    percent = [row for row in rows if row["evaluator"] == "percent"]
+    assert [(row["neg"], row["validity"]) for row in percent] == [("", "0.6"), ("", "0.25"), ("", "1.0"), ("", "")]
+    # What would be a formula is none.
+    assert {row["text"] for row in rows} == {"a", "'=b", "c", "d"}
+
+
+def test_a_trace_that_nobody_judged_has_its_texts_alone(client, trace):
+    rows = list(
+        csv.reader(io.StringIO(client.get(CSV_PATH, params={"trace": trace.trace_id, "beside": "number"}).text))
+    )
+    assert len(rows) == 1 + 4
+    assert rows[1] == ["1", "1", "a", "valid", "", "", "", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ({}, 422, "No trace is named."),
+        ({"trace": "x"}, 422, "trace is 'x', expected a number."),
+        ({"trace": "999"}, 404, "There is no trace 999."),
+        ({"trace": "1", "beside": "nobody"}, 422, "No evaluator 'nobody'"),
+    ],
+)
+def test_what_is_not_there_is_told(client, trace, query, status, message):
+    for path in (JSON_PATH, CSV_PATH):
+        answer = client.get(path, params=query)
+        assert answer.status_code == status
+        assert message in json.loads(answer.text)["error"]
+
+
+def test_the_address_of_a_file_keeps_what_is_shown():
+    address = Address(dataset="sums", trace=3, gold="error", q="x", evaluator="a", beside=("a", "b"))
+    assert file_address(CSV_PATH, address) == "/browse/trace.csv?trace=3&amp;evaluator=a&amp;beside=a&amp;beside=b"

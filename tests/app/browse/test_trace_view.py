@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+
+from app.browse.answers import Answer
+from app.browse.trace_view import trace_html
+from core.hindsight import Hindsight
+from core.judgment import Judgment, Mode
+from core.outputs import Outputs
+from core.scores import StepScores, Thresholds
+from core.trace import Step, Trace
+from storage.queries import StoredTrace
+from tests.app.injection import PAYLOADS
+from tests.app.markup import read
+
+POS, NEG, NEU, NOTHING = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
+
+
+def stored(trace):
+    return StoredTrace(trace.id, trace.problem, trace.steps, trace.meta,
+                       trace_id=7, dataset_id=1, dataset="sums", position=0)  # fmt: skip
+
+
+TRACE = stored(Trace.of("What is $1 + 1$?", ["A sum.", ["So 3.", "Done."], "Yes."], ["pos", "neg", None], id="one"))
+
+
+def answer(name, rows, outputs=Outputs.THREE_WAY, mode=Mode.OFFLINE, solution=None):
+    judgment = Judgment(TRACE, mode, StepScores(np.array(rows, np.float32)), solution)
+    return Answer(name, outputs, Thresholds(), (judgment,), stored=True)
+
+
+def both(name, runs=True, saved=True):
+    """Validity 0.75 online; offline the second sub-step is at 0.25."""
+    first, fallen = [0.25, 0, 0.75], [0.75, 0, 0.25]
+    rows = [np.array([first] * (j + 1), np.float32) for j in range(4)]
+    rows[-1][1] = fallen
+    judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
+    return Answer(name, Outputs.THREE_WAY, Thresholds(), (judgment,), stored=saved, runs=runs)
+
+
+def view(*answers, wanted="", trace=TRACE):
+    return read(trace_html(trace, answers, wanted))
+
+
+def cells(page, evaluator=0):
+    """Of one evaluator, what its cells say: the mark and the rest, for each sub-step."""
+    subs = page.one("ol", cls="steps").all("div", cls="sub")
+    return [
+        [cell.text.strip() for cell in sub.all("div", cls="said")[evaluator].all("div", cls="c")] for sub in subs
+    ]
+
+
+def test_substeps_stand_within_their_step_and_share_its_gold():
+    page = view(both("mini"))
+    steps = page.one("ol", cls="steps").children
+    assert [step.one("b").text for step in steps] == ["1", "2", "3"]
+    assert [[sub.one("div", cls="t").text for sub in step.all("div", cls="sub")] for step in steps] == [
+        ["A sum."],
+        ["2.1So 3.gold: first error", "2.2Done."],
+        ["Yes."],
+    ]
+    assert [step.one("span", cls="g").text for step in steps] == ["✓ pos", "✕ neg", "unlabelled"]
+    assert [step.attributes.get("class") for step in steps] == [None, "wrong", None]
+
+
+def test_without_gold_there_is_no_column_for_it():
+    page = view(both("mini"), trace=stored(Trace.of("q", ["a", ["b", "c"], "d"])))
+    assert page.all("span", cls="g") == []
+    assert page.one("section")["class"] == "judged side n1"
+
+
+def test_one_evaluator_has_a_column_per_mode_and_the_change():
+    page = view(both("mini"))
+    assert [title.text for title in page.one("div", cls="head").one("div", cls="said").all("span")] == [
+        "Online · sees the steps up to this one",
+        "Offline · sees the whole solution",
+        "change",
+    ]
+    labels = [bar["aria-label"] for bar in page.one("ol", cls="steps").all("div", cls="bar")]
+    assert len(labels) == 8
+    assert labels[2] == "online: neg 0.25, neu 0.00, pos 0.75; valid"
+    assert labels[3] == "offline: neg 0.75, neu 0.00, pos 0.25; not valid"
+    assert [d.text for d in page.one("ol", cls="steps").all("div", cls="d")] == [
+        "change 0.00", "change −0.50", "change 0.00", "change 0.00",
+    ]  # fmt: skip
+
+
+def test_several_evaluators_stand_side_by_side_under_their_names():
+    page = view(both("mini"), both("other"), answer("third", [NEU] * 4))
+    assert page.one("section")["class"] == "judged side n3 gold"
+    head = page.one("div", cls="head")
+    assert [name.text for name in head.all("span", cls="whose")] == ["mini", "other", "third"]
+    assert len(head.all("span", cls="order")) == 2
+    first = page.one("ol", cls="steps").all("div", cls="sub")[0]
+    labels = [
+        [bar["aria-label"].split(":")[0] for bar in said.all("div", cls="bar")]
+        for said in first.all("div", cls="said")
+    ]
+    assert labels == [["mini, online", "mini, offline"], ["other, online", "other, offline"], ["third, offline"]]
+
+
+def test_what_an_evaluator_does_not_say_is_not_shown():
+    page = view(
+        answer("validity", [[0.4, 0, 0.6], [0.75, 0, 0.25], [0.2, 0, 0.8], NOTHING], Outputs.VALIDITY),
+        answer("verdict", [POS, NEG, NEG, NOTHING], Outputs.VERDICT, solution=0.0),
+        answer("number", [NOTHING] * 4, Outputs.SOLUTION, solution=0.0354),
+    )
+    # One number for the solution is no column.
+    assert page.one("section")["class"] == "judged side n2 gold"
+    bars = [bar["aria-label"] for bar in page.one("ol", cls="steps").all("div", cls="bar")]
+    assert bars == [
+        "validity, offline: validity 0.60; valid",
+        "validity, offline: validity 0.25; not valid",
+        "validity, offline: validity 0.80; valid",
+    ]
+    assert cells(page)[3] == ["–says nothing"]
+    assert cells(page, 1) == [["✓not blamed"], ["✕blamed"], ["✕blamed"], ["–says nothing"]]
+    lines = [line.text for line in page.one("ul", cls="answers").all("li")]
+    assert lines == [
+        "validityOffline: not valid 0.25, finds the error of step 2",
+        "verdictwrong from step 2",
+        "numberone number for the solution: 0.0354",
+    ]
+
+
+def test_who_says_nothing_of_the_trace_says_why():
+    page = view(Answer("mini", Outputs.THREE_WAY, Thresholds(), silence="It is too long."))
+    assert page.one("ul", cls="answers").one("li").text == "miniIt is too long."
+    assert page.one("section")["class"] == "judged side n0 gold"
+    assert page.all("div", cls="t")[0].text == "A sum."
+    assert page.all("div", cls="key") == []
+    assert page.all("a") == []
+
+
+def test_evidence_is_a_link_where_there_is_a_triangle():
+    page = view(both("a b"), answer("other", [POS] * 4))
+    assert page.one("a", cls="evidence")["href"] == "/evidence?trace=7&evaluator=a+b"
+    assert "scored for this page, not stored" not in page.text
+    assert "scored for this page, not stored" in view(both("mini", saved=False)).text
+
+
+def test_what_is_searched_for_is_marked():
+    page = view(both("mini"), wanted="1 + 1")
+    assert page.one("p", cls="q").one("mark").text == "1 + 1"
+    assert [mark.text for mark in view(both("mini"), wanted="so 3").all("mark")] == ["So 3"]
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+def test_everything_is_escaped(text):
+    steps = (Step((text,), valid=True), Step((text, text), valid=False), Step((text,)))
+    trace = StoredTrace(text, text, steps, {}, trace_id=7, dataset_id=1, dataset=text, position=0)
+    page = view(both(text), both("mini"), trace=trace)
+    clean = view(both("a"), both("mini"))
+    tags = [[e.tag for e in one.all() if "math" not in e.attributes.get("class", "")] for one in (page, clean)]
+    # The clean one has gold labels and a formula of its own, but the same elements.
+    assert tags[0] == tags[1]
+    assert page.one("ul", cls="answers").all("li")[0].one("a")["aria-label"] == f"Evidence of {text}"

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from app.browse.answers import Answer
+from app.browse.verdicts import answer_words, first_wrong, outcome_words
+from core.hindsight import Hindsight
+from core.judgment import Judgment, Mode
+from core.label import Label
+from core.outputs import Outputs
+from core.scores import StepScores, Thresholds
+from core.trace import Step, Trace
+from tests.app.markup import read
+
+# Two steps, the second of two sub-steps.
+TRACE = Trace.of("q", ["x", ["y", "z"]], ["pos", "neg"])
+PLAIN = Trace.of("q", ["x", ["y", "z"]])
+CLEAN = Trace.of("q", ["x", ["y", "z"]], ["pos", "pos"])
+NEG, NEU, POS, NOTHING = [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]
+
+
+def answer(rows, outputs=Outputs.THREE_WAY, solution=None, trace=TRACE, thresholds=None):
+    judgment = Judgment(trace, Mode.OFFLINE, StepScores(np.array(rows, np.float32)), solution)
+    return Answer("it", outputs, thresholds or Thresholds(), (judgment,))
+
+
+def words(*args, **options):
+    found = answer(*args, **options)
+    return [read(piece).text for piece in answer_words(found, found.judgments[0].trace)]
+
+
+def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
+    # Online 0.9, 0.8, 0.3, offline 0.9, 0.25, 0.3: sub-step y of step 2 falls by 0.55.
+    first, second, fallen, third = [0.1, 0, 0.9], [0.2, 0.5, 0.3], [0.75, 0.125, 0.125], [0.7, 0.1, 0.2]
+    rows = [np.array(row, np.float32) for row in ([first], [first, second], [first, fallen, third])]
+    judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
+    found = answer_words(Answer("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
+    assert [read(piece).text for piece in found] == [
+        "Online: not valid 0.30 · redundant 0.50, finds the error of step 2",
+        "Offline: not valid 0.25, finds the error of step 2",
+        "largest retroactive change: step 2.1, −0.55",
+    ]
+
+
+def test_a_change_of_nothing_is_none():
+    judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight.constant(StepScores(np.array([POS] * 3, np.float32))))
+    found = answer_words(Answer("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
+    assert read(found[-1]).text == "largest retroactive change: none"
+
+
+def test_an_evaluator_of_validity_says_nothing_of_redundancy():
+    assert words([[0.4, 0, 0.6], [0.2, 0, 0.8], [0.3, 0, 0.7]], Outputs.VALIDITY) == [
+        "Offline: valid 0.60, misses the error of step 2"
+    ]
+
+
+def test_one_number_is_one_number():
+    assert words([NOTHING] * 3, Outputs.SOLUTION, 0.0354) == ["one number for the solution: 0.0354"]
+    assert words([NOTHING] * 3, Outputs.SOLUTION) == ["says nothing of the solution"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "solution", "expected"),
+    [
+        ([POS, NEG, NEG], 0.0, "wrong from step 2"),
+        ([NEG, NOTHING, NOTHING], 0.0, "wrong from step 1"),
+        ([NEU, NEU, NEU], 0.0, "redundant: steps 1, 2"),
+        ([POS, NEU, NEU], 0.0, "redundant: step 2"),
+        ([POS, POS, POS], 1.0, "finds no fault"),
+        ([POS, POS, POS], 0.0, "finds fault, blames no step"),
+        ([POS, POS, POS], None, "its verdict could not be read"),
+    ],
+)
+def test_a_verdict_is_told_in_words(rows, solution, expected):
+    assert words(rows, Outputs.VERDICT, solution) == [expected]
+
+
+def test_silence_on_every_step_is_told():
+    assert words([NOTHING] * 3) == ["Offline: says nothing of the steps"]
+
+
+def test_the_first_wrong_step_follows_the_threshold_and_passes_over_silence():
+    rows = [[0.4, 0, 0.6], NOTHING, [0.9, 0, 0.1]]
+    assert first_wrong(answer(rows), Mode.OFFLINE, TRACE) == 1
+    assert first_wrong(answer(rows, thresholds=Thresholds(0.65)), Mode.OFFLINE, TRACE) == 0
+    assert first_wrong(answer(rows, thresholds=Thresholds(0.05)), Mode.OFFLINE, TRACE) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "trace", "expected"),
+    [
+        (1, TRACE, "finds the error of step 2"),
+        (0, TRACE, "blames step 1, gold step 2"),
+        (None, TRACE, "misses the error of step 2"),
+        (None, CLEAN, "as gold"),
+        (0, CLEAN, "false alarm at step 1"),
+        (0, PLAIN, "first wrong step 1"),
+        (None, PLAIN, ""),
+        # Gold that says nothing of some step does not say that there is no error.
+        (None, Trace("", "q", (Step(("x",), Label.POS), Step(("y",)))), ""),
+    ],
+)
+def test_an_outcome_in_words(found, trace, expected):
+    assert outcome_words(found, trace) == expected

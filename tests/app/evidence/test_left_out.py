@@ -1,0 +1,86 @@
+"""What leaving steps out does, asked for by several at once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from app.batching import BusyError
+from app.evidence import left_out
+from app.evidence.evidence import Evidence
+from app.evidence.left_out import LeftOuts
+from core.errors import UserError
+from core.scores import Thresholds
+from core.trace import Trace
+
+
+@pytest.fixture
+def evidence(evaluators):
+    def evidence(steps=("It is 3.", "Check.", "Done."), runs=True):
+        trace, scorer = Trace.of("What is 1 + 1?", list(steps)), evaluators.scorer("tiny")
+        known = scorer.evaluator
+        hindsight = scorer.score_one(trace).hindsight
+        return Evidence(
+            trace, hindsight, "tiny", known.attention, known.fingerprint, Thresholds(), scorer if runs else None, ()
+        )
+
+    return evidence
+
+
+def test_it_is_worked_out_once(evidence):
+    kept, one = LeftOuts(), evidence()
+    first = kept.of(one)
+    assert kept.of(evidence()) is first
+    np.testing.assert_allclose(first.rows[1], one.scorer.score_one(
+        Trace.of("What is 1 + 1?", ["It is 3.", "Check."]), "offline").offline.probs, atol=1e-5)  # fmt: skip
+
+
+def test_one_that_cannot_score_here_says_so(evidence):
+    with pytest.raises(UserError, match="tiny is not loaded here"):
+        LeftOuts().of(evidence(runs=False))
+
+
+def test_too_much_is_refused(evidence, monkeypatch):
+    monkeypatch.setattr(left_out, "_MOST_TOKENS", 100)
+    with pytest.raises(UserError, match="Leaving out each of 3 steps reads"):
+        LeftOuts().of(evidence())
+
+
+def test_what_was_asked_for_longest_ago_goes_first(evidence, monkeypatch):
+    # A trace of three sub-steps keeps a triangle of 3 entries.
+    monkeypatch.setattr(left_out, "_KEPT", 6)
+    kept = LeftOuts()
+    one, two, three = (evidence((f"{i}.", "b", "c")) for i in range(3))
+    first, second = kept.of(one), kept.of(two)
+    assert kept.of(one) is first
+    kept.of(three)
+    assert kept.of(one) is first
+    assert kept.of(two) is not second
+
+
+def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
+    monkeypatch.setattr(left_out, "_WAITING", 2)
+    kept, held = LeftOuts(), threading.Event()
+    started = threading.Semaphore(0)
+
+    def slow(scorer, trace):
+        started.release()
+        assert held.wait(20)
+        raise UserError("stopped")
+
+    monkeypatch.setattr(left_out, "leave_one_out", slow)
+    one, two, three = (evidence((f"{i}.", "b")) for i in range(3))
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(kept.of, one)]
+        assert started.acquire(timeout=20)
+        waiting.append(pool.submit(kept.of, two))
+        while kept._places._value:
+            pass
+        with pytest.raises(BusyError):
+            kept.of(three)
+        held.set()
+        assert all(isinstance(future.exception(), UserError) for future in waiting)
+    # The places are free again.
+    with pytest.raises(UserError, match="stopped"):
+        kept.of(three)

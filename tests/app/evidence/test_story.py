@@ -1,0 +1,131 @@
+"""What later steps did, in words."""
+
+import numpy as np
+import pytest
+
+from app.evidence.story import change_sentence, constant_sentence, gold_sentence, jump_sentence, left_out_sentence
+from core.evidence import Jump, Removal, Revision
+from core.hindsight import Hindsight
+
+NAMES = ("1", "2.1", "2.2", "3", "4", "5", "6")
+
+
+def hindsight(offline):
+    """A triangle in which every step has had its offline validity from the start."""
+    probs = np.array([[1 - v, 0, v] for v in offline], np.float32)
+    return Hindsight(tuple(probs[: j + 1] for j in range(len(probs))))
+
+
+def test_a_jump_names_both_steps_and_both_numbers():
+    assert (
+        jump_sentence(NAMES, Jump(1, 3, 0.81, 0.22)) == "Step 2.1 fell from 0.81 to 0.22 when step 3 was revealed."
+    )
+    assert jump_sentence(NAMES, Jump(0, 2, 0.1, 0.7)) == "Step 1 rose from 0.10 to 0.70 when step 2.2 was revealed."
+
+
+def test_a_small_jump_is_not_made_much_of():
+    said = jump_sentence(NAMES, Jump(0, 2, 0.9, 0.85))
+    assert said == "Step 1 moved at most from 0.90 to 0.85, when step 2.2 was revealed."
+
+
+def test_where_a_step_ends_elsewhere_it_is_said():
+    jump = Jump(0, 1, 0.9, 0.2)
+    assert jump_sentence(NAMES, jump, 0.8).endswith("revealed. At the end it stands at 0.80.")
+    # 0.24 is not far enough from 0.20 to be worth a sentence.
+    assert jump_sentence(NAMES, jump, 0.24).endswith("when step 2.1 was revealed.")
+
+
+@pytest.mark.parametrize(
+    ("names", "step", "jump", "said"),
+    [
+        (["1"], 0, None, "Step 1 is the only one: its validity is 0.90."),
+        (["1", "2"], 1, None, "Step 2 is the last: nothing after it can change its validity of 0.30."),
+        (["1", "2"], 0, None, "Later steps did not change step 1: its validity stays at 0.90."),
+        (["1", "2"], 0, Jump(0, 1, 0.904, 0.9), "Later steps did not change step 1: its validity stays at 0.90."),
+        (["1", "2"], 0, Jump(0, 1, 0.2, 0.9), "Step 1 rose from 0.20 to 0.90 when step 2 was revealed."),
+    ],
+)
+def test_a_change_is_told_also_where_there_is_none(names, step, jump, said):
+    assert change_sentence(names, hindsight([0.9, 0.3][: len(names)]), step, jump) == said
+
+
+def revision(before, after, *, crosses, agrees):
+    return Revision(1, 1, before, after, None, crosses, agrees)
+
+
+@pytest.mark.parametrize(
+    ("found", "gold", "said"),
+    [
+        (revision(0.8, 0.2, crosses=True, agrees=None), None, "Gold says nothing of step 2."),
+        (
+            revision(0.8, 0.2, crosses=True, agrees=True),
+            False,
+            "Gold calls step 2 wrong and agrees with the revision.",
+        ),
+        (
+            revision(0.8, 0.2, crosses=True, agrees=False),
+            True,
+            "Gold calls step 2 valid and disagrees with the revision.",
+        ),
+        (
+            revision(0.9, 0.7, crosses=False, agrees=True),
+            False,
+            "Gold calls step 2 wrong: the change is towards gold, but the verdict stays.",
+        ),
+        (
+            revision(0.9, 0.7, crosses=False, agrees=False),
+            True,
+            "Gold calls step 2 valid: the change is away from gold, but the verdict stays.",
+        ),
+        (revision(0.9, 0.85, crosses=False, agrees=False), True, "Gold calls step 2 valid."),
+    ],
+)
+def test_gold_agrees_or_not(found, gold, said):
+    assert gold_sentence(found, gold) == said
+
+
+def left_out(*found, turned, offline=0.2):
+    removals = [Removal(0, later, validity, restores) for later, validity, restores in found]
+    return left_out_sentence(NAMES, hindsight([offline] * 7), 0, removals, turned)
+
+
+def test_the_step_whose_removal_restores_the_verdict_is_the_evidence():
+    said = left_out((3, 0.7, True), (4, 0.2, False), turned=True)
+    assert said == "Without step 3 its validity would be 0.70: step 3 is the evidence."
+
+
+def test_other_steps_that_restore_it_are_named():
+    alone = "Without step 3 its validity would be 0.70: step 3 is the evidence."
+    said = left_out((3, 0.7, True), (4, 0.6, True), (1, 0.55, True), turned=True)
+    assert said == f"{alone} Leaving out step 2.1 or 4 restores it as well."
+    said = left_out((3, 0.7, True), (4, 0.6, True), turned=True)
+    assert said == f"{alone} Leaving out step 4 restores it as well."
+    said = left_out((3, 0.7, True), *[(i, 0.6, True) for i in (1, 2, 4)], turned=True)
+    assert said == f"{alone} Leaving out step 2.1, 2.2 or 4 restores it as well."
+    said = left_out((3, 0.7, True), *[(i, 0.6, True) for i in (1, 2, 4, 5)], turned=True)
+    assert said == f"{alone} Leaving out any of 4 other steps restores it as well."
+
+
+def test_a_verdict_that_no_single_step_carries():
+    said = left_out((3, 0.4, False), (4, 0.2, False), turned=True)
+    assert said == (
+        "No single later step carries the verdict. Without step 3 its validity would be 0.40, "
+        "which does not restore it."
+    )
+
+
+def test_where_the_verdict_stayed_the_largest_effect_is_told():
+    said = left_out((1, 0.95, False), (3, 0.6, False), turned=False, offline=0.9)
+    assert said == "Without step 3 its validity would be 0.60, not 0.90."
+    said = left_out((1, 0.95, False), (3, 0.87, False), turned=False, offline=0.9)
+    assert said == "Leaving out any one later step changes its validity by at most 0.05."
+
+
+def test_after_the_last_step_nothing_can_be_left_out():
+    assert left_out(turned=False) == ""
+
+
+def test_a_causal_evaluator_has_no_story():
+    assert constant_sentence("mini-causal").startswith(
+        "mini-causal reads a solution from left to right: no later step"
+    )

@@ -1,0 +1,145 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.results.computations import Computations, Pending
+from app.results.measured import LARGEST, Results
+from core.errors import UserError
+from core.judgment import Judgment, Mode
+from core.metrics.reasoneval import Errors
+from core.trace import Trace
+from storage.calibrations import Threshold, save_calibration
+from storage.evaluators import judges_of
+from storage.judgments import save_judgments
+from storage.queries import find_dataset, iterate_traces
+from tests.app.results.measured import measured
+from tests.storage.samples import add, judge
+from tests.training.judged import NAME, NEG, POS, fill, hindsight, measure, row_of
+
+
+@pytest.fixture
+def results(sqlite_store):
+    return Results(sqlite_store)
+
+
+def test_it_measures_what_evaluate_does(sqlite_store, results):
+    dataset = fill(sqlite_store)
+    found = measured(sqlite_store, NAME, results)
+    assert found.modes == [Mode.OFFLINE, Mode.ONLINE]
+    assert found.kinds == [Errors.INVALID, Errors.REDUNDANT]
+    assert found.has_gold
+    assert [judge.name for judge in found.judges] == ["one_mind", "words"]
+    said = measure(sqlite_store, dataset, draws=1000)
+    for mode in found.modes:
+        here, there = (row_of(one, mode).measured["step_auc"].value for one in (found.evaluation, said))
+        assert here == there
+
+
+def test_it_is_kept_until_what_it_rests_on_changes(sqlite_store, results):
+    dataset = fill(sqlite_store)
+    first = measured(sqlite_store, NAME, results)
+    assert results.is_measured(dataset)
+    assert measured(sqlite_store, NAME, results) is first
+    one_mind, _ = judges_of(sqlite_store, dataset.id)
+    trace = next(iterate_traces(sqlite_store, dataset.id))
+    save_judgments(sqlite_store, one_mind.id, [Judgment(trace, Mode.HINDSIGHT, hindsight((NEG,) * 3, (POS,) * 3))])
+    assert not results.is_measured(dataset)
+    second = measured(sqlite_store, NAME, results)
+    before, after = (row_of(one.evaluation, Mode.OFFLINE).measured["step_auc"].value for one in (first, second))
+    assert before.number != after.number
+    # A dataset of the same name that is another one has figures of its own.
+    assert measured(sqlite_store, NAME, results, group="") is second
+
+
+def test_who_does_not_wait_is_told_that_it_is_under_way(sqlite_store):
+    results = Results(sqlite_store, Computations(at_once=1))
+    dataset = fill(sqlite_store)
+    assert isinstance(results.measure(dataset, patience=0), Pending)
+    assert measured(sqlite_store, NAME, results) is results.measure(dataset, patience=0)
+
+
+def test_thresholds_chosen_on_the_dataset_are_marked(sqlite_store, results):
+    dataset = fill(sqlite_store)
+    one_mind, _ = judges_of(sqlite_store, dataset.id)
+    save_calibration(sqlite_store, one_mind.id, dataset, Threshold.VALIDITY, 0.6, {})
+    found = measured(sqlite_store, NAME, results)
+    assert row_of(found.evaluation, Mode.OFFLINE).chosen_here
+
+
+def test_traces_that_stop_at_their_error_have_no_offline_figures(sqlite_store, results):
+    fill(sqlite_store, [["pos", "pos", "neg"]] * 4)
+    found = measured(sqlite_store, NAME, results)
+    assert "stop at their first error" in found.evaluation.warning
+    assert found.modes == [Mode.ONLINE]
+    assert {row.mode for row in found.evaluation.rows} == {Mode.ONLINE}
+
+
+def test_differences_are_paired_and_of_the_same_mode_and_errors(sqlite_store, results):
+    fill(sqlite_store)
+    found = measured(sqlite_store, NAME, results)
+    minus = results.minus(found, "baseline:constant", patience=60)
+    value = minus["one_mind", Mode.OFFLINE, Errors.INVALID]["step_auc"]
+    # An AUC without information is one half.
+    auc = row_of(found.evaluation, Mode.OFFLINE).measured["step_auc"].value.number
+    assert value.number == pytest.approx(auc - 0.5)
+    assert value.low <= value.number <= value.high
+    assert ("baseline:constant", Mode.OFFLINE, Errors.INVALID) not in minus
+    assert results.minus(found, "nobody", patience=60) == {}
+
+
+def test_evaluators_that_judged_other_traces_are_compared_on_the_common_ones(sqlite_store, results):
+    """`words` has judged three of the four traces."""
+    fill(sqlite_store)
+    found = measured(sqlite_store, NAME, results)
+    minus = results.minus(found, "words", patience=60)
+    assert minus["one_mind", Mode.OFFLINE, Errors.INVALID]["sol_f1"].exists
+
+
+@pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])
+def test_an_excerpt_is_made_once(sqlite_store, results, mode):
+    fill(sqlite_store)
+    found = measured(sqlite_store, NAME, results)
+    excerpt = results.excerpt(found, mode, Errors.INVALID, patience=60)
+    assert results.excerpt(found, mode, Errors.INVALID) is excerpt
+    assert excerpt.find_table(f"three-way-invalid-{mode}") is not None
+
+
+def test_a_report_is_one_page_of_the_same_figures(sqlite_store, results):
+    fill(sqlite_store)
+    page = results.report(measured(sqlite_store, NAME, results), patience=60)
+    assert page.startswith("<!DOCTYPE html>")
+    assert "How this was measured" in page
+    assert "one_mind" in page
+
+
+def test_what_cannot_be_measured_is_refused_with_a_way_on(sqlite_store, results):
+    add(sqlite_store, [], dataset="none")
+    with pytest.raises(UserError, match=r"none has no traces\."):
+        results.measure(find_dataset(sqlite_store, "none"))
+    large = replace(fill(sqlite_store), traces=LARGEST + 1, name="my set")
+    with pytest.raises(UserError, match=r"20,001 traces; .* stepsight report --dataset 'my set' --output report"):
+        results.measure(large)
+    with pytest.raises(UserError, match="three_way has no group 'x'"):
+        measured(sqlite_store, NAME, results, group="x")
+
+
+def test_a_dataset_without_gold_says_so(sqlite_store, results):
+    add(sqlite_store, [Trace.of("q", ["a", "b"], id="1")], dataset="plain")
+    assert not measured(sqlite_store, "plain", results).has_gold
+
+
+def test_groups_are_measured_by_themselves(sqlite_store, results):
+    labels = (["pos", "neg", "pos"], ["pos", "pos", "pos"], ["neg", "pos", "pos"])
+    made = [
+        Trace.of(f"q{i}", ["s"] * 3, golds, id=str(i), meta={"family": "ab"[i % 2]})
+        for i, golds in enumerate(labels)
+    ]
+    traces = add(sqlite_store, made, dataset="groups")
+    fill(sqlite_store)
+    one_mind = judges_of(sqlite_store, find_dataset(sqlite_store, NAME).id)[0]
+    save_judgments(sqlite_store, one_mind.id, [judge(trace, "offline") for trace in traces])
+    whole, part = measured(sqlite_store, "groups", results), measured(sqlite_store, "groups", results, group="a")
+    assert whole.groups == part.groups == ["a", "b"]
+    assert (whole.evaluation.traces, part.evaluation.traces) == (3, 2)
+    assert np.count_nonzero([row.evaluator == "one_mind" for row in part.evaluation.rows])

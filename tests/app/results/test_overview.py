@@ -1,0 +1,153 @@
+import pytest
+
+from app.results.computations import Computations
+from app.results.measured import Results
+from app.results.overview import gather, overview_html, overview_table
+from core.judgment import Mode
+from core.trace import Trace
+from storage.calibrations import Threshold, save_calibration
+from storage.evaluators import judges_of
+from storage.queries import find_dataset, list_datasets
+from storage.writer import TraceWriter
+from tests.app.markup import read
+from tests.app.results.measured import measured
+from tests.storage.samples import add
+from tests.training.judged import NAME, fill, row_of
+from training.tables import Kind, to_csv
+
+
+@pytest.fixture
+def results(sqlite_store):
+    return Results(sqlite_store)
+
+
+def shown(store, results, mode=Mode.OFFLINE, reference=""):
+    """The overview of everything, once it is measured."""
+    for dataset in list_datasets(store):
+        found = measured(store, dataset.name, results)
+        if reference:
+            results.minus(found, reference, patience=60)
+    overview = gather(results, list_datasets(store), mode, reference)
+    assert not overview.waiting
+    return overview
+
+
+def test_a_row_for_each_evaluator_and_a_column_for_each_dataset_and_kind_of_error(sqlite_store, results):
+    fill(sqlite_store)
+    fill(sqlite_store, name="second")
+    found = shown(sqlite_store, results)
+    table = overview_table(found.places, "step_auc", Mode.OFFLINE)
+    assert [column.title for column in table.columns] == [
+        "Evaluator", "Source", "second, invalid errors, 4 traces", "second, redundant errors, 4 traces",
+        "three_way, invalid errors, 4 traces", "three_way, redundant errors, 4 traces",
+    ]  # fmt: skip
+    assert [row[0] for row in table.rows] == [
+        "one_mind", "words", "baseline:constant", "baseline:position", "baseline:length", "baseline:last-step"
+    ]  # fmt: skip
+    assert table.rules == (2,)
+    row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)
+    assert table.rows[0][4] == row.measured["step_auc"].value
+    assert not table.rows[1][4].exists
+    assert "words on second, words on three_way: the evaluator gives no scores to rank by" in table.notes
+
+
+def test_published_figures_stand_apart_and_are_never_measured(sqlite_store, results):
+    # The importer's kind and the number of traces make it the paper's benchmark.
+    made = [Trace.of(f"q{i}", ["a", "b"], ["neg" if i % 2 else "pos", "pos"], id=str(i)) for i in range(159)]
+    with sqlite_store.write() as session:
+        writer = TraceWriter(session, "bench", "mr-math-invalid", "f")
+        writer.add([(f"row {i}", trace) for i, trace in enumerate(made)])
+        writer.finish("f", "0" * 64)
+    found = shown(sqlite_store, results)
+    table = overview_table(found.places, "sol_auc", Mode.OFFLINE)
+    rows = {row[0]: row for row in table.rows}
+    assert rows["LLaDA-PRM"][1] == "published"
+    assert rows["LLaDA-PRM"][2].number == pytest.approx(0.972)
+    assert rows["baseline:length"][1] == "measured"
+    assert {table.rows[i][0] for i in table.faint} == {row[0] for row in table.rows if row[1] == "published"}
+    # Of the online mode the paper prints one evaluator only.
+    online = overview_table(
+        gather(results, list_datasets(sqlite_store), Mode.ONLINE).places, "sol_auc", Mode.ONLINE
+    )
+    assert [row[0] for row in online.rows if row[1] == "published"] == ["LLaDA-PRM"]
+    page = read(overview_html(found.places, "sol_auc", Mode.OFFLINE, "", ""))
+    faint = [row.one("th", scope="row").text for row in page.all("tr", cls="faint")]
+    assert "LLaDA-PRM" in faint
+    assert "baseline:length" not in faint
+
+
+def test_differences_to_a_reference_are_below_the_figures_and_columns_of_the_file(sqlite_store, results):
+    fill(sqlite_store)
+    found = shown(sqlite_store, results, reference="baseline:constant")
+    table = overview_table(found.places, "step_auc", Mode.OFFLINE, "baseline:constant")
+    assert [column.kind for column in table.columns[2:]] == [Kind.PERCENT, Kind.POINTS] * 2
+    # Minus the constant's 0.5.
+    assert table.rows[0][3].number == pytest.approx(table.rows[0][2].number - 0.5)
+    assert "three-way-invalid-minus_low" in to_csv(table).splitlines()[0]
+    page = read(overview_html(found.places, "step_auc", Mode.OFFLINE, "baseline:constant", ""))
+    (first, *_) = page.all("small", cls="minus")
+    assert first.text.startswith(f"{100 * table.rows[0][3].number:+.1f} [")
+
+
+def test_marks_tell_what_does_not_beat_the_baselines_and_whose_thresholds_were_chosen_here(sqlite_store, results):
+    dataset = fill(sqlite_store)
+    one_mind, _ = judges_of(sqlite_store, dataset.id)
+    save_calibration(sqlite_store, one_mind.id, dataset, Threshold.VALIDITY, 0.5, {})
+    found = shown(sqlite_store, results)
+    row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)
+    page = read(overview_html(found.places, "step_auc", Mode.OFFLINE, "", ""))
+    (mine,) = [line for line in page.all("tr") if line.all("th", scope="row") and line.one("th").text == "one_mind"]
+    marks = [mark.text for mark in mine.all("td")[1].all("small", cls="mark")]
+    assert ("≤ best baseline" in marks) == (not row.above_baselines)
+    assert "thresholds chosen here" in marks
+
+
+def test_a_dataset_leads_to_its_figures(sqlite_store, results):
+    fill(sqlite_store, name="a&b <x>")
+    page = read(overview_html(shown(sqlite_store, results).places, "step_auc", Mode.OFFLINE, "", ""))
+    (first, _) = page.one("thead").all("a")
+    assert first["href"] == "/results?dataset=a%26b+%3Cx%3E&mode=offline&errors=invalid"
+    assert first.text == "a&b <x>"
+    assert [told.text for told in page.one("thead").all("small")] == [
+        "invalid errors, 4 traces", "redundant errors, 4 traces"
+    ]  # fmt: skip
+
+
+def test_one_dataset_at_a_time_is_set_going(sqlite_store):
+    fill(sqlite_store)
+    fill(sqlite_store, name="second")
+    results = Results(sqlite_store, Computations())
+    results.measure(find_dataset(sqlite_store, "second"), patience=60)
+    asked = []
+    measure = results.measure
+
+    def count(dataset, *args, **options):
+        asked.append(dataset.name)
+        return measure(dataset, patience=0)
+
+    results.measure = count
+    found = gather(results, [find_dataset(sqlite_store, name) for name in (NAME, "second", NAME)], Mode.OFFLINE)
+    # The one that is there is shown though another one, before it, is not.
+    assert [place.name for place in found.places] == ["second", "second"]
+    assert [dataset.name for dataset in found.waiting] == [NAME, NAME]
+    assert asked == [NAME, "second"]
+
+
+def test_what_cannot_be_shown_is_told(sqlite_store, results):
+    add(sqlite_store, [], dataset="none")
+    add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
+    fill(sqlite_store, [["pos", "pos", "neg"]] * 4, name="cut")
+    found = shown_but(sqlite_store, results, "none")
+    assert found.told == ["none has no traces. Import a file into it.", "plain has no gold to measure against."]
+    assert [warning[:49] for warning in found.warnings] == [
+        "The traces of cut stop at their first error, so th"[:49]
+    ]
+    table = overview_table(found.places, "step_auc", Mode.OFFLINE)
+    assert table.rows == ()
+
+
+def shown_but(store, results, left_out):
+    for dataset in list_datasets(store):
+        if dataset.name != left_out:
+            measured(store, dataset.name, results)
+    return gather(results, list_datasets(store), Mode.OFFLINE)

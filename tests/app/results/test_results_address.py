@@ -1,0 +1,48 @@
+import pytest
+
+from app.results.results_address import ResultsAddress, check_results
+from core.errors import UserError
+from core.judgment import Mode
+from storage.store import NotFoundError
+from tests.storage.samples import SAMPLES, add
+
+
+def test_it_is_read_and_written():
+    query = {"dataset": "a b", "mode": "online", "errors": "redundant", "figure": "sol_f1", "group": "g"}
+    address = ResultsAddress.read(query | {"unknown": "x"})
+    assert address.query() == query
+    assert address.query(mode="", evaluator="e") == {
+        "dataset": "a b", "errors": "redundant", "figure": "sol_f1", "group": "g", "evaluator": "e"
+    }  # fmt: skip
+
+
+def test_what_it_does_not_say_is_the_default():
+    address = ResultsAddress.read({})
+    assert address.query() == {}
+    assert address.chosen_figure == "step_auc"
+    assert address.chosen_mode([Mode.ONLINE]) == "online"
+    assert ResultsAddress(mode="offline").chosen_mode([Mode.ONLINE]) == "online"
+    assert ResultsAddress(mode="online").chosen_mode([Mode.OFFLINE, Mode.ONLINE]) == "online"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"mode": "hindsight"}, "mode is 'hindsight', expected offline or online"),
+        ({"errors": "both"}, "errors is 'both', expected invalid or redundant"),
+        ({"figure": "f" * 99}, "figure is 'fff"),
+    ],
+)
+def test_nonsense_is_refused(query, message):
+    with pytest.raises(UserError, match=message):
+        ResultsAddress.read(query)
+
+
+def test_what_a_page_cannot_show_has_an_error_of_its_own(sqlite_store):
+    add(sqlite_store, SAMPLES)
+    for query in ({}, {"dataset": "sums", "mode": "online", "evaluator": "whoever"}, {"unknown": "x"}):
+        check_results(sqlite_store, query)
+    with pytest.raises(NotFoundError):
+        check_results(sqlite_store, {"dataset": "nowhere"})
+    with pytest.raises(UserError, match="mode is 'x'"):
+        check_results(sqlite_store, {"mode": "x"})

@@ -1,0 +1,69 @@
+import random
+
+import pytest
+
+from app.score.exports import exports_html
+from app.score.permalink import ScoreForm
+from app.score.snippets import ADDRESS, curl_lines, python_snippet
+from core.scores import Thresholds
+from tests.app.markup import INJECTIONS, read
+
+FORM = ScoreForm("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)
+
+
+def exports(evaluators, form=FORM, **options):
+    return read(exports_html(evaluators, form, form.trace(), **options))
+
+
+def test_links_lead_to_the_result_its_evidence_and_its_files(evaluators):
+    links = {link.text: link["href"] for link in exports(evaluators).all("a")}
+    token = FORM.token()
+    assert links == {
+        "Link to this result": f"/?s={token}",
+        "Evidence": f"/evidence?s={token}",
+        "Download JSON": f"/score/result.json?s={token}",
+        "Download CSV": f"/score/result.csv?s={token}",
+    }
+
+
+def test_the_code_is_what_the_snippets_say(evaluators):
+    python, curl = (code.text for code in exports(evaluators).all("code"))
+    specs = {name: evaluators.spec(name) for name in FORM.evaluators}
+    assert python == python_snippet(FORM.trace(), specs, FORM.thresholds)
+    assert curl.splitlines() == curl_lines(FORM.trace(), FORM.evaluators)
+
+
+def test_the_script_finds_what_it_keeps_up_to_date(evaluators):
+    # A step that says what the program says must not be taken for it.
+    form = ScoreForm("q", f"thresholds = Thresholds(validity=0.4, redundancy=0.2)\n{ADDRESS}", ("tiny",), 0.4, 0.2)
+    page = exports(evaluators, form)
+    python, curl = page.all("code")
+    assert [span.text for span in python.all("span")] == ["0.4", "0.2"]
+    assert python.text == python_snippet(form.trace(), {"tiny": evaluators.spec("tiny")}, Thresholds(0.4, 0.2))
+    assert python.text.rindex("Thresholds(") > python.text.index("evaluators = {")
+    assert [span.text for span in curl.all("span")] == [ADDRESS]
+
+
+def test_who_only_reads_cannot_save_and_learns_no_folder(evaluators, tiny):
+    page = exports(evaluators, read_only=True)
+    assert page.all("form") == []
+    assert str(tiny) not in page.text
+    assert "'tiny': 'tiny'" in page.text
+    saving = exports(evaluators)
+    assert saving.one("form", cls="save").one("input")["value"] == "saved"
+    assert str(tiny) in saving.text
+
+
+def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):
+    draw = random.Random(0)
+    noise = "".join(chr(draw.randrange(0x4E00, 0x9FFF)) for _ in range(8000))
+    page = exports(evaluators, ScoreForm("q", noise, ("tiny",)))
+    assert page.all("a") == []
+    assert "Too long for a link: save it, or score it with stepsight score." in page.text
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_every_text_is_escaped(evaluators, text):
+    form = ScoreForm(text, text, ("tiny",))
+    specs = {"tiny": evaluators.spec("tiny")}
+    assert exports(evaluators, form).all("code")[0].text == python_snippet(form.trace(), specs, form.thresholds)

@@ -1,0 +1,179 @@
+import json
+
+import numpy as np
+import pytest
+
+from app.score.comparison import Matches
+from app.score.score_view import Earlier, Result, Scored, scored_html
+from core.hindsight import Hindsight
+from core.scores import Thresholds
+from core.trace import Trace
+from tests.app.markup import INJECTIONS, read
+
+
+def row(*probs):
+    return np.array(probs, np.float32)
+
+
+# Online the steps are valid with 0.9, 0.8, 0.3; revealing the third moves the second to 0.25.
+TRIANGLE = Hindsight(
+    (
+        row([0.1, 0.05, 0.85]),
+        row([0.1, 0.05, 0.85], [0.2, 0.5, 0.3]),
+        row([0.1, 0.05, 0.85], [0.75, 0.125, 0.125], [0.7, 0.1, 0.2]),
+    )
+)
+STEPS = ["Add $x$.", "So 3.", "Done."]
+TRACE = Trace.of("What is $1 + 1$?", STEPS)
+
+
+def view(trace=TRACE, thresholds=None, **options):
+    scored = options.pop("scored", (Scored("mini", TRIANGLE),))
+    return read(scored_html(Result(trace, scored, thresholds or Thresholds(), **options)))
+
+
+def said(page):
+    return [" ".join(part.text.split()) for part in page.all("span", cls="said")]
+
+
+def test_every_step_has_its_text_and_a_bar_for_each_mode():
+    rows = view().one("ol", cls="steps").all("li")
+    assert [item.one("div", cls="t").text for item in rows] == ["Add x.", "So 3.", "Done."]
+    for mode, expected in (("online", "0.90 0.80 0.30"), ("offline", "0.90 0.25 0.30")):
+        shown = [item.one("div", cls="c", data_mode=mode).one(cls="num").text for item in rows]
+        assert " ".join(shown) == expected
+    assert [item.one("div", cls="d").text.split()[-1] for item in rows] == ["0.00", "−0.55", "0.00"]
+
+
+def test_the_verdicts_and_counts_follow_the_thresholds():
+    # Online validities 0.9, 0.8, 0.3, redundancies 0.05, 0.5, 0.1; offline 0.9, 0.25, 0.3 and 0.05, 0.125, 0.1.
+    assert said(view()) == [
+        "Online: not valid 0.30 · redundant 0.50 1 of 3 not valid, 1 redundant",
+        "Offline: not valid 0.25 · redundant 0.12 2 of 3 not valid",
+    ]
+    assert said(view(thresholds=Thresholds(0.2, 0.1)))[1] == (
+        "Offline: valid 0.25 · redundant 0.12 0 of 3 not valid, 2 redundant"
+    )
+    # What is not redundant is there for the script, hidden.
+    assert ["hidden" in also.attributes for also in view().all("span", cls="also")] == [False, True]
+
+
+def test_the_script_finds_the_numbers_that_a_threshold_judges():
+    page = view(scored=(Scored("mini", TRIANGLE), Scored("other", Hindsight.constant(TRIANGLE.online))))
+    found = [json.loads(item["data-scores"]) for item in page.one("ol", cls="steps").all("li")]
+    # For each evaluator online then offline, of each the validity and the redundancy.
+    assert np.allclose(found[1], [[0.8, 0.5], [0.25, 0.125], [0.8, 0.5], [0.8, 0.5]])
+    for item, numbers in zip(page.one("ol", cls="steps").all("li"), found, strict=True):
+        assert len(item.all("div", cls="c")) == len(numbers)
+    assert (page.one("section")["data-validity"], page.one("section")["data-redundancy"]) == ("0.5", "0.15")
+
+
+def test_evaluators_stand_side_by_side_under_their_names():
+    page = view(scored=(Scored("mini", TRIANGLE), Scored("other", Hindsight.constant(TRIANGLE.online))))
+    assert [name.text for name in page.all("span", cls="name")] == ["mini", "other"]
+    assert page.one("section")["class"] == "judged scored by2"
+    assert page.one("div", cls="wide")["aria-label"] == "Scores of 2 evaluators"
+    second = page.one("ol", cls="steps").all("li")[1]
+    labels = [bar["aria-label"].split(":")[0] for bar in second.all("div", cls="bar")]
+    assert labels == ["mini, online", "mini, offline", "other, online", "other, offline"]
+    assert [part.one("strong").text for part in page.all("span", cls="who")] == ["mini", "other"]
+    assert [part.children[-1].text for part in page.all("div", cls="sum")] == [
+        "largest retroactive change: step 2, −0.55",
+        "largest retroactive change: none",
+    ]
+
+
+def test_one_evaluator_needs_no_names_and_nothing_to_scroll():
+    page = view()
+    assert page.all("span", cls="name") == []
+    assert "tabindex" not in page.one("div", cls="wide").attributes
+
+
+EDITED = Trace.of("q", ["Add $x$.", "So 4.", "Done.", "Check."])
+# Offline 0.9, 0.5, 0.8, 0.7; the third online 0.3, as before.
+AFTER = Hindsight(
+    (
+        TRIANGLE.rows[0],
+        row([0.1, 0, 0.9], [0.5, 0, 0.5]),
+        row([0.1, 0, 0.9], [0.5, 0, 0.5], [0.7, 0.1, 0.2]),
+        row([0.1, 0, 0.9], [0.5, 0, 0.5], [0.2, 0, 0.8], [0.3, 0, 0.7]),
+    )
+)
+
+
+def compared(**options):
+    matches = Matches.of(TRACE.substeps, EDITED.substeps)
+    return view(
+        EDITED, scored=(Scored("mini", AFTER, TRIANGLE),), earlier=Earlier(TRACE, matches, "TOKEN", **options)
+    )
+
+
+def test_an_edit_shows_how_each_score_moved():
+    page = compared()
+    rows = page.one("ol", cls="steps").all("li")
+    was = [[" ".join(was.text.split()) for was in item.all("span", cls="was")] for item in rows]
+    # The second has another text in the same place; the fourth is new; the first did not move.
+    assert was == [[], ["was 0.80, now 0.50", "was 0.25, now 0.50"], ["was 0.30, now 0.80"], []]
+    assert [[note.text for note in item.all("small")] for item in rows] == [[], ["edited"], [], ["new"]]
+    classes = [was["class"] for was in page.all("span", cls="was")]
+    assert classes == ["was fall", "was rise", "was rise"]
+
+
+def test_the_largest_move_of_an_unchanged_step_is_told():
+    told = [line.text.strip() for line in compared().one("div", cls="earlier").all("p")]
+    assert told == [
+        "Against the result before the edit",
+        "Step 3 rose from 0.30 to 0.80 offline, its text unchanged.",
+        "Steps: 1 new, 1 edited.",
+    ]
+    assert compared().one("section")["data-before"] == "TOKEN"
+    kept = compared(kept=True)
+    assert "Against the result kept as comparison" in kept.one("div", cls="earlier").text
+    assert kept.one("section")["data-kept"] == "TOKEN"
+
+
+def test_moved_and_gone_steps_are_named():
+    now = Trace.of("q", ["Done.", "Add $x$."])
+    triangle = Hindsight((row([0.3, 0, 0.7]), row([0.3, 0, 0.7], [0.1, 0, 0.9])))
+    earlier = Earlier(TRACE, Matches.of(TRACE.substeps, now.substeps), "T")
+    page = view(now, scored=(Scored("mini", triangle, TRIANGLE),), earlier=earlier)
+    notes = [note.text for note in page.all("small")]
+    assert len(notes) == 1
+    assert notes[0] in ("moved, was step 3", "moved, was step 1")
+    assert page.one("div", cls="earlier").all("p")[2].text.strip() == "Steps: 1 moved. Gone: step 2, “So 3.”."
+
+
+def test_where_nothing_moved_it_says_so():
+    longer = Trace.of("q", [*STEPS, "More."])
+    triangle = Hindsight((*TRIANGLE.rows, np.vstack([TRIANGLE.rows[-1], row([0.5, 0, 0.5])])))
+    earlier = Earlier(TRACE, Matches.of(TRACE.substeps, longer.substeps), "T")
+    page = view(longer, scored=(Scored("mini", triangle, TRIANGLE),), earlier=earlier)
+    assert "No score of a step that is in both has moved." in page.one("div", cls="earlier").text
+    other = Trace.of("q", ["w", "x", "y"])
+    earlier = Earlier(TRACE, Matches.of(TRACE.substeps, other.substeps), "T", kept=True)
+    page = view(other, scored=(Scored("mini", TRIANGLE, TRIANGLE),), earlier=earlier)
+    assert "No step is in both." in page.one("div", cls="earlier").text
+
+
+def test_problems_stand_above_the_result_and_the_note_within():
+    page = view(problems=("other: too long.",), note="Step 3 exposes step 2.")
+    assert page.one("div", role="alert").text == "other: too long."
+    assert page.one("p", cls="reveals").text == "Step 3 exposes step 2."
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_every_text_is_escaped(text):
+    trace = Trace.of(text, [text, [text, text]])
+    before = Trace.of("q", ["a", text, text + "2"])
+    earlier = Earlier(before, Matches.of(before.substeps, trace.substeps), text)
+    scored = (Scored(text, TRIANGLE, TRIANGLE), Scored("x", TRIANGLE, TRIANGLE))
+    options = {"earlier": earlier, "note": text, "problems": (text,), "token": text}
+    page = view(trace, scored=scored, **options)
+    assert page.one("section")["data-token"] == page.one("section")["data-before"] == text
+    assert [part.one("strong").text for part in page.all("span", cls="who")] == [text, "x"]
+    assert page.one("div", role="alert").text == text
+
+
+def test_the_script_sees_whether_a_result_is_another_one():
+    states = [view(thresholds=at).one("section")["data-state"] for at in (None, Thresholds(), Thresholds(0.4))]
+    assert states[0] == states[1] != states[2]

@@ -1,0 +1,109 @@
+import json
+
+import pytest
+
+from app.score.permalink import ScoreForm
+from app.score.scoring import result_html
+from core.trace import Trace
+from tests.app.markup import INJECTIONS, read
+from training.gallery import read_gallery
+
+PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
+FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",))
+LONGER = ScoreForm(PROBLEM, SOLUTION + "\n3. Check: 5 - 3 = 2.", ("tiny", "tiny-causal"))
+
+
+def notices(html):
+    return [alert.text for alert in read(html).all("div", role="alert")]
+
+
+@pytest.mark.parametrize("names", [("tiny",), ("tiny-causal", "tiny")])
+def test_a_solution_is_judged_with_the_evaluators_numbers(evaluators, names):
+    page = read(result_html(evaluators, ScoreForm(PROBLEM, SOLUTION, names)))
+    trace = Trace.of(PROBLEM, ["2 + 3 = 5.", "So the answer is 5."])
+    for i, item in enumerate(page.one("ol", cls="steps").all("li")):
+        expected = []
+        for name in names:
+            hindsight = evaluators.judge(name, trace).hindsight
+            expected += [hindsight.online.validity[i], hindsight.offline.validity[i]]
+        assert [bar.one(cls="num").text for bar in item.all("div", cls="c")] == [f"{v:.2f}" for v in expected]
+    assert page.one("p", cls="q").text == PROBLEM
+
+
+def test_the_link_holds_the_form(evaluators):
+    form = ScoreForm(PROBLEM, SOLUTION, ("tiny-causal", "tiny"), 0.25, 0.75)
+    page = read(result_html(evaluators, form))
+    assert ScoreForm.from_token(page.one("a", cls="link")["href"].removeprefix("/?s=")) == form
+    assert page.one("section")["data-token"] == form.token()
+
+
+def test_an_edit_is_compared_with_what_stood_before(evaluators):
+    page = read(result_html(evaluators, LONGER, FORM.token()))
+    assert page.one("section")["data-before"] == FORM.token()
+    before = evaluators.judge("tiny", FORM.trace()).hindsight
+    now = evaluators.judge("tiny", LONGER.trace()).hindsight
+    # The causal one cannot change its mind, and the other reads the new third step.
+    for i, item in enumerate(page.one("ol", cls="steps").all("li")[:2]):
+        old, new = before.offline.validity[i], now.offline.validity[i]
+        shown = [" ".join(was.text.split()) for was in item.all("span", cls="was")]
+        assert shown == ([f"was {old:.2f}, now {new:.2f}"] if abs(new - old) >= 0.005 else [])
+
+
+def test_another_solution_is_compared_only_with_one_that_was_kept(evaluators):
+    other = ScoreForm(PROBLEM, "1. Nothing\n2. in common.", ("tiny",))
+    assert read(result_html(evaluators, other, FORM.token())).all("div", cls="earlier") == []
+    page = read(result_html(evaluators, other, FORM.token(), kept=True))
+    assert page.one("section")["data-kept"] == FORM.token()
+    # The same solution has nothing to tell of itself.
+    assert read(result_html(evaluators, FORM, FORM.token(), kept=True)).all("div", cls="earlier") == []
+    assert read(result_html(evaluators, FORM, "cut off", kept=True)).all("div", cls="earlier") == []
+
+
+def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
+    trace = read_gallery()[0]
+    page = read(result_html(evaluators, ScoreForm.of(trace, ["tiny"])))
+    assert page.one("p", cls="reveals").text.split()[:3] == trace.meta["note"].split()[:3]
+    assert read(result_html(evaluators, FORM)).all("p", cls="reveals") == []
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (ScoreForm("", SOLUTION, ("tiny",)), "The problem is empty. Enter the problem, then score again."),
+        (ScoreForm(PROBLEM, "", ("tiny",)), "There are no steps. Paste a solution, then score again."),
+        (ScoreForm(PROBLEM, '["a", 3]', ("tiny",)), "step 2 of the JSON list is 3"),
+        (ScoreForm(PROBLEM, "a\ud800", ("tiny",)), "step 1 holds half of a surrogate pair."),
+        (ScoreForm(PROBLEM, "7" * 20_000, ("tiny",)), "tokens, tiny reads at most 1,024."),
+        (ScoreForm(PROBLEM, SOLUTION, ()), "No evaluator is chosen. Choose one or more, then score again."),
+        (
+            ScoreForm(PROBLEM, SOLUTION, ("gone",)),
+            "There is no evaluator 'gone'. Choose one of: tiny, tiny-causal.",
+        ),
+        (ScoreForm(PROBLEM, SOLUTION, ("<b>",)), "There is no evaluator '<b>'."),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_what_cannot_be_scored_gets_a_notice(evaluators, form, message):
+    html = result_html(evaluators, form)
+    assert len(notices(html)) == 1
+    assert message in notices(html)[0]
+    assert read(html).all("section") == []
+
+
+def test_one_that_cannot_judge_does_not_keep_the_others_from_it(evaluators):
+    html = result_html(evaluators, ScoreForm(PROBLEM, SOLUTION, ("gone", "tiny")))
+    assert notices(html) == ["There is no evaluator 'gone'. Choose one of: tiny, tiny-causal."]
+    page = read(html)
+    assert [who.one("strong").text for who in page.all("span", cls="who")] == ["tiny"]
+    assert ScoreForm.from_token(page.one("section")["data-token"]).evaluators == ("tiny",)
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_problem_and_steps_are_escaped(evaluators, text):
+    page = read(result_html(evaluators, ScoreForm(text, json.dumps([text, [text, "5."]]), ("tiny",))))
+    clean = read(result_html(evaluators, ScoreForm("q", '["x", ["y", "5."]]', ("tiny",))))
+
+    def structure(page):
+        return [element.tag for element in page.all() if element.attributes.get("class") != "math"]
+
+    assert structure(page) == structure(clean)

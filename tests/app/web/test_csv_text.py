@@ -1,0 +1,27 @@
+import csv
+import io
+
+import pytest
+
+from app.web.csv_text import csv_text
+
+
+def cells(text):
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def test_rows_are_read_back():
+    text = csv_text([("a", "b"), ('say "x"', "two\nlines"), (1, -0.5), (None, "")])
+    assert cells(text) == [["a", "b"], ['say "x"', "two\nlines"], ["1", "-0.5"], ["", ""]]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n@x", "=cmd|' /C calc'!A0"]
+)
+def test_a_text_that_would_be_a_formula_is_none(text):
+    assert cells(csv_text([[text]])) == [[f"'{text}"]]
+
+
+@pytest.mark.parametrize("text", ["1 + 1 = 2", "x", "'=1", "", " ", "(−1)"])
+def test_other_texts_are_left_alone(text):
+    assert cells(csv_text([[text, "x"]]))[0][0] == text

@@ -1,0 +1,143 @@
+import re
+import time
+
+import pytest
+
+from app.web.text import text_html
+from tests.app.markup import INJECTIONS, read
+
+
+def pieces(text):
+    """Plain text as it is, inline maths as `«x»`, display maths as `«« x »»`."""
+    return re.sub(
+        r'<span class="math"( data-display="1")? data-source="[^"]*">([^<]*)</span>',
+        lambda found: f"««{found[2]}»»" if found[1] else f"«{found[2]}»",
+        text_html(text),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$1.24",
+        "$5 and $6",
+        "it costs $17 each and a bag for $12, and pays with $300",
+        "between $10-$15",
+        "$ 5 and 6 $",
+        "US$ 5 or $7",
+        "a lone $ sign",
+        "$",
+        "$$",
+        "$$$$",
+        "from $3\nto 4$",
+    ],
+)
+def test_prices_and_lone_signs_stay_text(text):
+    assert text_html(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("so $x = 2$.", "so «x = 2»."),
+        ("$x_1$, $x_2$ and $x_3$", "«x_1», «x_2» and «x_3»"),
+        ("$x$ costs $5", "«x» costs $5"),
+        ("a price of $5, and $x$", "a price of $5, and «x»"),
+        (r"\$260 after $25\%$ off", r"$260 after «25\%» off"),
+        (r"\$5, then $ 6 $ and \$7", "$5, then $ 6 $ and $7"),
+        (r"$\$5$", r"«\$5»"),
+        (r"\(x\) and \( y \)", "«x» and «y»"),
+        (r"\[ x^2 \]", "««x^2»»"),
+        ("$$x\n+ y$$", "««x\n+ y»»"),
+        (r"\[ a \\[2pt] b \]", r"««a \\[2pt] b»»"),
+        (r"\begin{align*}a &= b\end{align*}", r"««\begin{align*}a &amp;= b\end{align*}»»"),
+        (r"\begin{align}\begin{aligned}a\end{aligned}\end{align}!", "««ALL»»!"),
+        (r"\(a\)\[b\]$c$ $$d$$", "«a»««b»»«c» ««d»»"),
+        (r"M = \begin{pmatrix}1 & 2\end{pmatrix}.", r"M = «\begin{pmatrix}1 &amp; 2\end{pmatrix}»."),
+        (r"\[\begin{cases}a\end{cases}\]", r"««\begin{cases}a\end{cases}»»"),
+        ('[asy]label("$x$", \\$2); [/asy] $y$', "[asy]label(&quot;$x$&quot;, \\$2); [/asy] «y»"),
+    ],
+)
+def test_maths_is_found(text, expected):
+    source = text.rstrip("!")
+    assert pieces(text) == expected.replace("ALL", source)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\[ x",
+        r"\( x",
+        r"[asy] x",
+        r"\begin{pmatrix} x",
+        "$x",
+        "$$x",
+        r"x \] y",
+        r"\begin{align} x",
+        r"\begin{align} x \end{gather}",
+        r"\\(x\\)",
+    ],
+)
+def test_what_is_not_closed_stays_text(text):
+    assert pieces(text) == text
+
+
+def test_an_unclosed_opener_does_not_hide_what_follows():
+    assert pieces(r"\[ a and \[b\]") == r"\[ a and ««b»»"
+    assert pieces(r"\( a and $b$") == r"\( a and «b»"
+    assert pieces(r"\begin{align} \begin{gather}b\end{gather}") == (
+        r"\begin{align} ««\begin{gather}b\end{gather}»»"
+    )
+
+
+def test_a_very_long_formula_stays_text():
+    short, long = "x" * 3900, "x" * 4100
+    assert pieces(rf"\[{short}\]") == f"««{short}»»"
+    assert pieces(rf"\[{long}\] and $y$") == rf"\[{long}\] and «y»"
+
+
+def test_the_source_is_kept_for_what_cannot_be_rendered():
+    (span,) = read(text_html(r'say \(x < "y"\).')).all("span")
+    assert (span.text, span["data-source"]) == ('x < "y"', r'\(x < "y"\)')
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_markup_is_text(text):
+    page = read(text_html(text))
+    assert [element.tag for element in page.all()] in ([], ["span"])
+    for span in page.all("span"):
+        assert set(span.attributes) <= {"class", "data-source", "data-display"}
+        assert span["class"] == "math"
+        # Nothing is lost: the source is the text itself, signs of maths included.
+        assert span["data-source"] == text
+    if not page.all("span"):
+        assert page.text == text
+
+
+@pytest.mark.parametrize("text", ["a & b < c", "\"quoted\" & 'single'", "line\nbreak", "∑ 三 🙂 \u202e"])
+def test_other_text_comes_back(text):
+    assert read(text_html(text)).text == text
+
+
+OPENERS = [
+    "\\[",
+    "\\(",
+    "\\begin{align}",
+    "$$",
+    "$$ ",
+    "$ ",
+    "$a",
+    "\\[\\(",
+    "\\begin{align}\\begin{gather}",
+    "\\",
+    "[asy]",
+    "\\begin{array}",
+]
+
+
+@pytest.mark.parametrize("opener", [*OPENERS, f"\\[{'x' * 5000}\\]"])
+def test_many_openers_take_linear_time(opener):
+    start = time.perf_counter()
+    text_html(opener * (100_000 // len(opener)))
+    # Some 0.1 s; quadratic time took a minute.
+    assert time.perf_counter() - start < 2
