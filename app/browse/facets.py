@@ -128,7 +128,7 @@ def _section(facet: Facet, address: Address, counts: Counts, offers: Sequence[Of
     lines = [_line(facet, value, label, address, found) for value, label in values]
     more = "".join(lines[_SHOWN:])
     rest = f"<details><summary>{len(lines) - _SHOWN} more</summary><ul>{more}</ul></details>" if more else ""
-    return f"<section><h2>{facet.title}</h2><ul>{''.join(lines[:_SHOWN])}</ul>{rest}</section>"
+    return f"<section><h3>{facet.title}</h3><ul>{''.join(lines[:_SHOWN])}</ul>{rest}</section>"
 
 
 def _values(

@@ -59,8 +59,12 @@ const rowToEnter = () => {
   return isList() && !focused && seen ? keyed(seen) : null;
 };
 
-const focusAgain = () => {
+const remember = () => {
   if (isTrace()) seen = `trace ${pager().dataset.trace}`;
+};
+
+const focusAgain = () => {
+  remember();
   if (document.activeElement !== document.body || !isShown()) return;
   const row = rowToEnter();
   const target = row ?? (focused && keyed(focused));
@@ -108,6 +112,8 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("#browse a[data-go]");
   if (!link) return;
   if (event.isTrusted) forget();
+  // A trace may be left before the change that brought it was noticed.
+  remember();
   focused = link.dataset.key ?? null;
   // A condition changes what is beside it, not where one is.
   if ("stay" in link.dataset) window.scrollTo({ top: above });
