@@ -59,8 +59,9 @@ const rowToEnter = () => {
   return isList() && !focused && seen ? keyed(seen) : null;
 };
 
+// An answer that comes after its address was left says nothing of where one is.
 const remember = () => {
-  if (isTrace()) seen = `trace ${pager().dataset.trace}`;
+  if (isTrace() && isShown()) seen = `trace ${pager().dataset.trace}`;
 };
 
 const focusAgain = () => {
