@@ -15,7 +15,7 @@ from core.metrics.value import Value
 
 Cell = str | int | Value | None
 MISSING = "–"
-# What the first sign of a spreadsheet's formula can be.
+# What begins a formula in a spreadsheet, in a cell of its own or once white space is stripped.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -107,7 +107,7 @@ def to_csv(table: Table) -> str:
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     keys = [key for keys, _ in parts for key in keys] or [column.key for column in table.columns]
-    writer.writerow([_inert(key) for key in keys])
+    writer.writerow([inert(key) for key in keys])
     for number in range(len(table.rows)):
         writer.writerow([cell for _, cells in parts for cell in cells[number]])
     return lines.getvalue()
@@ -116,7 +116,7 @@ def to_csv(table: Table) -> str:
 def _csv_columns(column: Column, cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     """The keys of a column, and for each row its cells."""
     if not column.kind.is_value:
-        return [column.key], [["" if cell is None else _inert(str(cell))] for cell in cells]
+        return [column.key], [["" if cell is None else inert(str(cell))] for cell in cells]
     values = [cell if isinstance(cell, Value) else Value.none("") for cell in cells]
     if all(np.isnan(value.low) for value in values):
         return [column.key], [[_digits(value.number)] for value in values]
@@ -124,8 +124,9 @@ def _csv_columns(column: Column, cells: Sequence[Cell]) -> tuple[list[str], list
     return keys, [[_digits(value.number), _digits(value.low), _digits(value.high)] for value in values]
 
 
-def _inert(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def inert(text: str) -> str:
+    """The text as a cell that is shown and never calculated: with a `'` before what would be a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
 
 
 def _digits(number: float) -> str:

@@ -4,8 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-# What begins a formula in a spreadsheet, in a cell of its own or once white space is stripped.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from training.tables import inert
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
@@ -16,6 +15,4 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return f"'{value}" if value.startswith(_FORMULA) or value.lstrip().startswith(_FORMULA) else value
+    return inert(value) if isinstance(value, str) else value
