@@ -11,7 +11,7 @@ app: $(VENV)/.app
 
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

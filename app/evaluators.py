@@ -15,7 +15,7 @@ from core.loading import load_evaluator, shipped_evaluators
 from core.scorer import Scorer
 from core.scores import Thresholds
 from core.trace import Trace
-from storage.calibrations import find_calibration
+from storage.calibrations import find_thresholds
 from storage.evaluators import StoredEvaluator, register_loaded
 from storage.store import NotFoundError, Store
 
@@ -71,8 +71,7 @@ class Evaluators:
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
         """Those in force: calibrated ones where there are any, else the evaluator's own."""
-        calibration = find_calibration(store, self.register(store, name).id)
-        return calibration.thresholds if calibration else self.scorer(name).evaluator.thresholds
+        return find_thresholds(store, self.register(store, name).id)
 
     def judge(self, name: str, trace: Trace) -> Judgment:
         """The judgment of a trace in hindsight mode.

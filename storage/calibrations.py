@@ -10,8 +10,9 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from core.scores import Thresholds
+from storage.evaluators import own_thresholds
 from storage.queries import Dataset
-from storage.schema import CalibrationRow, TraceRow
+from storage.schema import CalibrationRow, EvaluatorRow, TraceRow
 from storage.store import Store
 
 
@@ -34,7 +35,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The thresholds in force, and the origin of each that was chosen; the other is the default."""
+    """The thresholds in force, and the origin of each that was chosen; the other is the evaluator's own."""
 
     thresholds: Thresholds
     origins: Mapping[Threshold, Origin] = field(default_factory=dict)
@@ -79,9 +80,17 @@ def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
 
 
 def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
-    """Those of the newest calibration of an evaluator, else the defaults."""
+    """Those of the newest calibration of an evaluator, else its own."""
     newest = session.scalars(_history(evaluator_id).limit(1)).one_or_none()
-    return Thresholds(newest.validity, newest.redundancy) if newest else Thresholds()
+    if newest:
+        return Thresholds(newest.validity, newest.redundancy)
+    return own_thresholds(session.scalars(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)).one())
+
+
+def find_thresholds(store: Store, evaluator_id: int) -> Thresholds:
+    """`thresholds_in_force` in a transaction of its own."""
+    with store.read() as session:
+        return thresholds_in_force(session, evaluator_id)
 
 
 def count_shared(store: Store, dataset_id: int, other_id: int) -> int:

@@ -1,7 +1,7 @@
 """The evaluators that the store has judgments of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session
 
 from core.outputs import Outputs
+from core.scores import Thresholds
 from storage.names import check_name
 from storage.schema import EvaluatorRow, JudgmentRow
 from storage.store import NotFoundError, Store
@@ -35,6 +36,16 @@ class StoredEvaluator:
     def outputs(self) -> Outputs:
         """What kind of thing it says of a trace; probabilities of the three classes where nothing else is noted."""
         return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Its own: those that hold where none is calibrated."""
+        return own_thresholds(self.info)
+
+
+def own_thresholds(info: Mapping[str, Any]) -> Thresholds:
+    """The thresholds that an evaluator brings, by the `info` of its row; the defaults where it brings none."""
+    return Thresholds.from_dict(info.get("thresholds", {}))
 
 
 def register_evaluator(
@@ -70,15 +81,21 @@ def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]
 
 
 def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
-    """The row of an evaluator that is in memory, added where there is none."""
-    return register_evaluator(
+    """The row of an evaluator that is in memory, added where there is none; its thresholds are those it has now."""
+    own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
+    found = register_evaluator(
         store,
         name=evaluator.name,
         fingerprint=evaluator.fingerprint,
         format=evaluator.format,
         attention=evaluator.attention,
-        info={"parameters": evaluator.parameters, "context": evaluator.context},
+        info=own | {"parameters": evaluator.parameters, "context": evaluator.context},
     )
+    if found.thresholds == evaluator.thresholds:
+        return found
+    with store.write() as session:
+        amend_evaluator(session, found.id, own)
+    return replace(found, info=dict(found.info) | own)
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:

@@ -1,9 +1,11 @@
 """Reading datasets and traces, a page or a batch at a time."""
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -12,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from core.label import Label
 from core.trace import Step, Trace, check_text
+from storage.memory import memory_of
 from storage.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow
 from storage.store import NotFoundError, Store
 
@@ -79,18 +82,17 @@ class Neighbours:
 
 
 def list_datasets(store: Store) -> list[Dataset]:
-    """Every dataset by name, with its counts, in one query."""
+    """Every dataset by name, with its counts."""
     with store.read() as session:
-        return [Dataset(**row) for row in session.execute(_datasets().order_by(DatasetRow.name)).mappings()]
+        return _with_counts(store, session, _datasets().order_by(DatasetRow.name))
 
 
 def find_dataset(store: Store, name: str) -> Dataset:
     """The dataset of that name. Raises `NotFoundError`."""
     check_text(name, "the name of the dataset")
     with store.read() as session:
-        row = session.execute(_datasets().where(DatasetRow.name == name)).mappings().one_or_none()
-        if row is not None:
-            return Dataset(**row)
+        if found := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
+            return found[0]
         names = session.scalars(select(DatasetRow.name).order_by(DatasetRow.name).limit(10)).all()
     known = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
     raise NotFoundError(f"There is no dataset {name!r}.", known)
@@ -196,15 +198,26 @@ def in_range(trace_id: int) -> int:
 
 
 def _datasets() -> Select[Any]:
-    columns = [getattr(DatasetRow, name) for name in ("id", "name", "kind", "source", "sha256", "created")]
+    names = ("id", "name", "kind", "source", "sha256", "created", "revision")
+    left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
+    return select(*[getattr(DatasetRow, name) for name in names], left_out.label("left_out"))
+
+
+def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
+    """The datasets of a statement. Counting traces takes long, so it is done once for every revision."""
+    memory, found = memory_of(store), []
+    for row in session.execute(statement).mappings().all():
+        known: dict[str, Any] = dict(row)
+        key, revision, count = ("counts", row.id), known.pop("revision"), partial(_count, session, row.id)
+        found.append(Dataset(**known | memory.get(key, revision, count, sys.getsizeof)))
+    return found
+
+
+def _count(session: Session, dataset_id: int) -> dict[str, int]:
     counts = (
         func.count(TraceRow.dataset_id).label("traces"),
         func.count(TraceRow.first_error).label("errors"),
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
         func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),
     )
-    left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
-    joined = select(*columns, *counts, left_out.label("left_out")).outerjoin(
-        TraceRow, TraceRow.dataset_id == DatasetRow.id
-    )
-    return joined.group_by(DatasetRow.id)
+    return dict(session.execute(select(*counts).where(TraceRow.dataset_id == dataset_id)).mappings().one())

@@ -47,7 +47,7 @@ class PostgreSQL:
     def emptied(self) -> str:
         """The address of a database with the schema and no rows: quicker than making one."""
         address = self.shared.replace("postgresql://", "postgresql+psycopg://")
-        self._execute(address, "TRUNCATE datasets, evaluators RESTART IDENTITY CASCADE")
+        self._execute(address, "TRUNCATE datasets, evaluators, users, failed_logins RESTART IDENTITY CASCADE")
         return self.shared
 
     def _execute(self, address: str, statement: str) -> None:

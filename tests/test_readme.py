@@ -15,7 +15,8 @@ PACKAGES = ("app", "core", "storage", "training")
 # Named in the tree by their folder.
 FOLDERS = (
     "app/api", "app/browse", "app/commands", "app/evidence", "app/pages", "app/results", "app/score", "app/web",
-    "storage/importers", "storage/migrations", "training/synth", "core/formats",
+    "storage/importers", "storage/labelling", "storage/migrations", "storage/people", "training/synth",
+    "core/formats",
 )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def calibrate(
     how |= {"wanted_recall": recall} if goal == Goal.RECALL else {}
     reached = {name: value for name, value in vars(choice).items() if name != "value"}
     calibration = save_calibration(store, evaluator.id, dataset, chosen, choice.value, how | reached)
-    before = getattr(known.thresholds if known else Thresholds(), chosen.value)
+    before = getattr(known.thresholds if known else evaluator.thresholds, chosen.value)
     return Calibrated(evaluator.name, dataset.name, mode, chosen, before, choice, wrong, len(items), calibration)
 
 

@@ -1,7 +1,7 @@
 """The judges of an evaluation: the baselines and evaluators of the store, with what they said."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,17 +23,19 @@ _MAY_SHARE = 0.03
 
 @dataclass(frozen=True)
 class Judge:
-    """A baseline, or an evaluator of the store by its `id`, with the thresholds that it is measured at."""
+    """A baseline, or an evaluator of the store by its `id`, with the thresholds that it is measured at: calibrated
+    ones, else its `own`."""
 
     name: str
     outputs: Outputs
     id: int | None = None
     calibration: Calibration | None = None
+    own: Thresholds = field(default_factory=Thresholds)
     chosen_here: bool = False
 
     @property
     def thresholds(self) -> Thresholds:
-        return self.calibration.thresholds if self.calibration else Thresholds()
+        return self.calibration.thresholds if self.calibration else self.own
 
 
 def find_judge(store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool) -> Judge:
@@ -46,7 +48,7 @@ def find_judge(store: Store, dataset: Dataset, evaluator: StoredEvaluator, force
             " other traces.",
             "Measure it on another dataset, or add --force, which marks its rows.",
         )
-    return Judge(evaluator.name, evaluator.outputs, evaluator.id, calibration, bool(problem))
+    return Judge(evaluator.name, evaluator.outputs, evaluator.id, calibration, evaluator.thresholds, bool(problem))
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:

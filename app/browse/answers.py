@@ -14,7 +14,7 @@ from core.errors import UserError
 from core.judgment import Judgment, Mode
 from core.outputs import Outputs
 from core.scores import Floats, StepScores, Thresholds
-from storage.calibrations import find_calibration
+from storage.calibrations import find_thresholds
 from storage.judgments import StoredJudgment, read_judgments
 from storage.queries import StoredTrace
 from storage.store import Store
@@ -25,7 +25,8 @@ class Answer:
     """What the evaluator called `name` says of a trace.
 
     `judgments` are what it rests on, none where `silence` tells why there is none; `stored` says whether they are
-    the store's or were made for this page. `runs` says whether the evaluator can score here.
+    the store's or were made for this page. `runs` says whether the evaluator can score here, `waits` that it is
+    doing so.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Answer:
     stored: bool = False
     runs: bool = False
     silence: str = ""
+    waits: bool = False
 
     @cached_property
     def online(self) -> StepScores | None:
@@ -74,39 +76,27 @@ class Answer:
 
 
 def find_answers(
-    store: Store, evaluators: Evaluators, chosen: Sequence[Offered], trace: StoredTrace
+    store: Store,
+    evaluators: Evaluators,
+    chosen: Sequence[Offered],
+    trace: StoredTrace,
+    patience: float | None = None,
 ) -> list[Answer]:
     """The answer of each of the chosen, in their order: the stored one where there is a fresh one, else, where the
-    evaluator runs here, one made now."""
+    evaluator runs here, one made now. What is not made after `patience` seconds in all is waited for by whoever
+    asks again; None is no limit."""
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
-        stored[judgment.evaluator.id].append(judgment)
-    return [_answer(store, evaluators, offer, trace, stored[offer.id or 0]) for offer in chosen]
+        if not (judgment.stale and judgment.evaluator.id in stored):
+            stored[judgment.evaluator.id].append(judgment)
+    found = [_Stored.of(stored[offer.id or 0]) for offer in chosen]
+    made = {offer.key: _begin(evaluators, offer, trace) for offer, said in zip(chosen, found) if not said.whole}
+    until = None if patience is None else time.monotonic() + patience
+    ...
 
 
-def _answer(
-    store: Store, evaluators: Evaluators, offer: Offered, trace: StoredTrace, stored: list[StoredJudgment]
-) -> Answer:
-    thresholds = _thresholds(store, offer)
-    fresh = tuple(judgment for judgment in stored if not judgment.stale)
-    whole = next((judgment for judgment in fresh if judgment.mode == Mode.HINDSIGHT), None)
-    if whole is not None:
-        fresh = (whole,)
-    runs = offer.loaded is not None
-    if whole is None and offer.loaded is not None:
-        try:
-            made = (evaluators.judge(offer.loaded, trace),)
-            return Answer(offer.key, offer.outputs, thresholds, made, runs=True)
-        except UserError as error:
-            if not fresh:
-                return Answer(offer.key, offer.outputs, thresholds, runs=True, silence=str(error))
-    if fresh:
-        return Answer(offer.key, offer.outputs, thresholds, fresh, stored=True, runs=runs)
-    silence = "its judgment is of an earlier version of this trace" if stored else "has not judged this trace"
-    return Answer(offer.key, offer.outputs, thresholds, silence=silence)
-
-
-def _thresholds(store: Store, offer: Offered) -> Thresholds:
+def _thresholds(store: Store, evaluators: Evaluators, offer: Offered) -> Thresholds:
     """Those in force, by which the lists are filtered as well."""
-    calibration = find_calibration(store, offer.id) if offer.id is not None else None
-    return calibration.thresholds if calibration else Thresholds()
+    if offer.id is None:
+        return evaluators.thresholds(store, offer.loaded) if offer.loaded is not None else Thresholds()
+    return find_thresholds(store, offer.id)

@@ -48,7 +48,7 @@ def offered_evaluators(store: Store, evaluators: Evaluators, dataset_id: int) ->
     found = [Offered(name, name, known.get(print_), print_ in judges) for name, print_ in here.items()]
     others = [row for print_, row in judges.items() if print_ not in here.values()]
     names = Counter([*here, *(row.name for row in others)])
-    return found + [Offered(_key(row, names), None, row, judged=True) for row in others]
+    return found + [Offered(keys_of(row)[names[row.name] > 1], None, row, judged=True) for row in others]
 
 
 def find_offered(offers: Iterable[Offered], key: str) -> Offered:
@@ -75,6 +75,7 @@ def chosen_offers(offers: Sequence[Offered], address: Address) -> list[Offered]:
     return [find_offered(offers, key) for key in dict.fromkeys(keys) if key][:MOST_BESIDE]
 
 
-def _key(row: StoredEvaluator, names: Counter[str]) -> str:
+def keys_of(row: StoredEvaluator) -> tuple[str, str]:
+    """What an evaluator of the store goes by: its name, and where another one has that name too, a longer key."""
     # The same name twice is the same evaluator at two times, mostly.
-    return row.name if names[row.name] == 1 else f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
+    return row.name, f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"

@@ -17,7 +17,7 @@ from core.hindsight import Hindsight
 from core.judgment import Mode
 from core.scores import Thresholds
 from core.trace import Trace
-from storage.calibrations import find_calibration
+from storage.calibrations import find_thresholds
 from storage.judgments import StoredJudgment, read_many
 from storage.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
 from storage.schema import TraceRow
@@ -73,8 +73,7 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
         )
     offer = find_offered(offers, evaluator) if evaluator else offers[0]
     assert offer.id is not None
-    calibration = find_calibration(store, offer.id)
-    thresholds = calibration.thresholds if calibration else Thresholds()
+    thresholds = find_thresholds(store, offer.id)
     judged = [one for one in datasets if one.id in judges]
     return Gallery(
         chosen, judged, offers, offer, thresholds, find_turns(store, chosen.id, offer.id, thresholds.validity)

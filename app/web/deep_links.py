@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.browse.offered import offered_evaluators
+from app.browse.offered import keys_of, offered_evaluators
 from app.evaluators import Evaluators
 from app.web.failures import error_response, status_of
 from core.errors import UserError
@@ -61,7 +61,7 @@ def _check_evaluator(store: Store, evaluators: Evaluators, name: str, dataset_id
     if name in evaluators.names:
         return
     if dataset_id is None:
-        known = {row.name for row in list_evaluators(store)}
+        known = {key for row in list_evaluators(store) for key in keys_of(row)}
     else:
         known = {offer.key for offer in offered_evaluators(store, evaluators, dataset_id)}
     if name not in known:

@@ -2,11 +2,12 @@
 
 from alembic import context
 
-from storage.schema import Base
+from storage.labelling.tables import EventRow
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Base.metadata,
+    # Of every table, since these refer to all the others.
+    target_metadata=EventRow.metadata,
     # SQLite can roll a schema change back as well, once the driver is kept from committing on its own.
     transactional_ddl=True,
     render_as_batch=True,

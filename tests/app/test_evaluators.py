@@ -1,4 +1,6 @@
+import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,10 +8,14 @@ import pytest
 from app.evaluators import Evaluators
 from core.errors import UserError
 from core.judgment import Mode
-from core.loading import shipped_evaluators
+from core.loading import load_evaluator, shipped_evaluators
+from core.scores import Thresholds
 from core.trace import Trace
+from storage.calibrations import Threshold, save_calibration
 from storage.evaluators import list_evaluators, register_loaded
+from storage.queries import find_dataset
 from tests.checkpoints import write_evaluator
+from tests.storage.samples import ERROR, add
 
 TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."], id="a")
 
@@ -98,4 +104,25 @@ def test_an_evaluator_is_registered_once(evaluators, sqlite_store):
     assert register_loaded(sqlite_store, evaluator) == row
     assert list_evaluators(sqlite_store) == [row]
     assert (row.name, row.fingerprint, row.attention) == ("tiny", evaluator.fingerprint, "bidirectional")
-    assert row.info == {"parameters": evaluator.parameters, "context": 1024}
+    own = {"validity": 0.5, "redundancy": 0.15}
+    assert row.info == {"parameters": evaluator.parameters, "context": 1024, "thresholds": own}
+
+
+def test_thresholds_are_the_evaluators_own_until_some_are_calibrated(tmp_path, sqlite_store):
+    folder = write_evaluator(tmp_path / "strict")
+    card = json.loads((folder / "stepsight.json").read_text())
+    (folder / "stepsight.json").write_text(json.dumps(card | {"thresholds": {"validity": 0.7, "redundancy": 0.3}}))
+    evaluators = Evaluators([folder], shipped=False)
+    row = evaluators.register(sqlite_store, "strict")
+    assert evaluators.thresholds(sqlite_store, "strict") == row.thresholds == Thresholds(0.7, 0.3)
+    add(sqlite_store, [ERROR])
+    save_calibration(sqlite_store, row.id, find_dataset(sqlite_store, "sums"), Threshold.VALIDITY, 0.6, {})
+    assert evaluators.thresholds(sqlite_store, "strict") == Thresholds(0.6, 0.3)
+
+
+def test_thresholds_that_were_changed_since_are_stored_anew(tmp_path, sqlite_store):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "one"))
+    register_loaded(sqlite_store, evaluator)
+    again = register_loaded(sqlite_store, replace(evaluator, thresholds=Thresholds(0.9, 0.1)))
+    assert again.thresholds == Thresholds(0.9, 0.1)
+    assert list_evaluators(sqlite_store) == [again]

@@ -286,7 +286,11 @@ document.addEventListener("focusout", ({ target }) => {
   if (target.matches?.("#preview textarea")) caret = { area: target, place: target.selectionStart };
 });
 
-const inList = () => chosen >= 0 && preview()?.contains(document.activeElement);
+// A key may come when the list was just drawn anew, before the focus is back in it.
+const inList = () => {
+  if (document.activeElement === document.body) look();
+  return chosen >= 0 && preview()?.contains(document.activeElement);
+};
 const inEdit = (event, run) => {
   if (event.key === "Escape") run(cancel);
   else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run(event.shiftKey ? cut : save);
@@ -302,14 +306,16 @@ const inTools = (event, run) => {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.isComposing || !event.target.closest?.("#preview ol.preview, #split-tools")) return;
+  if (event.isComposing || event.defaultPrevented) return;
   look();
+  const target = event.target === document.body ? document.activeElement : event.target;
+  if (!target.closest?.("#preview ol.preview, #split-tools")) return;
   const run = (act) => {
     event.preventDefault();
-    if (event.target.matches("textarea")) caret = { area: event.target, place: event.target.selectionStart };
+    if (target.matches("textarea")) caret = { area: target, place: target.selectionStart };
     act();
   };
-  (event.target.matches("textarea") ? inEdit : inTools)(event, run);
+  (target.matches("textarea") ? inEdit : inTools)(event, run);
 });
 
 register({ key: "e", label: "edit or split the chosen step", when: inList, run: () => acts.edit() });

@@ -38,6 +38,7 @@ def client(tmp_path_factory, evaluators):
         # Two of one name go by name and fingerprint.
         ("/browse?trace=1&evaluator=twice%20one", 200),
         ("/browse?trace=1&evaluator=twice%20three", 404),
+        ("/browse?evaluator=twice%20one", 200),
         ("/browse?gold=sideways", 422),
         ("/evidence?trace=999", 404),
         ("/evidence?trace=x", 422),

@@ -1,0 +1,1 @@
+"""Who may use a shared server: users, their logins and what each may do."""
