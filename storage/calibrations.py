@@ -84,7 +84,8 @@ def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
     newest = session.scalars(_history(evaluator_id).limit(1)).one_or_none()
     if newest:
         return Thresholds(newest.validity, newest.redundancy)
-    return own_thresholds(session.scalars(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)).one())
+    info = session.scalars(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)).one_or_none()
+    return own_thresholds(info or {})
 
 
 def find_thresholds(store: Store, evaluator_id: int) -> Thresholds:

@@ -60,6 +60,8 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
             print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
         raise
     if arguments.world_size > 1:
+        # A process that left while another one still writes would take the group's threads down with it.
+        trainer.accelerator.wait_for_everyone()
         trainer.accelerator.end_training()
     return output
 
