@@ -23,6 +23,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.evaluation
 	$(BIN)/python -m tests.benchmarks.browse
 	$(BIN)/python -m tests.benchmarks.viewers
+	$(BIN)/python -m tests.benchmarks.annotators
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.benchmarks.page
 

@@ -10,16 +10,24 @@ import sys
 from collections.abc import Sequence
 
 from app.commands import (
+    agreement,
+    backup,
     calibration,
+    campaigns,
     datasets,
     evaluation,
+    grid,
     importing,
+    labels,
+    patch,
     report,
+    restore,
     scores,
     scoring,
     serving,
     synthesis,
     training,
+    users,
     work,
 )
 from core.errors import UserError
@@ -29,13 +37,21 @@ COMMANDS = (
     scoring,
     importing,
     scores,
+    campaigns,
+    labels,
+    agreement,
     datasets,
     evaluation,
     calibration,
+    patch,
     report,
     training,
+    grid,
     synthesis,
+    users,
     work,
+    backup,
+    restore,
 )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from app.batching import Batcher
 from core.errors import UserError
 from core.judgment import Judgment, Mode
-from core.loading import load_evaluator, shipped_evaluators
+from core.loading import evaluator_folder, load_evaluator, shipped_evaluators
 from core.scorer import Scorer
 from core.scores import Thresholds
 from core.trace import Trace
@@ -23,6 +23,8 @@ from storage.store import NotFoundError, Store
 _AT_ONCE = 2
 # Entries of kept triangles in all, 12 bytes each.
 _KEPT = 2_000_000
+# Judgments begun that nobody has come back for.
+_MOST_BEGUN = 64
 
 
 class Evaluators:
@@ -37,6 +39,7 @@ class Evaluators:
         self._specs: dict[str, str] = {}
         self._batchers: dict[str, Batcher] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], Future[Judgment]] = OrderedDict()
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
@@ -92,6 +95,23 @@ class Evaluators:
         keep = partial(self._keep, key) if mode == Mode.HINDSIGHT else None
         return self._batchers[name].submit(trace, mode, keep)
 
+    def begin(self, name: str, trace: Trace) -> "Future[Judgment]":
+        """As `submit`, for who may leave before it is there and ask again: then the same one is given, and once
+        more when it is there. It must not be cancelled."""
+        key = (self.scorer(name).evaluator.fingerprint, trace.digest)
+        with self._lock:
+            begun = self._begun.get(key)
+            if begun is not None:
+                if begun.done():
+                    del self._begun[key]
+                return begun
+        begun = self.submit(name, trace)
+        with self._lock:
+            self._begun[key] = begun
+            while len(self._begun) > _MOST_BEGUN:
+                self._begun.popitem(last=False)
+        return begun
+
     def _keep(self, key: tuple[str, str], judgment: Judgment) -> None:
         with self._lock:
             self._judgments[key] = judgment
@@ -107,7 +127,7 @@ class Evaluators:
 
 
 def _spec(spec: str | Path) -> str:
-    return str(spec) if str(spec) in shipped_evaluators() else str(Path(spec).resolve())
+    return str(spec) if str(spec) in shipped_evaluators() else str(evaluator_folder(spec).resolve())
 
 
 def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:

@@ -24,34 +24,45 @@ from app.evaluators import Evaluators
 from app.evidence import evidence_address
 from app.evidence.evidence_routes import router as evidence_routes
 from app.pages import browse, evidence, jobs, results, score
+from app.relabel.adjudication_routes import router as adjudication_routes
+from app.relabel.agreement import router as agreement_page
+from app.relabel.dispute_routes import router as dispute_routes
+from app.relabel.pages import pages as relabel_pages
+from app.relabel.routes import router as labelling_routes
 from app.results.measured import Results
 from app.results.result_files import result_files
 from app.results.results_address import check_results
 from app.score.score_files import score_files
+from app.web.access import Access
 from app.web.deep_links import Check, DeepLinks, check_query
 from app.web.failures import error_response
 from app.web.files import FreshFiles
-from app.web.frame import HEAD, PAGES
+from app.web.frame import HEAD
 from app.web.gate import Gate
 from app.web.headers import PrivateHeaders
+from app.web.login import login_routes
+from app.web.rights import Right, has_right
 from core.assets import asset
 from core.errors import UserError
 from storage.store import Store
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-# Below these lie routes of our own, and below each page of `app.web.frame`.
-_OURS = ("/stepsight/", "/score/", f"{PREFIX}/", *(f"{path}/" for _, path in PAGES if path != "/"))
-# What a read-only server takes though it comes by POST: it changes nothing in the store.
-_READS = (f"{PREFIX}/score", "/gradio_api/")
 
 
 def build_app(
-    store: Store, evaluators: Evaluators, *, read_only: bool = False, hosts: Sequence[str] = LOOPBACK
+    store: Store,
+    evaluators: Evaluators,
+    *,
+    read_only: bool = False,
+    public: bool = False,
+    loopback: bool = True,
+    hosts: Sequence[str] = LOOPBACK,
 ) -> FastAPI:
     """The whole application, ready for uvicorn. Pages are those of `app.web.frame.PAGES`.
 
-    With `read_only` no page has a control that writes to the store, and no route does. `hosts` are the names under
-    which the server may be asked.
+    With `public` somebody who is not logged in may look and score. With `read_only` also, and no page has a control
+    that writes to the store. `loopback`: only this machine can ask, which then need not log in as long as there is
+    nobody who can. `hosts` are the names under which the server may be asked.
     """
     with gr.Blocks(title="StepSight", analytics_enabled=False, fill_width=True) as demo:
         score.build(store, evaluators, read_only=read_only)
@@ -66,13 +77,19 @@ def build_app(
         jobs.build()
     demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
-    _guard(application, store, evaluators, read_only, hosts)
+    _guard(application, store, evaluators, hosts, public=public or read_only, loopback=loopback)
     application.mount(PREFIX, build_api(store, evaluators, read_only=read_only))
     _add_fragments(application, store, evaluators, read_only)
     application.include_router(evidence_routes(store, evaluators))
     application.include_router(trace_files(store, evaluators))
     application.include_router(result_files(store, measured))
     application.include_router(score_files(evaluators))
+    application.include_router(login_routes(store))
+    application.include_router(relabel_pages(store, evaluators))
+    application.include_router(adjudication_routes(store))
+    application.include_router(dispute_routes(store))
+    application.include_router(agreement_page(store))
+    application.include_router(labelling_routes(store))
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
     # Gradio warns of several pages even where server-side rendering is off.
     warnings.filterwarnings("ignore", "SSR mode is not supported", UserWarning)
@@ -94,14 +111,20 @@ def build_app(
 
 
 def _guard(
-    application: FastAPI, store: Store, evaluators: Evaluators, read_only: bool, hosts: Sequence[str]
+    application: FastAPI,
+    store: Store,
+    evaluators: Evaluators,
+    hosts: Sequence[str],
+    *,
+    public: bool,
+    loopback: bool,
 ) -> None:
     """Put in front of everything what decides who may ask for what; the last one added comes first."""
     application.add_middleware(DeepLinks, checks=_checks(store, evaluators))
+    application.add_middleware(Access, store=store, public=public, loopback=loopback)
     # No page elsewhere may read an answer, and Gradio's own rule, which lets some, stands down.
     application.add_middleware(CORSMiddleware, allow_origins=[])
-    pages = [path for _, path in PAGES]
-    application.add_middleware(Gate, pages=pages, ours=_OURS, read_only=read_only, reads=_READS)
+    application.add_middleware(Gate)
     # Or a page elsewhere could have its own name point here, and read the store.
     application.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     application.add_middleware(PrivateHeaders)
@@ -133,8 +156,9 @@ def _add_fragments(application: FastAPI, store: Store, evaluators: Evaluators, r
         return error_response(request.scope, error)
 
     @application.get("/jobs/list", include_in_schema=False)
-    def jobs_list() -> HTMLResponse:
-        return HTMLResponse(jobs.jobs_html(store, evaluators, read_only=read_only))
+    def jobs_list(request: Request) -> HTMLResponse:
+        offers_nothing = read_only or not has_right(request, Right.WRITE)
+        return HTMLResponse(jobs.jobs_html(store, evaluators, read_only=offers_nothing))
 
     application.add_exception_handler(UserError, failed)
 

@@ -47,6 +47,13 @@ def notice_html(message: str) -> str:
     return f'<div class="notice" role="alert">{escape(message)}</div>' if message else ""
 
 
+def note_html(note: object) -> str:
+    """A sentence that a trace comes with: on the solution, whatever an evaluator says of it."""
+    if not isinstance(note, str) or not note:
+        return ""
+    return f'<p class="reveals"><span>On the solution itself:</span> {text_html(note)}</p>'
+
+
 def step_name(trace: Trace, i: int) -> str:
     """`3`, or `3.2` where the step of sub-step `i` has several."""
     owner = int(trace.owners[i])

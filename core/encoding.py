@@ -1,76 +1,130 @@
 """A trace as token ids, with the position where each step is read."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 from core.errors import UserError
+from core.pieces import Pieces
+from core.template import PromptTemplate as PromptTemplate
+from core.template import Read, Separator
 from core.trace import Trace
-
-
-@dataclass(frozen=True)
-class PromptTemplate:
-    """How a trace becomes one input: ReasonEval's prompt, each step closed by a separator token.
-
-    The paper leaves the prompt open. `prompt` holds `{problem}` once; `separator` is a token of the
-    tokenizer's vocabulary, put after the prompt and after each step, and a step is read at the one that closes
-    it. The separator is never produced by a text that happens to contain its spelling.
-    """
-
-    prompt: str = "Question:\n{problem}\nAnswer:\nLet's think step by step.\n"
-    separator: str = "<step>"
-    bos: str | None = None
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "PromptTemplate":
-        """Raises `UserError` on an unknown key or a prompt without `{problem}`."""
-        unknown = set(values) - set(cls.__dataclass_fields__)
-        if unknown:
-            raise UserError(f"the template has the unknown key {sorted(unknown)[0]!r}.")
-        wrong = [
-            key for key, value in values.items() if not isinstance(value, str) and (key, value) != ("bos", None)
-        ]
-        if wrong:
-            raise UserError(f"the template's {wrong[0]} is {values[wrong[0]]!r:.40}, expected a text.")
-        template = cls(**values)
-        if template.prompt.count("{problem}") != 1:
-            raise UserError("the template's prompt does not hold {problem} once.")
-        return template
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """`ids`: all token ids, shape (tokens,). `ends`: `e_i`, the position read for each sub-step, ascending.
+    """`ids`: all token ids, shape (tokens,). `ends`: the last position of each sub-step, ascending; `reads`: `e_i`,
+    the position it is read at, which mostly is its last.
 
     The prefix that ends with sub-step `i` is `ids[: ends[i] + 1]`, token for token.
     """
 
     ids: NDArray[np.int64]
     ends: NDArray[np.int64]
+    reads: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
+class _Mark(Enum):
+    """Between the parts of an input: a token that is left out stood here, or a step ends here."""
+
+    LEFT_OUT = auto()
+    END = auto()
+
+
+_Part = int | str | _Mark
+
+
 class Encoder:
-    """Turns traces into token ids. Raises `UserError` where the tokenizer lacks the template's tokens."""
+    """Turns traces into token ids. Raises `UserError` where the tokenizer lacks the template's tokens.
+
+    `closing` are the tokens of a separator, `separator` the last of them.
+    """
 
     def __init__(self, tokenizer: Tokenizer, template: PromptTemplate) -> None:
         self.tokenizer = tokenizer
         self.template = template
-        # Otherwise a step that spells the separator would be cut in two.
-        tokenizer.encode_special_tokens = True
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        self.separator = self._token(template.separator)
+        tokenizer.encode_special_tokens = False
         self.bos = [] if template.bos is None else [self._token(template.bos)]
+        self.closing = self._closing()
+        self._added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
+        self._added_ids = frozenset(self._added.values())
+        self._prompt = self._split(template.prompt)
+        self._guard()
+        # Otherwise a step that spells the separator would be cut in two.
+        tokenizer.encode_special_tokens = True
+        self._pieces = Pieces(tokenizer)
+
+    @property
+    def separator(self) -> int:
+        return self.closing[-1]
+
+    def encode(self, trace: Trace) -> Encoded:
+        """Token ids of problem and sub-steps, with the position that each sub-step is read at."""
+        parts = self._merged(self._parts(trace))
+        texts = [part for part in parts if isinstance(part, str)]
+        pieces = iter(self._pieces.encode(texts, self._goes_on(parts)))
+        ids: list[int] = []
+        ends: list[int] = []
+        for part in parts:
+            if isinstance(part, int):
+                ids.append(part)
+            elif isinstance(part, str):
+                ids += next(pieces)
+            elif part is _Mark.END:
+                ends.append(len(ids) - 1)
+        found = np.asarray(ends, dtype=np.int64)
+        reads = np.maximum(found - 1, 0) if self.template.read == Read.SECOND_TO_LAST else found
+        return Encoded(np.asarray(ids, dtype=np.int64), found, reads)
+
+    def _parts(self, trace: Trace) -> Iterable[_Part]:
+        """The tokens and texts of an input in order, with a mark at the end of each sub-step."""
+        template = self.template
+        kept = template.read == Read.SEPARATOR
+        separator: list[_Part] = [*self.closing] if kept else [_Mark.LEFT_OUT] * len(self.closing)
+        yield from self.bos
+        for part in self._prompt:
+            yield part.replace("{problem}", trace.problem) if isinstance(part, str) else part
+        if template.opening:
+            yield from separator
+        for number, text in enumerate(trace.substeps, start=1):
+            yield (template.between if number > 1 else "") + template.step_text(number, text)
+            yield from [*separator, _Mark.END] if kept else [_Mark.END, *separator]
+
+    def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
+        """The same with texts that follow each other made one, where the input counts as one text."""
+        merged: list[_Part] = []
+        for part in parts:
+            if self.template.joined and isinstance(part, str) and merged and isinstance(merged[-1], str):
+                merged[-1] += part
+            else:
+                merged.append(part)
+        return merged
+
+    def _goes_on(self, parts: list[_Part]) -> list[bool]:
+        """Of each text whether it is the rest of a longer one."""
+        found = []
+        before: _Part | None = None
+        for part in parts[len(self.bos) :]:
+            if isinstance(part, str):
+                found.append(self.template.joined and before is not None and not self._begins_anew(before))
+            if part is not _Mark.END:
+                before = part
+        return found
+
+    def _begins_anew(self, before: _Part) -> bool:
+        """Whether a text after this part is marked as a beginning, as it is after an added token mostly."""
+        added = before is _Mark.LEFT_OUT or before in self._added_ids
+        return added and not self._pieces.marked_once
 
     def _token(self, token: str) -> int:
         found: int | None = self.tokenizer.token_to_id(token)
@@ -81,15 +135,30 @@ class Encoder:
             )
         return found
 
-    def encode(self, trace: Trace) -> Encoded:
-        """Token ids of problem and sub-steps, with the separator's position after each sub-step."""
-        head, tail = self.template.prompt.split("{problem}")
-        texts = [head + trace.problem + tail, *trace.substeps]
-        pieces = [encoding.ids for encoding in self.tokenizer.encode_batch(texts, add_special_tokens=False)]
-        ids = [*self.bos, *pieces[0], self.separator]
-        ends = []
-        for piece in pieces[1:]:
-            ids += piece
-            ends.append(len(ids))
-            ids.append(self.separator)
-        return Encoded(np.asarray(ids, dtype=np.int64), np.asarray(ends, dtype=np.int64))
+    def _closing(self) -> list[int]:
+        separator = self.template.separator
+        if self.template.separator_is == Separator.TOKEN or not separator:
+            return [self._token(separator)] if separator else []
+        found: list[int] = self.tokenizer.encode(separator, add_special_tokens=False).ids
+        if not found:
+            raise UserError(
+                f"the tokenizer makes no token of the separator {separator!r}.",
+                'Name another one in the template of stepsight.json, or leave it out: {"separator": "", '
+                '"read": "last"} reads each step at its own last token.',
+            )
+        return found
+
+    def _split(self, text: str) -> list[int | str]:
+        """The template's own text with the added tokens that it spells as such."""
+        names = sorted(self._added, key=len, reverse=True)
+        parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
+        return [self._added.get(part, part) for part in parts if part]
+
+    def _guard(self) -> None:
+        """Make the template's tokens special where they are not, so that no text can spell them."""
+        used = {*self.bos, *self.closing, *(part for part in self._prompt if isinstance(part, int))}
+        for number, token in self.tokenizer.get_added_tokens_decoder().items():
+            if number in used and not token.special:
+                options = {"lstrip": token.lstrip, "rstrip": token.rstrip, "single_word": token.single_word}
+                special = AddedToken(token.content, special=True, normalized=token.normalized, **options)
+                self.tokenizer.add_special_tokens([special])

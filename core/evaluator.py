@@ -3,22 +3,26 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
+from core.backbone import ATTENTIONS as ATTENTIONS
+from core.backbone import context_of
+from core.checkpoint import CARD as CARD
+from core.checkpoint import TOKENIZER as TOKENIZER
 from core.checkpoint import WEIGHTS, read_tensor, tensor_files
 from core.encoding import Encoded, Encoder
 from core.errors import UserError
 from core.model import StepModel
+from core.outputs import Outputs
 from core.scores import Thresholds
+from core.template import Read
 from core.trace import Trace
-
-CARD = "stepsight.json"
-TOKENIZER = "tokenizer.json"
-ATTENTIONS = ("bidirectional", "causal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +30,8 @@ class Evaluator:
     """What turns traces into probabilities.
 
     `format` names the checkpoint layout it came from, `fingerprint` is the hash of weights, tokenizer and
-    template that every stored judgment carries, `provenance` says how it was trained.
+    template that every stored judgment carries, `provenance` says how it was trained. `outputs` is three-way, or
+    validity: then the probabilities are `(1 - v, 0, v)`, and its redundancy means nothing.
     """
 
     name: str
@@ -36,20 +41,35 @@ class Evaluator:
     format: str = "stepsight"
     thresholds: Thresholds = field(default_factory=Thresholds)
     provenance: dict[str, Any] = field(default_factory=dict)
+    outputs: Outputs = Outputs.THREE_WAY
 
     @property
     def attention(self) -> str:
         """`bidirectional` or `causal`: one value of the backbone's config, nothing else differs."""
         return ATTENTIONS[bool(getattr(self.model.config, "is_causal", True))]
 
-    @property
+    @cached_property
     def context(self) -> int:
         """The longest input in tokens."""
-        return int(self.model.config.max_position_embeddings)
+        found = context_of(self.model.model)
+        assert found is not None
+        return found
 
     @property
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.model.parameters())
+
+    @property
+    def described(self) -> str:
+        """What was recognised, in a line: its format, backbone, mask, classes, and where it reads a step."""
+        says = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
+        read = self.encoder.template.read
+        at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
+        kind = self.model.config.model_type
+        return (
+            f"{self.name}: {self.format} format, {kind} backbone, {self.attention}, {says}, "
+            f"each step read at {at}, inputs of up to {self.context:,} tokens."
+        )
 
     def encode(self, trace: Trace) -> Encoded:
         """Token ids of the whole trace.
@@ -74,7 +94,13 @@ def save_evaluator(
     thresholds: Thresholds | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write an evaluator's folder: config.json, model.safetensors, tokenizer.json and stepsight.json."""
+    """Write an evaluator's folder: config.json, model.safetensors, tokenizer.json and stepsight.json.
+
+    Raises `UserError` where its head is not a linear one of three classes, which is all that the folder can hold.
+    """
+    head = model.score
+    if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
+        raise UserError("the evaluator's head is not a linear one of neg, neu and pos.", "Train one that is.")
     thresholds = thresholds or Thresholds()
     folder.mkdir(parents=True, exist_ok=True)
     config = model.config.to_dict() | {"dtype": str(dtype).removeprefix("torch.")}
@@ -93,17 +119,18 @@ def save_evaluator(
     _write_json(folder / CARD, card)
 
 
-def fingerprint(folder: Path, template: dict[str, Any], attention: str) -> str:
-    """SHA-256 over every tensor (name, type, shape, bytes), the tokenizer, the template and the mask."""
+def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
+    """SHA-256 over every tensor (name, type, shape, bytes), the tokenizer, the template, the mask, and what `more`
+    says of how the weights are read."""
     digest = hashlib.sha256()
     files = tensor_files(folder)
     for name in sorted(files):
         tensor = read_tensor(files, [name])
         assert tensor is not None
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
     digest.update((folder / TOKENIZER).read_bytes())
-    digest.update(json.dumps([template, attention], sort_keys=True).encode())
+    digest.update(json.dumps([template, attention, *more], sort_keys=True).encode())
     return digest.hexdigest()
 
 

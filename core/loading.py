@@ -1,30 +1,27 @@
-"""Finding and loading an evaluator by the name of a shipped one or the path of a folder."""
+"""Finding and loading an evaluator: a shipped one by name, a folder by its path, one of a model hub by its id."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
-from tokenizers import Tokenizer
-from torch import nn
-from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
-from transformers.utils import logging
 
 from core.assets import asset
-from core.checkpoint import read_json, read_tensor, tensor_files
+from core.backbone import Placement, context_of
+from core.backbone import load_backbone as load_backbone
+from core.checkpoint import CARD, Checkpoint
+from core.checkpoint import load_tokenizer as load_tokenizer
 from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
-from core.evaluator import ATTENTIONS, CARD, TOKENIZER, Evaluator, fingerprint
-from core.formats import llada
-from core.label import Label
+from core.evaluator import Evaluator, fingerprint
+from core.formats.layout import Layout, Loaded
+from core.formats.stepsight import HEADS as HEADS
+from core.formats.stepsight import NAME as OWN
+from core.head import outputs_of
+from core.hub import cached, download, is_hub_id
 from core.model import StepModel
+from core.recognition import format_of, recognise
 from core.scores import Thresholds
-
-HEADS = ("score.weight", "score_head.weight", "model.score.weight")
-"""Names that a score head goes by."""
 
 
 def shipped_evaluators() -> list[str]:
@@ -33,102 +30,67 @@ def shipped_evaluators() -> list[str]:
 
 
 def can_load(spec: str | Path) -> bool:
-    """Whether there is a folder to load of that name or path; what is in it is not looked at."""
-    try:
-        return (evaluator_folder(spec) / "config.json").is_file()
-    except UserError:
-        return False
+    """Whether there is a folder to load of that name, path or id, on this machine; its content is not looked at."""
+    folder = _local(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
+    return folder is not None and (folder / "config.json").is_file()
 
 
-def load_evaluator(spec: str | Path, device: str = "cpu", dtype: torch.dtype = torch.float32) -> Evaluator:
-    """Load a shipped evaluator by name, or any folder in StepSight's or LLaDA's layout.
+def load_evaluator(
+    spec: str | Path,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    device_map: str | dict[str, Any] | None = None,
+) -> Evaluator:
+    """Load a shipped evaluator by name, a folder in any of the formats of `core.formats`, or one from a model hub.
 
-    Raises `UserError` where there is no such folder, or a file or tensor is missing, damaged or misshapen.
+    `dtype` is the type of the weights in memory; `device_map` is Accelerate's, such as "auto" for several GPUs, and
+    wins over `device`. `Evaluator.format` says what was recognised. Raises `UserError` where there is no such
+    evaluator, its format is not known, or a file, tensor or token is missing, damaged or misshapen.
     """
-    folder = evaluator_folder(spec)
-    config = read_json(folder / "config.json")
-    card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
-    is_llada = llada.recognises(config)
-    if not card and not is_llada:
-        kind = config.get("model_type")
-        raise UserError(
-            f"{folder}: neither {CARD} nor a layout that StepSight knows (model_type {kind!r}).",
-            "Give a folder written by stepsight train, or a LLaDA checkpoint.",
-        )
-    if "template" not in card:
-        raise UserError(
-            f"{folder}: no prompt template; this is a backbone, not an evaluator.",
-            f"Train a score head with stepsight train, or write {CARD} with its template.",
-        )
-    backbone = load_backbone(folder, device=device, dtype=dtype, attention=card.get("attention"))
+    checkpoint = Checkpoint.open(evaluator_folder(spec))
+    layout = recognise(checkpoint)
+    defaults = layout.template(checkpoint)
     try:
-        template = PromptTemplate.from_dict(_object(card, "template"))
-        thresholds = Thresholds.from_dict(_object(card, "thresholds"))
-        encoder = Encoder(load_tokenizer(folder), template)
+        template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
+        thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
+        provenance = _object(checkpoint.card, "provenance")
+        encoder = Encoder(load_tokenizer(checkpoint.folder), template)
     except UserError as error:
-        raise error.at(str(folder)) from None
+        raise error.at(str(checkpoint.folder)) from None
+    loaded = layout.load(checkpoint, Placement(device, dtype, device_map))
+    if context_of(loaded.backbone) is None:
+        raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
     return Evaluator(
-        name=folder.resolve().name,
-        model=StepModel(backbone, _load_head(folder, backbone, device, dtype)).eval(),
+        name=checkpoint.name,
+        model=StepModel(loaded.backbone, loaded.head).eval(),
         encoder=encoder,
-        fingerprint=fingerprint(folder, template.to_dict(), str(card.get("attention"))),
-        format="llada" if is_llada else "stepsight",
+        fingerprint=_fingerprint(checkpoint, layout, template, loaded),
+        format=format_of(checkpoint, layout),
         thresholds=thresholds,
-        provenance=_object(card, "provenance"),
+        provenance=provenance,
+        outputs=outputs_of(loaded.rows),
     )
 
 
-def load_backbone(
-    folder: Path,
-    device: str = "cpu",
-    dtype: torch.dtype = torch.float32,
-    attention: str | None = None,
-) -> PreTrainedModel:
-    """The hidden-state network of a folder, LLaDA's layout included, without its head and without remote code.
-
-    `attention` sets the mask; None keeps what the folder's config says. Raises `UserError` naming the first
-    tensor that is missing or misshapen.
-    """
-    values = read_json(folder / "config.json")
-    is_llada = llada.recognises(values)
-    config = _config(folder, values)
-    _set_attention(config, attention, folder, values)
-    tensor_files(folder)
-    with _quiet():
-        model, report = AutoModel.from_pretrained(
-            folder,
-            config=config,
-            dtype=dtype,
-            key_mapping=llada.NAMES if is_llada else None,
-            attn_implementation="sdpa",
-            use_safetensors=True,
-            local_files_only=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-        )
-    _check_report(report, folder)
-    loaded: PreTrainedModel = model.to(device)
-    return loaded
-
-
 def evaluator_folder(spec: str | Path) -> Path:
-    """The folder of a shipped evaluator's name, or of a path. Raises `UserError` where there is none."""
-    shipped = asset("evaluators", str(spec))
-    folder = shipped if str(spec) in shipped_evaluators() else Path(spec)
-    if not os.path.isdir(folder):
-        names = ", ".join(shipped_evaluators()) or "none"
-        raise UserError(f"there is no evaluator {str(spec)!r}.", f"Give a folder, or one of: {names}.")
-    return folder
+    """The folder of a shipped evaluator's name, of a path, or of a hub's id, fetched where it is not there yet.
+
+    Raises `UserError` where there is none.
+    """
+    folder = _local(spec)
+    if folder is not None:
+        return folder
+    if is_hub_id(str(spec)):
+        return download(str(spec))
+    names = ", ".join(shipped_evaluators()) or "none"
+    raise UserError(
+        f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
+    )
 
 
-def _config(folder: Path, values: dict[str, Any]) -> PretrainedConfig:
-    try:
-        return llada.backbone_config(values) if llada.recognises(values) else AutoConfig.for_model(**values)
-    except UserError as error:
-        raise error.at(str(folder)) from None
-    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
-        told = " ".join(str(error).split())
-        raise UserError(f"{folder}/config.json: {told}", "Copy it again.") from None
+def _local(spec: str | Path) -> Path | None:
+    folder = asset("evaluators", str(spec)) if str(spec) in shipped_evaluators() else Path(spec)
+    return folder if os.path.isdir(folder) else None
 
 
 def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
@@ -138,58 +100,8 @@ def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
     return value
 
 
-def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path, values: dict[str, Any]) -> None:
-    if attention is None:
-        return
-    if attention not in ATTENTIONS:
-        raise UserError(f"{folder}/{CARD}: attention {attention!r} found, expected bidirectional or causal.")
-    if "is_causal" in values and bool(values["is_causal"]) != (attention == "causal"):
-        raise UserError(f"{folder}: config.json and {CARD} disagree on the attention mask.")
-    config.is_causal = attention == "causal"
-
-
-def _check_report(report: dict[str, Any], folder: Path) -> None:
-    if report["missing_keys"]:
-        names = sorted(report["missing_keys"])
-        raise UserError(f"{folder}: {len(names)} tensors are missing, the first is {names[0]}.", "Copy it again.")
-    if report["mismatched_keys"]:
-        name, found, expected = sorted(report["mismatched_keys"])[0]
-        raise UserError(f"{folder}: {name} has shape {tuple(found)}, the config asks for {tuple(expected)}.")
-
-
-def _load_head(folder: Path, backbone: PreTrainedModel, device: str, dtype: torch.dtype) -> nn.Linear:
-    weight = read_tensor(tensor_files(folder), HEADS)
-    expected = (len(Label), int(backbone.config.hidden_size))
-    if weight is None:
-        raise UserError(f"{folder}: there is no score head ({HEADS[0]}).", "Train one with stepsight train.")
-    if tuple(weight.shape) != expected:
-        raise UserError(f"{folder}: the score head has shape {tuple(weight.shape)}, expected {expected}.")
-    head = nn.Linear(expected[1], expected[0], bias=False)
-    head.weight = nn.Parameter(weight.to(device, dtype))
-    return head
-
-
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer.json of a folder. Raises `UserError` where there is none or it is damaged."""
-    path = folder / TOKENIZER
-    if not path.is_file():
-        raise UserError(f"{TOKENIZER} is missing.", "An evaluator carries its tokenizer.")
-    try:
-        return Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception on a damaged file
-        raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the loader's table of dropped heads and its progress bar off the terminal."""
-    level = logging.get_verbosity()
-    bar = logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+def _fingerprint(checkpoint: Checkpoint, layout: Layout, template: PromptTemplate, loaded: Loaded) -> str:
+    attention = str(checkpoint.card.get("attention"))
+    # Weights that others wrote can be read in more than one way.
+    more = () if layout.NAME == OWN else (layout.NAME, loaded.rows)
+    return fingerprint(checkpoint.folder, template.to_dict(), attention, *more)

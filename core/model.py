@@ -1,11 +1,13 @@
-"""The network: a Transformers backbone and a linear head read at step ends."""
+"""The network: a Transformers backbone and a head, mostly linear, read at step ends."""
 
+import inspect
 from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
+from core.backbone import main_device
 from core.label import Label
 
 IGNORED = -100
@@ -21,13 +23,17 @@ class StepModel(nn.Module):
     accepts_loss_kwargs = True
     """Tells the trainer that `forward` takes the number of supervised ends of the whole optimiser step."""
 
-    def __init__(self, backbone: PreTrainedModel, head: nn.Linear | None = None) -> None:
+    def __init__(self, backbone: PreTrainedModel, head: nn.Module | None = None) -> None:
+        """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one."""
         super().__init__()
         self.model = backbone
         self.config: PretrainedConfig = backbone.config
         # The modules that FSDP shards one by one.
         self._no_split_modules = backbone._no_split_modules
-        self.score = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
+        self.score: nn.Module = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
+        # Encoders keep no cache, and some do not know the word.
+        keeps = "use_cache" in inspect.signature(backbone.forward).parameters
+        self._options: dict[str, Any] = {"use_cache": False} if keeps else {}
 
     @classmethod
     def from_config(cls, config: PretrainedConfig) -> "StepModel":
@@ -38,9 +44,10 @@ class StepModel(nn.Module):
     @classmethod
     def with_new_head(cls, backbone: PreTrainedModel) -> "StepModel":
         """A model whose head is drawn from torch's global generator."""
-        model = cls(backbone)
-        nn.init.normal_(model.score.weight, std=model.config.hidden_size**-0.5)
-        return model
+        width = int(backbone.config.hidden_size)
+        head = nn.Linear(width, len(Label), bias=False)
+        nn.init.normal_(head.weight, std=width**-0.5)
+        return cls(backbone, head)
 
     def forward(
         self,
@@ -57,9 +64,11 @@ class StepModel(nn.Module):
         supervised ends of an optimiser step of which this is a part, the loss is this part's share of their mean:
         the shares add up to it, where the means of parts with different numbers of ends would not average to it.
         """
-        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False)[0]
+        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
         index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
-        logits = self.score(hidden.gather(1, index))
+        # The layers of a large model may lie on several devices.
+        read = hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
+        logits = self.score(read)
         if labels is None:
             return {"logits": logits}
         losses = functional.cross_entropy(

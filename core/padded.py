@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from core.backbone import main_device
 from core.inputs import Input, chunks
 from core.model import StepModel
 from core.scores import Floats
@@ -20,7 +21,7 @@ class PaddedForward:
     def __init__(self, model: StepModel, token_budget: int = 16_384) -> None:
         self.model = model
         self.token_budget = token_budget
-        self.device = next(model.parameters()).device
+        self.device = main_device(model)
 
     def run(self, inputs: Sequence[Input]) -> list[Floats]:
         results: list[Floats] = [np.zeros((0, 3), np.float32)] * len(inputs)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from core.inputs import Input, chunks
@@ -62,7 +62,9 @@ class RaggedForward:
         last = len(backbone.layers) - 1
         self.layers = [self._fold(layer, trimmed=0 < i == last) for i, layer in enumerate(backbone.layers)]
         self.norm: Tensor = backbone.norm.weight.detach()
-        self.head = model.score.weight.detach()
+        head: Any = model.score
+        self.head: Tensor = head.weight.detach()
+        self.shift: Tensor | None = None if head.bias is None else head.bias.detach()
         self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
         cores = torch.get_num_threads()
         self.workers = workers or min(cores, _MAX_WORKERS)
@@ -72,11 +74,10 @@ class RaggedForward:
     def supports(model: StepModel) -> bool:
         """Whether this pass computes what the model's own does."""
         config = model.config
-        weight = model.score.weight
         return (
             config.model_type == "llama"
-            and weight.device.type == "cpu"
-            and weight.dtype == torch.float32
+            and isinstance(model.score, nn.Linear)
+            and all(held.device.type == "cpu" and held.dtype == torch.float32 for held in model.parameters())
             and config.hidden_act == "silu"
             and not (config.attention_bias or config.mlp_bias)
             and config.rope_parameters["rope_type"] == "default"
@@ -143,7 +144,7 @@ class RaggedForward:
             attended = self._last_attention(states, last, positions, batch, spans, reads)
         states = self._mlp(last.out.plus(attended, states[reads]), last)[: len(wanted)]
         states = functional.rms_norm(states, states.shape[-1:], self.norm, self.eps)
-        probs = functional.linear(states, self.head).softmax(-1).numpy()
+        probs = functional.linear(states, self.head, self.shift).softmax(-1).numpy()
         return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
 
     def _first_attention(self, batch: list[Input], spans: list[slice]) -> tuple[Tensor, Tensor]:

@@ -82,7 +82,7 @@ class Scorer:
 
 
 def _whole(encoded: Encoded) -> list[Input]:
-    return [Input(encoded.ids, len(encoded), encoded.ends)]
+    return [Input(encoded.ids, len(encoded), encoded.reads)]
 
 
 def _plan(encoded: Encoded, mode: Mode) -> list[Input]:
@@ -91,7 +91,7 @@ def _plan(encoded: Encoded, mode: Mode) -> list[Input]:
         return _whole(encoded)
     first = 0 if mode == Mode.HINDSIGHT else None
     return [
-        Input(encoded.ids, int(end) + 1, encoded.ends[(i if first is None else first) : i + 1])
+        Input(encoded.ids, int(end) + 1, encoded.reads[(i if first is None else first) : i + 1])
         for i, end in enumerate(encoded.ends)
     ]
 

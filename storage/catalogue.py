@@ -1,15 +1,16 @@
 """A dataset's traces as columns: what they are filtered and sorted by, as far as no evaluator comes in."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from core.metrics.position import thirds
 from core.metrics.table import SILENT
+from storage.labelling.tables import ItemRow, SlotRow
 from storage.schema import TraceRow
 
 GOLD = ("error", "clean", "missing")
@@ -66,6 +67,24 @@ def group_of_trace() -> ColumnElement[str]:
     return func.coalesce(*[TraceRow.meta[key].as_string() for key in GROUP_KEYS], "")
 
 
+def read_relabelled(session: Session, dataset_id: int) -> Ints:
+    """The database ids, ascending, of a dataset's traces of which a submitted answer stands, shape (n,)."""
+    submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
+    found = (
+        select(ItemRow.trace_id)
+        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
+        .where(TraceRow.dataset_id == dataset_id, submitted)
+        .distinct()
+        .order_by(ItemRow.trace_id)
+    )
+    return np.array(session.scalars(found).all(), np.int64)
+
+
+def with_relabelled(catalogue: Catalogue, trace_ids: Ints) -> Catalogue:
+    """The catalogue, in which these traces are the ones to which a person gave labels."""
+    return replace(catalogue, relabelled=np.isin(catalogue.trace_ids, trace_ids))
+
+
 def read_catalogue(session: Session, dataset_id: int) -> Catalogue:
     """The catalogue of a dataset, in memory in proportion to its traces."""
     row = TraceRow
@@ -97,6 +116,6 @@ def read_catalogue(session: Session, dataset_id: int) -> Catalogue:
         group=np.array(groups, np.int32),
         groups=tuple(names),
         third=third.astype(np.int8),
-        # Nobody can give labels yet.
+        # That changes much more often than the rest, and is put in by `with_relabelled`.
         relabelled=np.zeros(len(ids), np.bool_),
     )

@@ -89,13 +89,18 @@ def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
         fingerprint=evaluator.fingerprint,
         format=evaluator.format,
         attention=evaluator.attention,
-        info=own | {"parameters": evaluator.parameters, "context": evaluator.context},
+        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | _kind(evaluator.outputs),
     )
     if found.thresholds == evaluator.thresholds:
         return found
     with store.write() as session:
         amend_evaluator(session, found.id, own)
     return replace(found, info=dict(found.info) | own)
+
+
+def _kind(outputs: Outputs) -> dict[str, str]:
+    """What `StoredEvaluator.outputs` reads, which takes three-way for granted."""
+    return {} if outputs == Outputs.THREE_WAY else {"outputs": outputs.value}
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:

@@ -22,6 +22,10 @@ _BETWEEN = "\x1f"
 _ESCAPE = "\\"
 
 _INDEX = text("INSERT INTO trace_search (rowid, text) VALUES (:id, :text)")
+_INDEX_EVERYTHING = text(
+    "INSERT INTO trace_search (rowid, text) SELECT id, problem || :between || (SELECT group_concat(text, :between)"
+    " FROM (SELECT text FROM substeps WHERE trace_id = traces.id ORDER BY step, position)) FROM traces"
+)
 # One text of all ids: a row for each would take longer to fetch than to find.
 _FOUND = "SELECT group_concat(rowid, ' ') FROM trace_search WHERE rowid BETWEEN :first AND :last AND "
 _PHRASE = text(f"{_FOUND} trace_search MATCH :phrase")
@@ -43,6 +47,12 @@ def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
     if session.get_bind().dialect.name == "sqlite":
         rows = [{"id": id, "text": _BETWEEN.join((trace.problem, *trace.substeps))} for id, trace in traces]
         session.execute(_INDEX, rows)
+
+
+def index_everything(session: Session) -> None:
+    """Make the traces of a store findable that came into it by another way; none of them is as yet."""
+    if session.get_bind().dialect.name == "sqlite":
+        session.execute(_INDEX_EVERYTHING, {"between": _BETWEEN})
 
 
 def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> NDArray[np.bool_]:

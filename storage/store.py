@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -24,13 +25,23 @@ _BUSY_SECONDS = 60
 _CONNECT_SECONDS = 10
 # How SQLite begins a transaction; an option of the connection.
 _BEGIN = "stepsight_begin"
+_SYNCHRONOUS = "stepsight_synchronous"
 _WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
+_DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
 # PostgreSQL's codes for a missing right, and for a user to whom no schema is open.
 _DENIED = ("42501", "3F000")
 
 
 class NotFoundError(UserError):
     """What was asked for is not in the store."""
+
+
+class ConflictError(UserError):
+    """What is asked for does not go with what has happened meanwhile."""
+
+
+class ForbiddenError(UserError):
+    """The person may not do this."""
 
 
 class UnavailableError(UserError):
@@ -47,6 +58,8 @@ class Store:
         self.engine = engine
         self.name = name
         self._writer = engine.execution_options(**_WRITING)
+        self._durable_writer = engine.execution_options(**_DURABLE)
+        self._turn = Lock()
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -56,16 +69,29 @@ class Store:
             yield session
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
+    def write(self, durable: bool = False) -> Iterator[Session]:
         """A session that commits when the block ends and keeps nothing of it when the block raises.
 
         On SQLite the write lock is taken at the start, because a reader that turns into a writer cannot wait
-        for another one. Raises `UnavailableError` where the database fails.
+        for another one; and what was committed survives a power cut only if `durable`, which takes longer. Raises
+        `UnavailableError` where the database fails.
         """
         self._check_file()
-        with _told(self.name), Session(self._writer) as session, session.begin():
+        writer = self._durable_writer if durable else self._writer
+        with self._wait_for_turn(), _told(self.name), Session(writer) as session, session.begin():
             session.connection()
             yield session
+
+    @contextmanager
+    def _wait_for_turn(self) -> Iterator[None]:
+        """Let one thread of this process write at a time on SQLite, which has those who wait look again ever more
+        rarely, so that one of many may wait for very long. Other processes are waited for by the database."""
+        held = self.engine.dialect.name == "sqlite" and self._turn.acquire(timeout=_BUSY_SECONDS)
+        try:
+            yield
+        finally:
+            if held:
+                self._turn.release()
 
     def check(self) -> None:
         """Raises `UnavailableError` where the database does not answer."""
@@ -143,7 +169,11 @@ def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        statement = connection.get_execution_options().get(_BEGIN, "BEGIN")
+        options = connection.get_execution_options()
+        statement = options.get(_BEGIN, "BEGIN")
+        if statement == _WRITING[_BEGIN]:
+            # It cannot be set within a transaction, and stays with the connection.
+            connection.exec_driver_sql(f"PRAGMA synchronous = {options.get(_SYNCHRONOUS, 'NORMAL')}")
         if statement:
             connection.exec_driver_sql(statement)
 

@@ -14,9 +14,10 @@ from core.judgment import Mode
 from core.metrics.table import SILENT
 from core.outputs import Outputs
 from storage.calibrations import thresholds_in_force
-from storage.catalogue import Catalogue, read_catalogue
+from storage.catalogue import Catalogue, read_catalogue, read_relabelled, with_relabelled
 from storage.facets import Cells, changed, dataset_facets, differ, evaluator_facets, into_cells
 from storage.filters import TraceFilter
+from storage.labelling.tables import EventRow
 from storage.memory import memory_of
 from storage.profiles import cell_bit
 from storage.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
@@ -60,15 +61,38 @@ class View:
         named = [id for id in (where.evaluator, where.against) if id is not None]
         self._versions = _read_versions(session, dataset_id, named)
         self._version = self._versions[None], self._versions.get(where.evaluator)
-        self.catalogue: Catalogue = self._memory.get(
-            ("catalogue", dataset_id),
-            self._versions[None],
-            lambda: read_catalogue(session, dataset_id),
-            lambda found: found.nbytes,
-        )
+        self._relabelled = self._read_relabelled()
+        self.catalogue: Catalogue = self._read_catalogue()
         # The evaluator's verdicts in both modes, and those in the filter's mode.
         self.said = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.read = None if self.said is None else self.said[where.read_mode]
+
+    def _read_relabelled(self) -> Ints:
+        """The ids of the traces that people labelled: read again after whatever anybody did while labelling."""
+        newest = self._session.scalar(select(func.max(EventRow.id)))
+        return self._memory.get(
+            ("relabelled", self._dataset_id),
+            (self._versions[None], newest),
+            lambda: read_relabelled(self._session, self._dataset_id),
+            lambda found: found.nbytes,
+        )
+
+    def _read_catalogue(self) -> Catalogue:
+        found: Catalogue = self._memory.get(
+            ("catalogue", self._dataset_id),
+            self._versions[None],
+            lambda: read_catalogue(self._session, self._dataset_id),
+            lambda found: found.nbytes,
+        )
+        if not len(self._relabelled):
+            return found
+        return self._memory.get(
+            ("relabelled catalogue", self._dataset_id),
+            (self._versions[None], self._relabelled.tobytes()),
+            lambda: with_relabelled(found, self._relabelled),
+            # The other columns are those of the catalogue in memory.
+            lambda found: found.relabelled.nbytes,
+        )
 
     def narrow(self) -> "Narrowed":
         """The traces that meet the filter."""
@@ -127,7 +151,7 @@ class View:
     def _cells(self) -> Cells:
         return self._memory.get(
             ("cells", self._dataset_id, self._where.evaluator, self._where.mode),
-            self._version,
+            (self._version, self._relabelled.tobytes()),
             self._read_cells,
             lambda found: found.nbytes,
         )

@@ -1,4 +1,8 @@
-"""Small random checkpoints in the genuine file layouts, made by the tests that load them."""
+"""Small random checkpoints in the genuine file layouts, made by the tests that load them.
+
+Those that others trained have their config keys, tensor names and kind of tokenizer, and are written by hand, not
+by the code that reads them.
+"""
 
 import json
 from pathlib import Path
@@ -7,11 +11,19 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from transformers import LlamaConfig
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForTokenClassification,
+    LlamaConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+)
 
 from core.encoding import Encoder, PromptTemplate
 from core.evaluator import save_evaluator
 from core.model import StepModel
+from tests import vocabularies
 from training.tokenizer import train_tokenizer
 
 WORDS = ["What is 2 + 3?", "2 + 3 = 5.", "So the answer is 5.", "Check: 5 - 3 = 2."]
@@ -109,14 +121,231 @@ def write_llada(folder: Path, *, with_head: bool = True, **changes: Any) -> dict
         **changes,
     }
     (folder / "config.json").write_text(json.dumps(config))
+    write_shards(folder, tensors)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return tensors
+
+
+def write_shards(folder: Path, tensors: dict[str, torch.Tensor]) -> None:
+    """The tensors in two safetensors files, with their index."""
     names = sorted(tensors)
     weight_map = {}
     for shard, part in enumerate((names[::2], names[1::2]), start=1):
         file = f"model-{shard:05d}-of-00002.safetensors"
-        save_file({name: tensors[name] for name in part}, folder / file, metadata={"format": "pt"})
+        save_file({name: tensors[name].contiguous() for name in part}, folder / file, metadata={"format": "pt"})
         weight_map |= dict.fromkeys(part, file)
     (folder / "model.safetensors.index.json").write_text(
         json.dumps({"metadata": {"total_size": sum(t.nbytes for t in tensors.values())}, "weight_map": weight_map})
     )
+
+
+SMALL = {
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-05,
+    "initializer_range": 0.02,
+    "tie_word_embeddings": False,
+    "use_cache": True,
+}
+MISTRAL = SMALL | {
+    "model_type": "mistral",
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "rope_theta": 10000.0,
+    "sliding_window": 4096,
+    "torch_dtype": "float32",
+    "transformers_version": "4.36.2",
+}
+REASONEVAL_7B = MISTRAL | {"architectures": ["ReasonEval_7B"], "score_dimension": 3, "use_bias": False}
+REASONEVAL_34B = SMALL | {
+    "architectures": ["ReasonEval_34B"],
+    "model_type": "llama",
+    "bias": True,
+    "score_dim": 3,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pretraining_tp": 1,
+    "rope_scaling": None,
+    "rope_theta": 1000000,
+    "torch_dtype": "float32",
+}
+MATH_SHEPHERD = MISTRAL | {"architectures": ["MistralForCausalLM"]}
+QWEN_PRM = SMALL | {
+    "architectures": ["Qwen2ForProcessRewardModel"],
+    "auto_map": {
+        "AutoConfig": "configuration_qwen2_rm.Qwen2RMConfig",
+        "AutoModel": "modeling_qwen2_rm.Qwen2ForProcessRewardModel",
+    },
+    "attention_dropout": 0.0,
+    "bos_token_id": 151643,
+    "eos_token_id": 151645,
+    "max_window_layers": 28,
+    "model_type": "qwen2",
+    "rope_theta": 10000.0,
+    "sliding_window": 4096,
+    "use_sliding_window": False,
+    "torch_dtype": "float32",
+}
+
+
+def random_model(config: dict[str, Any], kind: Any = AutoModel, seed: int = 0) -> PreTrainedModel:
+    """The network that a config.json describes, with weights large enough that every input matters."""
+    torch.manual_seed(seed)
+    values: PretrainedConfig = AutoConfig.for_model(**{k: v for k, v in config.items() if k != "auto_map"})
+    model: PreTrainedModel = kind.from_config(values).eval()
+    for name, parameter in model.named_parameters():
+        scale = 0.3 if parameter.ndim > 1 or name.endswith("bias") else 0.1
+        torch.nn.init.normal_(parameter, mean=float(parameter.ndim == 1 and name.endswith("weight")), std=scale)
+    return model
+
+
+def write_checkpoint(
+    folder: Path,
+    config: dict[str, Any],
+    tensors: dict[str, torch.Tensor],
+    tokenizer: Tokenizer,
+    special: dict[str, str] | None = None,
+    card: dict[str, Any] | None = None,
+) -> None:
+    """A folder as the hub gives it; `special` are the roles of tokens, such as pad_token, and `card` a
+    stepsight.json added to it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file({name: t.contiguous() for name, t in tensors.items()}, folder / "model.safetensors", {"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
-    return tensors
+    (folder / "tokenizer_config.json").write_text(json.dumps(special or {}))
+    if card is not None:
+        (folder / "stepsight.json").write_text(json.dumps(card))
+
+
+def write_reasoneval(
+    folder: Path,
+    *,
+    size: str = "7B",
+    card: dict[str, Any] | None = None,
+    tokenizer: Tokenizer | None = None,
+    **changes,
+) -> tuple[PreTrainedModel, dict[str, torch.Tensor]]:
+    """ReasonEval's layout: `7B`, whose pad token begins inputs too, or `34B`, with a bias. Returns the backbone and
+    the head's tensors."""
+    tokenizer = tokenizer or vocabularies.sentencepiece()
+    pad = "<s>" if size == "7B" else "</s>"
+    config = REASONEVAL_7B if size == "7B" else REASONEVAL_34B
+    config = config | {"vocab_size": tokenizer.get_vocab_size()} | changes
+    backbone = random_model(config)
+    head = {"score_head.weight": torch.randn(3, config["hidden_size"])}
+    if size == "34B":
+        head["score_head.bias"] = torch.randn(3)
+    tensors = {f"model.{name}": tensor for name, tensor in backbone.state_dict().items()} | head
+    write_checkpoint(folder, config, tensors, tokenizer, {"bos_token": "<s>", "pad_token": pad}, card)
+    return backbone, head
+
+
+def write_math_shepherd(
+    folder: Path, *, card: dict[str, Any] | None = None, **changes: Any
+) -> tuple[PreTrainedModel, torch.Tensor]:
+    """Math-Shepherd's layout, with the genuine ids of its tag and signs. Returns the backbone and the LM head."""
+    tokenizer = vocabularies.sentencepiece(places=vocabularies.MISTRAL_IDS)
+    config = MATH_SHEPHERD | {"vocab_size": tokenizer.get_vocab_size()} | changes
+    backbone = random_model(config)
+    head = torch.randn(config["vocab_size"], config["hidden_size"])
+    tensors = {f"model.{name}": tensor for name, tensor in backbone.state_dict().items()} | {"lm_head.weight": head}
+    write_checkpoint(folder, config, tensors, tokenizer, {"bos_token": "<s>"}, card)
+    return backbone, head
+
+
+def write_qwen_prm(folder: Path, **changes: Any) -> tuple[PreTrainedModel, dict[str, torch.Tensor]]:
+    """Qwen2.5-Math-PRM's layout. Returns the backbone and the head's tensors."""
+    tokenizer = vocabularies.byte_level()
+    config = QWEN_PRM | {"vocab_size": tokenizer.get_vocab_size() + 5} | changes
+    backbone = random_model(config)
+    width = config["hidden_size"]
+    head = {
+        "score.0.weight": 0.3 * torch.randn(width, width),
+        "score.0.bias": torch.randn(width),
+        "score.2.weight": torch.randn(2, width),
+        "score.2.bias": torch.randn(2),
+    }
+    tensors = {f"model.{name}": tensor for name, tensor in backbone.state_dict().items()} | head
+    write_checkpoint(folder, config, tensors, tokenizer, {"pad_token": "<|endoftext|>"})
+    return backbone, head
+
+
+_ENCODER = {
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 256,
+    "torch_dtype": "float32",
+}
+TOKEN_CLASSIFIERS: dict[str, dict[str, Any]] = {
+    "bert": _ENCODER
+    | {
+        "architectures": ["BertForTokenClassification"],
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+        "pad_token_id": 0,
+        "position_embedding_type": "absolute",
+        "type_vocab_size": 2,
+    },
+    "modernbert": _ENCODER
+    | {
+        "architectures": ["ModernBertForTokenClassification"],
+        "hidden_activation": "gelu",
+        "global_attn_every_n_layers": 2,
+        "local_attention": 16,
+        "global_rope_theta": 160000.0,
+        "local_rope_theta": 10000.0,
+        "norm_eps": 1e-05,
+        "classifier_pooling": "mean",
+    },
+    "eurobert": SMALL
+    | {
+        "architectures": ["EuroBertForTokenClassification"],
+        "auto_map": {"AutoModelForTokenClassification": "modeling_eurobert.EuroBertForTokenClassification"},
+        "rope_theta": 250000,
+        "torch_dtype": "float32",
+    },
+    "llama": SMALL
+    | {"architectures": ["LlamaForTokenClassification"], "rope_theta": 500000.0, "torch_dtype": "float32"},
+    "qwen2": SMALL
+    | {"architectures": ["Qwen2ForTokenClassification"], "rope_theta": 10000.0, "torch_dtype": "float32"},
+    "roberta": _ENCODER
+    | {"architectures": ["RobertaForTokenClassification"], "pad_token_id": 1, "type_vocab_size": 1},
+}
+
+
+def write_token_classifier(
+    folder: Path,
+    kind: str,
+    *,
+    card: dict[str, Any] | None = None,
+    tokenizer: Tokenizer | None = None,
+    **changes: Any,
+) -> PreTrainedModel:
+    """A token classifier of that `model_type` in Transformers' own layout, which it returns."""
+    special = {
+        "bert": {},
+        "modernbert": {},
+        "eurobert": {"bos_token": "<|begin_of_text|>"},
+        "qwen2": {},
+        "roberta": {},
+    }
+    if tokenizer is None and kind == "bert":
+        tokenizer = vocabularies.wordpiece()
+    elif tokenizer is None and kind == "llama":
+        tokenizer = vocabularies.sentencepiece()
+    elif tokenizer is None:
+        tokenizer = vocabularies.byte_level(("<|begin_of_text|>", "[CLS]", "[SEP]"), added=())
+    config = TOKEN_CLASSIFIERS[kind] | {"model_type": kind, "vocab_size": tokenizer.get_vocab_size()}
+    # Their defaults are ids of the genuine vocabularies.
+    config |= {role: config.get(role) for role in ("bos_token_id", "eos_token_id", "pad_token_id")} | changes
+    model = random_model(config, AutoModelForTokenClassification)
+    write_checkpoint(folder, config, model.state_dict(), tokenizer, special.get(kind), card)
+    return model

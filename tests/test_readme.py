@@ -14,9 +14,9 @@ TREE = README.split("## Tree")[1].split("## ")[0]
 PACKAGES = ("app", "core", "storage", "training")
 # Named in the tree by their folder.
 FOLDERS = (
-    "app/api", "app/browse", "app/commands", "app/evidence", "app/pages", "app/results", "app/score", "app/web",
-    "storage/importers", "storage/labelling", "storage/migrations", "storage/people", "training/synth",
-    "core/formats",
+    "app/api", "app/browse", "app/commands", "app/evidence", "app/pages", "app/relabel", "app/results",
+    "app/score", "app/web", "storage/importers", "storage/labelling", "storage/migrations", "storage/people",
+    "training/synth", "training/grid", "core/formats",
 )  # fmt: skip
 
 
@@ -54,6 +54,9 @@ SPELLED = {
     "calibration": "calibrate",
     "training": "train",
     "synthesis": "synth",
+    "labels": "export",
+    "campaigns": "campaign",
+    "users": "user",
 }
 
 

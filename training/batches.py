@@ -30,6 +30,7 @@ class Batches(Sampler[list[int]]):
         accumulation: int = 1,
         processes: int = 1,
         process: int = 0,
+        order: str = "mixed",
     ) -> None:
         self.lengths = lengths
         self.batch_size = batch_size
@@ -37,6 +38,7 @@ class Batches(Sampler[list[int]]):
         self.accumulation = accumulation
         self.processes = processes
         self.process = process
+        self.order = order
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -57,11 +59,13 @@ class Batches(Sampler[list[int]]):
         """The epoch's batches, over all processes."""
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
         order = torch.randperm(len(self.lengths), generator=generator).tolist()
-        run = _SORTED * self.batch_size
+        run = len(order) if self.order == "sorted" else _SORTED * self.batch_size
         batches = []
         for start in range(0, len(order), run):
             ordered = sorted(order[start : start + run], key=self.lengths.__getitem__, reverse=True)
             batches += [ordered[i : i + self.batch_size] for i in range(0, len(ordered), self.batch_size)]
+        if self.order == "sorted":
+            return batches
         mixed = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         longest = max(mixed, key=lambda batch: self.lengths[batch[0]])
         mixed.remove(longest)

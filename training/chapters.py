@@ -12,6 +12,7 @@ from core.metrics.position import Third
 from core.metrics.reasoneval import Errors, Level
 from core.metrics.table import SILENT
 from core.metrics.value import Value
+from core.patch import Patch
 from storage.evaluators import StoredEvaluator
 from training.blocks import Block
 from training.class_findings import classes, confusions, decisions, three_way_rows
@@ -73,7 +74,12 @@ def lead(found: Evaluation) -> str:
     told = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {found.size}"
     if not found.group:
         told += f", {dataset.errors:,} with a wrong step, {dataset.steps:,} steps"
-    return f"{told}."
+    return f"{told}.{f' {patched_by(found.patch)}' if found.patch else ''}"
+
+
+def patched_by(patch: Patch) -> str:
+    """Which patch the gold was changed by, as a sentence."""
+    return f"Gold changed by the label patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}."
 
 
 @dataclass(frozen=True)

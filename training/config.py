@@ -1,32 +1,46 @@
 """The configuration of a training run: a YAML file, checked before any work."""
 
-import dataclasses
-import difflib
-import types
-import typing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from core.errors import UserError
 from core.evaluator import ATTENTIONS
 from training.data import TRUNCATIONS, Data, check_data
+from training.keys import above_zero, build, one_of, read_yaml
 
 PRECISIONS = ("float16", "bfloat16", "float32")
+INITIALISATIONS = ("library", "mitchell")
+ORDERS = ("mixed", "sorted")
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """Dimensions of a Llama backbone trained from scratch; `mlp` is the width of its feed-forward layer and
-    `context` its longest input in tokens."""
+    """Dimensions of a Llama backbone; `mlp` is the width of its feed-forward layer, `context` its longest input in
+    tokens, and `kv_heads` the heads of keys and values where they are fewer than `heads`."""
 
     hidden: int
     layers: int
     heads: int
     mlp: int
     context: int = 4096
+    kv_heads: int | None = None
+    rope_theta: float = 10_000.0
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a recipe is written for, from which `stepsight train --plan` tells its needs before anything is loaded.
+
+    `gpu` is a name of `training.hardware` and `devices` how many of them. `traces` and `tokens`, the mean of a
+    trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is not.
+    """
+
+    gpu: str | None = None
+    devices: int = 1
+    traces: int | None = None
+    tokens: int | None = None
+    backbone: Backbone | None = None
+    vocabulary: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,11 @@ class TrainConfig:
     `truncation` random cuts every second trace after a step drawn uniformly, so that where a trace ends says
     nothing of its last step; continued first appends the steps that were generated but not labelled, where the
     data has them (`training.continuation`); as-labelled keeps traces as they are.
+
+    `tokenizer` is the folder of the one to use from scratch, for which the embedding has `vocabulary` rows; without
+    it one of that size is learnt from the data. `initialisation` mitchell is LLaDA's (`training.initialisation`).
+    `order` sorted takes the traces of an epoch from the longest to the shortest; mixed is in `training.batches`.
+    `plan` changes nothing of what is learnt.
     """
 
     attention: str
@@ -50,6 +69,9 @@ class TrainConfig:
     backbone: Backbone | None = None
     init: str | None = None
     vocabulary: int = 1024
+    tokenizer: str | None = None
+    initialisation: str = "library"
+    order: str = "mixed"
     truncation: str = "random"
     epochs: int = 1
     batch_size: int = 32
@@ -67,6 +89,7 @@ class TrainConfig:
     saved_dtype: str = "float16"
     save_steps: int = 200
     notes: str = field(default="", compare=False)
+    plan: Expected | None = field(default=None, compare=False)
 
 
 def read_config(path: str | Path) -> TrainConfig:
@@ -75,29 +98,33 @@ def read_config(path: str | Path) -> TrainConfig:
     Raises `UserError` naming the file and key on an unknown key (with the nearest valid one), a wrong type or
     an impossible combination.
     """
+    values = read_yaml(path)
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
-    try:
-        config: TrainConfig = _build(TrainConfig, values, "")
-        _check(config)
+        return config_of(values)
     except UserError as error:
         raise error.at(str(path)) from None
+
+
+def config_of(values: object) -> TrainConfig:
+    """A configuration from the keys and values of a YAML file; raises `UserError` as `read_config`, without the
+    file."""
+    config: TrainConfig = build(TrainConfig, values)
+    _check(config)
     return config
 
 
 def _check(config: TrainConfig) -> None:
-    _one_of("attention", config.attention, ATTENTIONS)
-    _one_of("truncation", config.truncation, TRUNCATIONS)
+    one_of("attention", config.attention, ATTENTIONS)
+    one_of("truncation", config.truncation, TRUNCATIONS)
     if (config.backbone is None) == (config.init is None):
         raise UserError("give either backbone (from scratch) or init (a folder), not both.")
+    one_of("initialisation", config.initialisation, INITIALISATIONS)
+    one_of("order", config.order, ORDERS)
     if config.backbone:
-        _above_zero(config.backbone, ("hidden", "layers", "heads", "mlp", "context"), "backbone.")
-        if config.backbone.hidden % (2 * config.backbone.heads):
-            raise UserError("backbone.hidden is not an even multiple of backbone.heads.")
+        _check_backbone(config.backbone, "backbone.")
+    _check_scratch(config)
+    if config.plan:
+        _check_plan(config.plan)
     check_data(config.data, config.truncation)
     if not 0 <= config.seed < 2**32:
         raise UserError(f"seed is {config.seed}, expected 0 to {2**32 - 1}.")
@@ -105,8 +132,39 @@ def _check(config: TrainConfig) -> None:
     _check_hardware(config)
 
 
+def _check_backbone(backbone: Backbone, prefix: str) -> None:
+    above_zero(backbone, ("hidden", "layers", "heads", "mlp", "context", "rope_theta"), prefix)
+    if backbone.hidden % (2 * backbone.heads):
+        raise UserError(f"{prefix}hidden is not an even multiple of {prefix}heads.")
+    if backbone.kv_heads is not None:
+        above_zero(backbone, ("kv_heads",), prefix)
+        if backbone.heads % backbone.kv_heads:
+            raise UserError(
+                f"{prefix}heads {backbone.heads} is no multiple of {prefix}kv_heads {backbone.kv_heads}."
+            )
+
+
+def _check_scratch(config: TrainConfig) -> None:
+    if config.init is None:
+        return
+    for key, value, default in (
+        ("tokenizer", config.tokenizer, None),
+        ("initialisation", config.initialisation, INITIALISATIONS[0]),
+    ):
+        if value != default:
+            raise UserError(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
+
+
+def _check_plan(plan: Expected) -> None:
+    above_zero(plan, ("devices",), "plan.")
+    given = tuple(key for key in ("traces", "tokens", "vocabulary") if getattr(plan, key) is not None)
+    above_zero(plan, given, "plan.")
+    if plan.backbone:
+        _check_backbone(plan.backbone, "plan.backbone.")
+
+
 def _check_optimiser(config: TrainConfig) -> None:
-    _above_zero(config, ("vocabulary", "epochs", "batch_size", "learning_rate", "clip", "save_steps"))
+    above_zero(config, ("vocabulary", "epochs", "batch_size", "learning_rate", "clip", "save_steps"))
     for key in ("warmup_steps", "weight_decay"):
         if not getattr(config, key) >= 0:
             raise UserError(f"{key} is {getattr(config, key)}, expected 0 or more.")
@@ -115,8 +173,8 @@ def _check_optimiser(config: TrainConfig) -> None:
 
 
 def _check_hardware(config: TrainConfig) -> None:
-    _one_of("saved_dtype", config.saved_dtype, PRECISIONS)
-    _above_zero(config, ("accumulation",))
+    one_of("saved_dtype", config.saved_dtype, PRECISIONS)
+    above_zero(config, ("accumulation",))
     if config.batch_size % config.accumulation:
         raise UserError(
             f"batch_size {config.batch_size} is no multiple of accumulation {config.accumulation}.",
@@ -124,62 +182,6 @@ def _check_hardware(config: TrainConfig) -> None:
         )
     if config.max_length is None:
         return
-    _above_zero(config, ("max_length",))
+    above_zero(config, ("max_length",))
     if config.backbone and config.max_length > config.backbone.context:
         raise UserError(f"max_length is {config.max_length}, over backbone.context {config.backbone.context}.")
-
-
-def _above_zero(values: object, keys: tuple[str, ...], prefix: str = "") -> None:
-    for key in keys:
-        value = getattr(values, key)
-        # NaN is not above zero either, though no comparison says so.
-        if not value > 0:
-            raise UserError(f"{prefix}{key} is {value}, expected more than 0.")
-
-
-def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise UserError(f"{key} is {value!r}, expected one of {', '.join(allowed)}.")
-
-
-def _build(kind: Any, values: object, prefix: str) -> Any:
-    if not isinstance(values, dict):
-        where = prefix.rstrip(".") or "the file"
-        raise UserError(f"{where} is {type(values).__name__}, expected keys with values.")
-    fields = {item.name: item for item in dataclasses.fields(kind)}
-    for key in values:
-        if key not in fields:
-            near = difflib.get_close_matches(str(key), fields, 1, 0.5)
-            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(fields)}."
-            raise UserError(f"unknown key {prefix}{key}.", hint)
-    hints = typing.get_type_hints(kind)
-    for key, item in fields.items():
-        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-        if required and key not in values:
-            raise UserError(f"the key {prefix}{key} is missing.")
-    return kind(**{key: _convert(hints[key], value, prefix + key) for key, value in values.items()})
-
-
-def _convert(hint: Any, value: object, key: str) -> Any:
-    """`value` as the type `hint`, or a `UserError` naming `key`."""
-    if isinstance(hint, types.UnionType):
-        inner = next(part for part in typing.get_args(hint) if part is not type(None))
-        return None if value is None else _convert(inner, value, key)
-    if dataclasses.is_dataclass(hint):
-        return _build(hint, value, f"{key}.")
-    if typing.get_origin(hint) is tuple:
-        parts = typing.get_args(hint)
-        count = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
-        if not isinstance(value, list) or (count and len(value) != len(parts)):
-            raise UserError(f"{key} is {value!r}, expected a list{count}.")
-        return tuple(_convert(parts[0], item, f"{key}[{number}]") for number, item in enumerate(value))
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
-        raise UserError(f"{key} is {value!r}, expected {hint.__name__}.", _scientific(hint, value))
-    return value
-
-
-def _scientific(hint: Any, value: object) -> str:
-    looks_like_number = isinstance(value, str) and "e" in value.lower()
-    return "YAML reads 1e-3 as text; write 1.0e-3." if hint is float and looks_like_number else ""

@@ -6,6 +6,7 @@ data:
     - {kind: prm800k, path: prm800k/train.jsonl, weight: 2.5, rho: 0.5, every_label: true}
     - {kind: prmbench, path: prmbench/prm800k_train_*.jsonl, skip_bad: true, valid: pos}
     - {kind: store, dataset: my-labels}
+    - {kind: store, dataset: mr-math-invalid, labels: relabel, campaign: second-look}
   benchmarks:
     - {kind: prm800k, path: prm800k/test.jsonl}
     - {kind: problems, path: math500/test.jsonl}
@@ -26,12 +27,14 @@ GENERATED = (SYNTHETIC, DRILLS)
 CONTINUED = "continued"
 TRUNCATIONS = ("random", "as-labelled", CONTINUED)
 VALID_AS = ("pos", "unlabelled")
+RELABEL = "relabel"
+LABELS = ("gold", RELABEL)
 
 # The keys that say where traces of a kind come from, that which must be there first; files have the last.
 _PLACES = {
     SYNTHETIC: ("size", "seed", "families"),
     DRILLS: ("size", "seed"),
-    STORE: ("dataset",),
+    STORE: ("dataset", "labels", "campaign"),
     "": ("path", "skip_bad"),
 }
 # Those whose traces may keep the rest of the solution beyond their labels.
@@ -43,8 +46,9 @@ class Origin:
     """Where traces come from.
 
     `kind` synthetic: `size` traces of the generator with `seed` (0 where not given) and `families` (all). drills:
-    `size` short traces of single equations (`training.synth.drills`). store:
-    `dataset` of the store. Otherwise a kind of benchmark file, at `path`: a glob, looked up in the folder of the
+    `size` short traces of single equations (`training.synth.drills`). store: `dataset` of the store, with its gold;
+    with `labels` relabel, those of its traces that people labelled in `campaign`, or in the only one over it, with
+    what they agree on. Otherwise a kind of benchmark file, at `path`: a glob, looked up in the folder of the
     configuration, then in `STEPSIGHT_DATA`; `skip_bad` leaves out rows that are no trace of that kind. problems,
     for a benchmark alone: JSON Lines of which only `problem` or `question` is read.
     """
@@ -54,6 +58,8 @@ class Origin:
     path: str | None = None
     skip_bad: bool = False
     dataset: str | None = None
+    labels: str | None = None
+    campaign: str | None = None
     size: int | None = None
     seed: int | None = None
     families: tuple[str, ...] | None = None
@@ -68,7 +74,8 @@ class Source(Origin):
     calls valid without saying whether it is redundant, pos or unlabelled; needed where there are such steps.
     `corrupt`: in which share of its traces an error is planted, in the part before their own
     (`training.corruption`). `online`: each trace stops at one labelled step, the only one it supervises
-    (`training.online`).
+    (`training.online`). `sample`: how many of the traces that are left are learnt from, drawn at random, whatever
+    the seed of the run; a smaller sample is a part of a larger one.
     """
 
     weight: float = 1.0
@@ -77,6 +84,7 @@ class Source(Origin):
     valid: str | None = None
     corrupt: float = 0.0
     online: bool = False
+    sample: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,10 @@ def _check_origin(origin: Origin, key: str, kinds: Collection[str]) -> None:
             )
     if origin.kind in GENERATED:
         _check_generated(origin, key)
+    if origin.labels is not None and origin.labels not in LABELS:
+        raise UserError(f"{key}.labels is {origin.labels!r}, expected one of {', '.join(LABELS)}.")
+    if origin.campaign is not None and origin.labels != RELABEL:
+        raise UserError(f"{key}.campaign goes with labels: {RELABEL}.", f"Give {key}.labels too.")
 
 
 def _check_generated(origin: Origin, key: str) -> None:
@@ -150,6 +162,8 @@ def _check_source(source: Source, key: str) -> None:
         raise UserError(f"{key}.corrupt and {key}.online do not go together.", "Make two sources of it.")
     if not 0 <= source.rho <= 1:
         raise UserError(f"{key}.rho is {source.rho}, expected 0 to 1.")
+    if source.sample is not None and source.sample < 1:
+        raise UserError(f"{key}.sample is {source.sample}, expected 1 or more.")
     if source.valid is not None and source.valid not in VALID_AS:
         raise UserError(f"{key}.valid is {source.valid!r}, expected one of {', '.join(VALID_AS)}.")
 
@@ -167,4 +181,6 @@ def describe(origin: Origin) -> str:
     """An origin in a few words, such as `prm800k prm800k/train.jsonl`."""
     if origin.kind in GENERATED:
         return f"{origin.kind} seed {origin.seed or 0}"
-    return f"{origin.kind} {origin.dataset if origin.kind == STORE else origin.path}"
+    if origin.kind != STORE:
+        return f"{origin.kind} {origin.path}"
+    return f"{origin.kind} {origin.dataset}" + (" relabelled" if origin.labels == RELABEL else "")

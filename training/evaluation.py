@@ -19,10 +19,12 @@ from core.metrics.prmscore import CATEGORIES
 from core.metrics.reasoneval import Errors, Level
 from core.metrics.table import StepTable
 from core.metrics.value import Value
+from core.patch import Patch
 from core.reference import Published, published
 from storage.calibrations import Calibration
 from storage.columns import Gold, read_gold
 from storage.evaluators import StoredEvaluator
+from storage.labelling.patches import apply_patch
 from storage.queries import Dataset
 from storage.store import Store
 from training.judges import Judge, find_judge, read_tables
@@ -111,7 +113,8 @@ class Evaluation:
     """The rows of a dataset, or of its `group`, which has `traces`.
 
     `warning` says why offline figures are not shown, or what they are worth. `published` are the figures of the
-    paper that no row recomputes.
+    paper that no row recomputes. `patch` is what the gold was changed by, if anything; the paper's figures are of
+    the gold as it is, and none stands beside those of a changed one.
     """
 
     dataset: Dataset
@@ -121,6 +124,7 @@ class Evaluation:
     group: str = ""
     traces: int = 0
     published: tuple[Published, ...] = ()
+    patch: Patch | None = None
 
     @property
     def size(self) -> str:
@@ -138,6 +142,7 @@ class Evaluation:
             "n_traces": self.traces,
             "left_out": self.dataset.left_out,
         }
+        shown |= {"patch": self.patch.about()} if self.patch else {}
         return shown | ({"warning": self.warning} if self.warning else {})
 
 
@@ -156,16 +161,20 @@ def evaluate(
     draws: int = DRAWS,
     force: bool = False,
     group: str = "",
+    patch: Patch | None = None,
 ) -> Evaluation:
     """Measure stored evaluators and every baseline on a dataset, or on one `group` of its traces.
 
     Where its traces stop at their first error only online figures are given, unless `force`. An evaluator
     without a judgment of the dataset in a mode has no row. Raises `UserError` where the dataset has no such group,
-    or thresholds were chosen on its traces, unless `force`: then their rows are marked.
+    or thresholds were chosen on its traces, unless `force`: then their rows are marked. With a `patch` the gold
+    is what it says (see `storage.labelling.patches`); raises `UserError` where it does not fit.
     """
     gold = read_gold(store, dataset)
     inside = _inside(gold, group)
+    # Where the traces were cut stays the same, whatever is thought of their labels since.
     warning = ENDS_AT_ERROR.format(name=dataset.name) if gold.ends_at_first_error() else ""
+    gold = apply_patch(gold, patch) if patch else gold
     chosen = [Mode.ONLINE] if warning and not force else list(dict.fromkeys(modes))
     judges = [find_judge(store, dataset, evaluator, force) for evaluator in evaluators]
     weights = _weights(inside, draws)
@@ -173,9 +182,10 @@ def evaluate(
     for judge, mode, table in read_tables(store, gold, judges, chosen):
         rows += _rows(judge, mode, table.where(inside[table.trace]), weights)
     rows = [_against_baselines(row, rows, weights) for row in rows]
-    printed = [row for row in published(dataset.kind, group) if row.benchmark.traces == inside.sum()]
+    known = () if patch else published(dataset.kind, group)
+    printed = [row for row in known if row.benchmark.traces == inside.sum()]
     rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
-    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left)
+    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch)
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:

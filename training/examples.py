@@ -57,7 +57,7 @@ def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
     labels = np.asarray(golds, np.int64)[trace.owners]
     count = int((trace.owners < kept).sum())
     ends = encoded.ends[:count]
-    return Example(encoded.ids[: ends[-1] + 1], ends, labels[:count])
+    return Example(encoded.ids[: ends[-1] + 1], encoded.reads[:count], labels[:count])
 
 
 def collate(batch: list[Example]) -> dict[str, Tensor]:

@@ -41,7 +41,8 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 
 def measured_on(found: Evaluation) -> str:
     """What was measured on."""
-    return f"{found.dataset.name}, {found.group}" if found.group else found.dataset.name
+    parts = (found.dataset.name, found.group, "patched" if found.patch else "")
+    return ", ".join(part for part in parts if part)
 
 
 def make_table(

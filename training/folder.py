@@ -13,8 +13,9 @@ from training.checkpoints import Checkpoints
 from training.config import TrainConfig
 
 _RECORD = "config.used.json"
-# Keys that may differ when a run goes on, for they change nothing of what is learnt.
-_FREE = ("notes", "accumulation", "activation_checkpointing")
+# Keys that may differ when a run goes on, for they change nothing of what is learnt; what the tokenizer in another
+# place makes of the traces is told by their hash.
+_FREE = ("notes", "accumulation", "activation_checkpointing", "plan", "tokenizer")
 # Beside the configuration, a hash of what it gave to learn from.
 _EXAMPLES = "examples_sha256"
 

@@ -36,6 +36,7 @@ _MEANING = {
     "overlapping": "with a benchmark's problem",
     "unlabelled": "without a label",
     "unbalanced": "unbalanced",
+    "not_drawn": "beyond the sample",
 }
 _LEFT_OUT = tuple(_MEANING)
 
@@ -57,6 +58,7 @@ class Mixture:
         self._benchmarks = Benchmarks(data.benchmarks, root)
         self._tallies: list[Counter[str]] = []
         self._overlaps: Counter[int] = Counter()
+        self._samples: dict[int, frozenset[int]] = {}
 
     def __iter__(self) -> Iterator[Trace]:
         self._tallies, self._overlaps = [Counter() for _ in self._sources], Counter()
@@ -87,9 +89,10 @@ class Mixture:
         """What was read, once iterating has ended, as JSON values.
 
         `sources`: for each, where it is from, with hashes; the traces `read`, of which `overlapping` (with a
-        benchmark), then `unlabelled`, then `unbalanced` ones were left out and the others `kept`, which are met
-        as `copies`; the `labels` of the kept; with truncation continued also how many were `continued`, how many
-        were `complete` without it, and how many `not_continued`. `benchmarks`: for each its `problems`, and the
+        benchmark), then `unlabelled`, then `unbalanced` ones and, with a sample, those `not_drawn` were left out
+        and the others `kept`, which are met as `copies`; the `labels` of the kept; with truncation continued also
+        how many were `continued`, how many were `complete` without it, and how many `not_continued`.
+        `benchmarks`: for each its `problems`, and the
         traces that were `overlapping`; one that overlaps two counts for both. `traces`: all copies.
         """
         return {
@@ -111,6 +114,27 @@ class Mixture:
 
     def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
         """The traces of a source to learn from, each with its number in the source."""
+        drawn = self._sample(at) if self._sources[at].sample else None
+        yield from self._whole_pool(at, tally, overlapping, drawn)
+
+    def _sample(self, at: int) -> frozenset[int]:
+        """The numbers of the traces that a source's sample is made of."""
+        if at not in self._samples:
+            wanted = self._sources[at].sample or 0
+            numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
+            if len(numbers) < wanted:
+                raise UserError(
+                    f"{self._name(at)}: a sample of {wanted:,} traces is asked for, {len(numbers):,} are there.",
+                    f"Lower data.sources[{at}].sample.",
+                )
+            random.Random("sample").shuffle(numbers)
+            self._samples[at] = frozenset(numbers[:wanted])
+        return self._samples[at]
+
+    def _whole_pool(
+        self, at: int, tally: Counter[str], overlapping: Counter[int], drawn: frozenset[int] | None
+    ) -> Iterator[tuple[int, Trace]]:
+        """The traces of a source that pass its conditions; of those `drawn`, where it is not None."""
         source = self._sources[at]
         for number, read in enumerate(self._readings[at]):
             tally["read"] += 1
@@ -125,6 +149,8 @@ class Mixture:
                 tally["unlabelled"] += 1
             elif not is_balanced(trace, source.rho, source.every_label):
                 tally["unbalanced"] += 1
+            elif drawn is not None and number not in drawn:
+                tally["not_drawn"] += 1
             else:
                 tally["kept"] += 1
                 tally.update(label.text for label in trace.labels if label is not None)
@@ -162,7 +188,8 @@ class Mixture:
 
     def _counts(self, at: int) -> dict[str, Any]:
         tally = self._tallies[at]
-        names = ("read", *_LEFT_OUT, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
+        asked = [name for name in _LEFT_OUT if name != "not_drawn" or self._sources[at].sample]
+        names = ("read", *asked, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
         return {
             "weight": self._sources[at].weight,
             **{name: tally[name] for name in (*names, "copies")},

@@ -8,13 +8,16 @@ from pathlib import Path
 
 from core.errors import UserError
 from core.metrics.bootstrap import DRAWS
+from core.patch import Patch
 from storage.evaluators import StoredEvaluator, judges_of
 from storage.queries import Dataset
 from storage.store import Store
 from training.chapters import dataset_chapter, evaluators_chapter, tables_of
 from training.evaluation import MODES, Evaluation, evaluate
 from training.findings import slug
-from training.page import render
+from training.page import Chapter, render
+from training.patch_findings import patched_chapter
+from training.patched import Patched
 from training.tables import Table, to_csv, to_latex, to_markdown
 
 PAGE = "report.html"
@@ -37,38 +40,69 @@ def make_report(
     force: bool = False,
     group: str = "",
     day: date | None = None,
+    patches: Sequence[Patch] = (),
 ) -> Report:
     """Measure on each dataset the evaluators of those names that have judged it; without names, all that have.
-    With `group`, on that group of each dataset's traces.
+    With `group`, on that group of each dataset's traces. A dataset that one of the `patches` is of has a second
+    chapter, in which its gold is that of the patch.
 
     Nothing is scored, and for the same store only the `day` differs. Raises `UserError` where a name has judged
-    none of the datasets, or where two datasets would have tables of the same names.
+    none of the datasets, where two datasets would have tables of the same names, or where a patch does not fit.
     """
-    _check_slugs(datasets)
+    changed = _patches(datasets, patches)
+    _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
     judged = {dataset.id: judges_of(store, dataset.id) for dataset in datasets}
     kept = _chosen({one.id: one for found in judged.values() for one in found}, names, datasets)
-    found = []
+    found: list[Evaluation | Patched] = []
     for dataset in datasets:
         chosen = [kept[one.id] for one in judged[dataset.id] if one.id in kept]
-        found.append(evaluate(store, dataset, chosen, MODES, draws, force, group))
+        plain = evaluate(store, dataset, chosen, MODES, draws, force, group)
+        found.append(plain)
+        if patch := changed.get(dataset.name):
+            after = evaluate(store, dataset, chosen, MODES, draws, force, group, patch)
+            found.append(Patched(plain, after, patch))
     return write_up(found, list(kept.values()), day)
 
 
-def write_up(found: Sequence[Evaluation], evaluators: Sequence[StoredEvaluator], day: date | None = None) -> Report:
+def write_up(
+    found: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
+) -> Report:
     """The report of evaluations, one or more, of those evaluators."""
-    chapters = [dataset_chapter(one) for one in found]
-    chapters.append(evaluators_chapter(evaluators, len(found[0].weights)))
-    lead = f"{', '.join(one.dataset.name for one in found)}; {day or date.today():%d %B %Y}"
+    chapters = [_chapter(one) for one in found]
+    plain = [one for one in found if isinstance(one, Evaluation)]
+    chapters.append(evaluators_chapter(evaluators, len(plain[0].weights)))
+    names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in found]
+    lead = f"{', '.join(names)}; {day or date.today():%d %B %Y}"
     return Report(render("StepSight report", lead, chapters), tuple(tables_of(chapters)))
 
 
-def _check_slugs(datasets: Sequence[Dataset]) -> None:
+def _chapter(found: Evaluation | Patched) -> Chapter:
+    return dataset_chapter(found) if isinstance(found, Evaluation) else patched_chapter(found)
+
+
+def _patched_name(found: Patched) -> str:
+    return f"{found.before.dataset.name} with {found.patch.name} (digest {found.patch.digest[:12]}…)"
+
+
+def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
+    """The patch of each dataset that has one, by its name."""
+    found: dict[str, Patch] = {}
+    for patch in patches:
+        if patch.dataset not in {dataset.name for dataset in datasets}:
+            raise UserError(f"{patch.name} is a patch of {patch.dataset}, which is not reported.", "Name it too.")
+        if patch.dataset in found:
+            raise UserError(f"{patch.dataset} has two patches.", "Report one at a time.")
+        found[patch.dataset] = patch
+    return found
+
+
+def _check_slugs(names: Sequence[str]) -> None:
     first: dict[str, str] = {}
-    for dataset in datasets:
-        other = first.setdefault(slug(dataset.name).lower(), dataset.name)
-        if other != dataset.name:
+    for name in names:
+        other = first.setdefault(slug(name).lower(), name)
+        if other != name:
             raise UserError(
-                f"the tables of {other!r} and {dataset.name!r} would have the same file names.",
+                f"the tables of {other!r} and {name!r} would have the same file names.",
                 "Report them into different folders.",
             )
 

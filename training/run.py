@@ -110,7 +110,7 @@ def _sources(
 ) -> dict[str, Any]:
     """What the run is made from, for its provenance; nothing of it tells of the machine."""
     used = settings(config)
-    del used["notes"]
+    del used["notes"], used["plan"]
     return {
         "made": provenance.now(),
         "config": provenance.without_places(used),

@@ -6,6 +6,7 @@ machine.
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from glob import glob
@@ -18,9 +19,11 @@ from core.trace import Trace
 from storage.importers import find_kind, parse_row
 from storage.importers.fields import located, text
 from storage.importers.kind import Row, Rows, json_rows
+from storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
+from storage.labelling.labelled import Labelled
 from storage.queries import find_dataset, iterate_traces
-from storage.store import open_store
-from training.data import DRILLS, GENERATED, STORE, Origin
+from storage.store import Store, open_store
+from training.data import DRILLS, GENERATED, RELABEL, STORE, Origin
 from training.synth import drills
 from training.synth.corpus import generate
 
@@ -48,7 +51,7 @@ def open_origin(origin: Origin, root: Path, key: str) -> Reading[Trace]:
     if origin.kind in GENERATED:
         return GeneratedReading(origin)
     if origin.kind == STORE:
-        return StoredReading(origin)
+        return RelabelledReading(origin, key) if origin.labels == RELABEL else StoredReading(origin)
     kind = find_kind(origin.kind)
     return FileReading(origin, _find(origin, root, key), kind.rows, partial(parse_row, kind))
 
@@ -102,6 +105,62 @@ class StoredReading:
     def record(self) -> dict[str, Any]:
         traces, sha256 = self._seen.count, self._seen.sha256
         return {"kind": STORE, "dataset": self._name, "traces": traces, "sha256": sha256}
+
+
+class RelabelledReading:
+    """Traces of a dataset of the store that people labelled in a campaign, with what they agree on as labels.
+
+    Traces without any label are left out, and so are hidden gold items, traces of another dataset, and the answers
+    of people who had seen scores, gold or others' labels.
+    """
+
+    def __init__(self, origin: Origin, key: str) -> None:
+        self._dataset = origin.dataset or ""
+        self._seen, self._how = _Seen(), Counter[str]()
+        with open_store() as store:
+            self._campaign = _find_campaign(store, origin, key)
+
+    def __iter__(self) -> Iterator[Trace]:
+        self._seen, self._how = _Seen(), Counter[str]()
+        with open_store() as store:
+            yield from self._seen.of(self._labelled(store))
+        if not self._seen.count:
+            raise UserError(
+                f"Nobody has labelled traces of {self._dataset!r} in the campaign {self._campaign.name!r}, or only"
+                " people who had seen scores, gold or others' labels.",
+                "Leave the source out until there are labels.",
+            )
+
+    def _labelled(self, store: Store) -> Iterator[Trace]:
+        for labelled in Labelled(store, self._campaign):
+            if labelled.trace.dataset == self._dataset and any(labelled.labels):
+                self._how.update(labelled.how or ())
+                yield labelled.relabelled()
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return {
+            "kind": STORE,
+            "dataset": self._dataset,
+            RELABEL: {"campaign": self._campaign.name, "steps": dict(sorted(self._how.items()))},
+            "traces": self._seen.count,
+            "sha256": self._seen.sha256,
+        }
+
+
+def _find_campaign(store: Store, origin: Origin, key: str) -> Campaign:
+    """The campaign that an origin names, or the only one over its dataset."""
+    dataset = find_dataset(store, origin.dataset or "")
+    if origin.campaign is not None:
+        return find_campaign(store, origin.campaign)
+    found = [campaign for campaign in list_campaigns(store) if campaign.dataset_id == dataset.id]
+    if len(found) != 1:
+        names = ", ".join(campaign.name for campaign in found)
+        many = f"{key}: there are {len(found)} campaigns over {dataset.name!r}: {names}." if found else ""
+        raise UserError(
+            many or f"{key}: there is no campaign over {dataset.name!r}.", f"Name one with {key}.campaign."
+        )
+    return found[0]
 
 
 class FileReading(Generic[T]):

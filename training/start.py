@@ -16,6 +16,7 @@ from core.loading import HEADS, evaluator_folder, load_backbone, load_evaluator,
 from core.model import StepModel
 from core.trace import Trace
 from training.config import Backbone, TrainConfig
+from training.initialisation import initialise
 from training.mixture import Mixture
 from training.tokenizer import SEPARATOR, train_tokenizer
 
@@ -33,7 +34,7 @@ def start(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, S
     folder cannot be read, or its architecture cannot have the mask that `config.attention` asks for.
     """
     if config.init is None:
-        return _from_scratch(config, mixture)
+        return _from_scratch(config, mixture, root)
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
         evaluator = load_evaluator(folder)
@@ -56,10 +57,11 @@ def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaCo
         "hidden_size": backbone.hidden,
         "num_hidden_layers": backbone.layers,
         "num_attention_heads": backbone.heads,
-        "num_key_value_heads": backbone.heads,
+        "num_key_value_heads": backbone.kv_heads or backbone.heads,
         "intermediate_size": backbone.mlp,
         "max_position_embeddings": backbone.context,
         "rms_norm_eps": 1e-5,
+        "rope_parameters": {"rope_type": "default", "rope_theta": backbone.rope_theta},
         "initializer_range": 0.02,
         "tie_word_embeddings": False,
         "bos_token_id": None,
@@ -69,14 +71,39 @@ def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaCo
     return LlamaConfig(**values)
 
 
-def _from_scratch(config: TrainConfig, mixture: Mixture) -> tuple[Encoder, StepModel]:
+def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, StepModel]:
     assert config.backbone is not None
-    tokenizer = train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), config.vocabulary)
-    encoder = Encoder(tokenizer, PromptTemplate(separator=SEPARATOR))
+    encoder, vocabulary = _encoder(config, mixture, root)
     set_seed(config.seed)
-    return encoder, StepModel.from_config(
-        llama_config(config.backbone, tokenizer.get_vocab_size(), config.attention)
-    )
+    model = StepModel.from_config(llama_config(config.backbone, vocabulary, config.attention))
+    if config.initialisation == "mitchell":
+        initialise(model.model)
+    return encoder, model
+
+
+def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
+    """The encoder, and how many rows its embedding is to have."""
+    if config.tokenizer is None:
+        tokenizer = learn_tokenizer(mixture, config.vocabulary)
+        return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
+    folder = init_folder(config.tokenizer, root)
+    try:
+        tokenizer = load_tokenizer(folder)
+        encoder = Encoder(tokenizer, _template(folder, tokenizer))
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    size = tokenizer.get_vocab_size()
+    if size > config.vocabulary:
+        raise UserError(
+            f"vocabulary is {config.vocabulary:,}, but the tokenizer in {folder} has {size:,} tokens.",
+            f"Set vocabulary to {size} or more.",
+        )
+    return encoder, config.vocabulary
+
+
+def learn_tokenizer(mixture: Mixture, vocabulary: int) -> Tokenizer:
+    """A tokenizer of that many tokens, from the first traces of each source."""
+    return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary)
 
 
 def _texts(traces: Iterable[Trace]) -> Iterator[str]:

@@ -12,21 +12,21 @@ from enum import Enum
 import numpy as np
 
 from core.metrics.value import Value
+from core.spreadsheet import inert
 
 Cell = str | int | Value | None
 MISSING = "–"
-# What begins a formula in a spreadsheet, in a cell of its own or once white space is stripped.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Kind(Enum):
     """How the cells of a column are shown: as they are; a count; a fraction in percent; a difference of fractions
-    in percentage points; a number to three places."""
+    in percentage points, to one place or to two; a number to three places."""
 
     TEXT = "text"
     COUNT = "count"
     PERCENT = "percent"
     POINTS = "points"
+    FINE_POINTS = "fine points"
     NUMBER = "number"
 
     @property
@@ -93,9 +93,11 @@ def show(cell: Cell, kind: Kind) -> Shown:
 def _number(number: float, kind: Kind) -> str:
     if kind == Kind.NUMBER:
         return f"{number:.3f}"
+    places = 2 if kind == Kind.FINE_POINTS else 1
     # Adding zero takes the sign from what rounds to nothing.
-    rounded = round(100 * number, 1) + 0.0
-    return f"{rounded:+.1f}" if kind == Kind.POINTS and rounded else f"{rounded:.1f}"
+    rounded = round(100 * number, places) + 0.0
+    sign = "+" if kind in (Kind.POINTS, Kind.FINE_POINTS) and rounded else ""
+    return f"{rounded:{sign}.{places}f}"
 
 
 def to_csv(table: Table) -> str:
@@ -122,11 +124,6 @@ def _csv_columns(column: Column, cells: Sequence[Cell]) -> tuple[list[str], list
         return [column.key], [[_digits(value.number)] for value in values]
     keys = [column.key, f"{column.key}_low", f"{column.key}_high"]
     return keys, [[_digits(value.number), _digits(value.low), _digits(value.high)] for value in values]
-
-
-def inert(text: str) -> str:
-    """The text as a cell that is shown and never calculated: with a `'` before what would be a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
 
 
 def _digits(number: float) -> str:

@@ -105,6 +105,7 @@ class StepTrainer(Trainer):
             accumulation=config.accumulation,
             processes=arguments.world_size,
             process=arguments.process_index,
+            order=config.order,
         )
         self.steps = len(self.batches) // config.accumulation * config.epochs
         self.parameters = sum(parameter.numel() for parameter in model.parameters())

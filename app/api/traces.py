@@ -3,12 +3,14 @@
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from app.api.context import Context
 from app.api.models import DatasetInfo, JudgmentInfo, StepInfo, TraceDetail, TraceLine, TracePage, TraceQuery
 from app.browse.address import read_address
 from app.browse.selection import Selection
+from app.web.exposure import note_shown
+from app.web.identity import find_user_of
 from core.errors import UserError
 from core.scores import Floats, StepScores
 from storage.browsing import BrowseRow, browse
@@ -28,10 +30,11 @@ def routes(context: Context) -> APIRouter:
         return [DatasetInfo(**{name: getattr(row, name) for name in _COUNTS}) for row in rows]
 
     @router.get("/datasets/{name:path}/traces", summary="The traces of a dataset, a page at a time")
-    def traces(name: str, query: Annotated[TraceQuery, Query()]) -> TracePage:
+    def traces(name: str, query: Annotated[TraceQuery, Query()], request: Request) -> TracePage:
         selection = _select(context, find_dataset(context.store, name), query)
         where, order = selection.where, selection.address.order
         page = browse(context.store, selection.dataset_id, where, order, query.limit, query.offset)
+        note_shown(context.store, find_user_of(request), [row.trace_id for row in page.rows])
         return TracePage(
             dataset=name,
             evaluator=selection.about.key,
@@ -41,8 +44,9 @@ def routes(context: Context) -> APIRouter:
         )
 
     @router.get("/traces/{trace}", summary="One trace with its gold and what evaluators said of it")
-    def trace(trace: int) -> TraceDetail:
+    def trace(trace: int, request: Request) -> TraceDetail:
         found = get_trace(context.store, trace)
+        note_shown(context.store, find_user_of(request), [found.trace_id])
         return TraceDetail(
             trace=found.trace_id,
             dataset=found.dataset,

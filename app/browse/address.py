@@ -1,17 +1,13 @@
 """The address of the Browse page: everything that the page shows follows from it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from html import escape
-from typing import Any
-from urllib.parse import parse_qs, urlencode
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
+from app.web.page_address import PageAddress, Query, Reader, number_reader
 from core.errors import UserError
 from core.label import LABEL_NAMES, Label
 from storage.browsing import Sort
 from storage.filters import TraceFilter
-
-Query = Mapping[str, str | Sequence[str]]
 
 CONDITIONS = (
     "q", "gold", "error_at", "group", "verdict", "mistake", "modes", "against", "change", "cell", "relabelled",
@@ -24,7 +20,7 @@ _LARGEST_CHANGE = 1.0
 
 
 @dataclass(frozen=True)
-class Address:
+class Address(PageAddress):
     """What the query string asks for.
 
     `trace` is a database id, `page` counts from 1, `sort` is the name of an order, with a minus before it where it
@@ -32,6 +28,8 @@ class Address:
     shown on the page of a trace: all by the key that they are offered under. The others are as in `TraceFilter`,
     and `q` is its text.
     """
+
+    PATH: ClassVar[str] = "/browse"
 
     dataset: str = ""
     trace: int | None = None
@@ -81,19 +79,6 @@ class Address:
             unset["sort"] = _DEFAULT.sort
         return replace(self, **unset)
 
-    def parts(self) -> dict[str, object]:
-        """What is not its default, by name."""
-        return {
-            part.name: value
-            for part in fields(self)
-            if (value := getattr(self, part.name)) != getattr(_DEFAULT, part.name)
-        }
-
-    def url(self, **changes: object) -> str:
-        """The address with some parts changed, as an attribute's value; defaults are left out."""
-        query = replace(self, **changes).parts()  # type: ignore[arg-type]
-        return escape("/browse" + (f"?{urlencode(query, doseq=True)}" if query else ""))
-
     def narrowed(self, **changes: object) -> str:
         """The address of the first page of a list with other conditions."""
         return self.url(**({"page": 1, "trace": None} | changes))
@@ -111,51 +96,19 @@ class Address:
 _DEFAULT = Address()
 
 
-def read_query(text: str) -> dict[str, list[str]]:
-    """The parts of a query string, with or without its `?`."""
-    return parse_qs(text.removeprefix("?"))
-
-
 def read_address(query: Query) -> tuple[Address, tuple[str, ...]]:
     """The address that a query spells, and a message for each part of it that makes no sense and is passed over."""
-    found: dict[str, Any] = {}
-    problems = []
-    for part in fields(Address):
-        values = _values(query, part.name)
-        if not values:
-            continue
-        try:
-            found[part.name] = _read(part.name, values)
-        except UserError as error:
-            problems.append(str(error))
-    return Address(**found), tuple(problems)
+    return Address.spelled(query, _READERS)
 
 
-def _values(query: Query, name: str) -> list[str]:
-    value = query.get(name, "")
-    return [one for one in ([value] if isinstance(value, str) else value) if one]
+def _filter_reader(name: str) -> Reader:
+    """Reads what the filter of that name takes."""
 
-
-def _read(name: str, values: list[str]) -> object:
-    if name == "beside":
-        return tuple(dict.fromkeys(values))
-    value = values[-1]
-    if name in _CHECKED:
-        TraceFilter(**{name: value})  # type: ignore[arg-type]  # which is what this checks
-    return _READERS.get(name, str)(value)
-
-
-def _read_number(name: str) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or len(text) > 12:
-            raise UserError(f"{name} is {text!r:.40}, expected a number.", "Check the address.")
-        return int(text)
+    def read(text: str) -> str:
+        TraceFilter(**{name: text})  # type: ignore[arg-type]  # which is what this checks
+        return text
 
     return read
-
-
-def _read_page(text: str) -> int:
-    return max(1, _read_number("page")(text))
 
 
 def _read_text(text: str) -> str:
@@ -196,9 +149,10 @@ def _check_order(text: str) -> str:
     return text
 
 
-_READERS: dict[str, Callable[[str], object]] = {
-    "trace": _read_number("trace"),
-    "page": _read_page,
+_READERS: dict[str, Reader] = {
+    **{name: _filter_reader(name) for name in _CHECKED},
+    "trace": number_reader("trace"),
+    "page": number_reader("page", least=1),
     "q": _read_text,
     "change": _read_change,
     "cell": _check_cell,

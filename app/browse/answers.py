@@ -1,7 +1,9 @@
 """What each evaluator says of one trace, as far as it says anything: the columns of a trace's page."""
 
+import time
 from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,12 +89,53 @@ def find_answers(
     asks again; None is no limit."""
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
-        if not (judgment.stale and judgment.evaluator.id in stored):
-            stored[judgment.evaluator.id].append(judgment)
-    found = [_Stored.of(stored[offer.id or 0]) for offer in chosen]
-    made = {offer.key: _begin(evaluators, offer, trace) for offer, said in zip(chosen, found) if not said.whole}
+        stored[judgment.evaluator.id].append(judgment)
+    # All of them, before the first is waited for.
+    begun = [_begin(evaluators, offer, trace, stored[offer.id or 0]) for offer in chosen]
     until = None if patience is None else time.monotonic() + patience
-    ...
+    return [
+        _answer(offer, _thresholds(store, evaluators, offer), stored[offer.id or 0], made, until)
+        for offer, made in zip(chosen, begun, strict=True)
+    ]
+
+
+def _begin(
+    evaluators: Evaluators, offer: Offered, trace: StoredTrace, stored: Sequence[StoredJudgment]
+) -> "Future[Judgment] | None":
+    """The judgment to come; None where a stored one says it all, or the evaluator does not run here."""
+    if offer.loaded is None or any(one.mode == Mode.HINDSIGHT and not one.stale for one in stored):
+        return None
+    try:
+        return evaluators.begin(offer.loaded, trace)
+    except UserError as error:
+        refused: Future[Judgment] = Future()
+        refused.set_exception(error)
+        return refused
+
+
+def _answer(
+    offer: Offered,
+    thresholds: Thresholds,
+    stored: Sequence[StoredJudgment],
+    begun: "Future[Judgment] | None",
+    until: float | None,
+) -> Answer:
+    fresh = tuple(judgment for judgment in stored if not judgment.stale)
+    whole = tuple(judgment for judgment in fresh if judgment.mode == Mode.HINDSIGHT)
+    silence = "its judgment is of an earlier version of this trace" if stored else "has not judged this trace"
+    waits = False
+    if begun is not None:
+        try:
+            made = begun.result(None if until is None else max(0.0, until - time.monotonic()))
+            return Answer(offer.key, offer.outputs, thresholds, (made,), runs=True)
+        except TimeoutError:
+            waits = True
+        except UserError as error:
+            silence = str(error)
+    runs = offer.loaded is not None
+    if fresh:
+        return Answer(offer.key, offer.outputs, thresholds, whole or fresh, stored=True, runs=runs, waits=waits)
+    return Answer(offer.key, offer.outputs, thresholds, runs=runs, silence=silence, waits=waits)
 
 
 def _thresholds(store: Store, evaluators: Evaluators, offer: Offered) -> Thresholds:

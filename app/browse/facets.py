@@ -76,7 +76,7 @@ def facets_html(address: Address, counts: Counts, offers: Sequence[Offered], abo
     number = f" ({len(address.active)})" if address.active else ""
     return f"""<button type="button" class="button sheet" aria-expanded="false" aria-controls="facets"
 data-key="sheet">Filters{number}</button>
-<aside class="facets" id="facets" aria-label="Filters">{general}</aside>"""
+<aside class="facets" id="facets" aria-label="Filters"><h2 class="unseen">Filters</h2>{general}</aside>"""
 
 
 def chips_html(address: Address) -> str:

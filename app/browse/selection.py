@@ -9,11 +9,26 @@ from app.browse.hits import has_hit
 from app.browse.offered import Offered, find_offered, first_offered, offered_evaluators
 from app.evaluators import Evaluators
 from core.errors import UserError
-from storage.browsing import BrowsePage, BrowseRow, browse, neighbours
+from storage.browsing import BrowsePage, BrowseRow, browse, list_matching, neighbours
 from storage.filters import TraceFilter
 from storage.queries import Neighbours, load_traces, traces
 from storage.schema import TraceRow
 from storage.store import Store
+
+
+@dataclass(frozen=True)
+class Place:
+    """A trace in a list: those before and after it, and its `number`, from 1, of `total`; None where it is not
+    there."""
+
+    near: Neighbours
+    number: int | None = None
+    total: int = 0
+
+    @property
+    def words(self) -> str:
+        """`12 of 83`, or nothing."""
+        return "" if self.number is None else f"{self.number:,} of {self.total:,}"
 
 
 @dataclass(frozen=True)
@@ -45,8 +60,10 @@ class Selection:
             beside=tuple(key for key in address.beside if key in known),
         )
         about = find_offered(offers, address.evaluator) if address.evaluator else first_offered(offers)
-        if about.id is None and address != address.unsaid:
-            problems.append(f"{about.key} has judged nothing yet: it has no verdicts to filter or sort by.")
+        if not about.judged and address != address.unsaid:
+            problems.append(
+                f"{about.key} has judged no trace of this dataset: it has no verdicts to filter or sort by."
+            )
             address = address.unsaid
         return cls(store, address, dataset_id, offers, about), problems
 
@@ -59,9 +76,15 @@ class Selection:
         offset = (self.address.page - 1) * size
         return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
 
-    def near(self, trace_id: int) -> Neighbours:
-        """The traces before and after one, in the order and under the conditions of the address."""
-        return neighbours(self.store, trace_id, self.where, self.address.order)
+    def place(self, trace_id: int) -> Place:
+        """Where a trace stands in the order and under the conditions of the address; a trace that does not meet
+        them has neighbours all the same."""
+        ids = list_matching(self.store, self.dataset_id, self.where, self.address.order)
+        if trace_id not in ids:
+            return Place(neighbours(self.store, trace_id, self.where, self.address.order))
+        at = ids.index(trace_id)
+        near = Neighbours(ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
+        return Place(near, at + 1, len(ids))
 
     def totals_without(self) -> dict[str, int]:
         """For each condition that is set, how many traces meet all the others."""

@@ -13,7 +13,9 @@ from app.browse.answers import Answer, find_answers
 from app.browse.offered import chosen_offers, offered_evaluators
 from app.evaluators import Evaluators
 from app.web.csv_text import csv_text
+from app.web.exposure import note_shown
 from app.web.failures import error_response
+from app.web.identity import find_user_of
 from core.errors import UserError
 from core.jsonl import format_trace
 from core.judgment import Mode
@@ -39,6 +41,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
     def answer(request: Request) -> Response:
         try:
             trace, answers = _read(store, evaluators, request.query_params)
+            note_shown(store, find_user_of(request), [trace.trace_id])
         except UserError as error:
             return error_response(request.scope, error)
         if request.url.path == CSV_PATH:
@@ -84,7 +87,7 @@ def file_address(path: str, address: Address) -> str:
     short = Address(
         trace=address.trace, evaluator=address.evaluator, against=address.against, beside=address.beside
     )
-    return short.url().replace("/browse", path, 1)
+    return short.url(path)
 
 
 def _file(text: str, kind: str, trace: StoredTrace, ending: str) -> Response:

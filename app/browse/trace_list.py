@@ -12,6 +12,8 @@ from core.outputs import Outputs
 from storage.browsing import BrowseRow
 
 _PREVIEW = 200
+# Of a problem that is searched: what two lines show, so that the hit is among it.
+_FOUND = 90
 _EXCERPT = 140
 
 _SCORES = ("validity", "redundancy", "change")
@@ -40,8 +42,10 @@ def list_html(
     """The rows under heads that sort. `steps` gives, by trace id, the number and text of a step that holds what is
     searched for, where the problem does not; `outputs`, what kind of thing the evaluator says, None where it has
     judged nothing."""
-    heads = "".join(_head(address, *column) for column in _COLUMNS + (_SAID_COLUMNS if outputs else ()))
-    body = "".join(_row(row, address, steps.get(row.trace_id), outputs) for row in rows)
+    # An evaluator that was asked in one mode alone has no changes.
+    said = _SAID_COLUMNS if any(row.change is not None for row in rows) else _SAID_COLUMNS[:-1]
+    heads = "".join(_head(address, *column) for column in _COLUMNS + (said if outputs else ()))
+    body = "".join(_row(row, address, steps.get(row.trace_id), outputs, len(said)) for row in rows)
     return f"""<table class="traces"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"""
 
 
@@ -69,21 +73,28 @@ def orders(*, said: bool) -> tuple[tuple[str, str], ...]:
     return tuple(order for order in _ORDERS if said or order[0].removeprefix("-") not in _SCORES)
 
 
-def _row(row: BrowseRow, address: Address, step: tuple[int, str] | None, outputs: Outputs | None) -> str:
-    problem = marked_html(text_html(excerpt(row.problem, _PREVIEW, address.q)), address.q)
+def _row(
+    row: BrowseRow, address: Address, step: tuple[int, str] | None, outputs: Outputs | None, cells: int
+) -> str:
+    shown = excerpt(row.problem, _FOUND if address.q.strip() else _PREVIEW, address.q)
+    problem = marked_html(text_html(shown), address.q)
     group = f" · {escape(row.group)}" if row.group else ""
     return f"""<tr><td class="what"><a class="open" data-go data-key="trace {row.trace_id}"
 href="{address.url(trace=row.trace_id)}">{problem}</a>{_hit(step, address.q)}
 <span class="id">{escape(row.id)}{group}</span></td>
 <td class="n">{row.n_steps}<span class="only-narrow"> {"step" if row.n_steps == 1 else "steps"}</span></td>
-<td class="gold">{_gold(row)}</td>{_said(row, outputs) if outputs else ""}</tr>"""
+<td class="gold">{_gold(row)}</td>{"".join(_said(row, outputs)[:cells]) if outputs else ""}</tr>"""
 
 
-def _said(row: BrowseRow, outputs: Outputs) -> str:
+def _said(row: BrowseRow, outputs: Outputs) -> list[str]:
+    """A cell for each of the columns about an evaluator."""
     change = "" if row.change is None else f"{row.change:.2f}"
     notable = " notable" if row.change is not None and row.change >= NOTABLE else ""
-    return f"""<td class="v">{_validity(row, outputs)}</td><td class="m">{_mistake(row)}</td>
-<td class="d{notable}">{change}</td>"""
+    return [
+        f'<td class="v">{_validity(row, outputs)}</td>',
+        f'<td class="m">{_mistake(row)}</td>',
+        f'<td class="d{notable}">{change}</td>',
+    ]
 
 
 def _hit(step: tuple[int, str] | None, wanted: str) -> str:

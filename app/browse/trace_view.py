@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from app.browse.answers import Answer
 from app.browse.hits import marked_html
+from app.browse.people_view import agreed_html
 from app.browse.verdicts import answer_words
 from app.view import LEGEND, bar_html, change_html, gold_html, step_name
 from app.web.text import text_html
@@ -17,13 +18,25 @@ from storage.queries import StoredTrace
 _SEES = {Mode.ONLINE: "sees the steps up to this one", Mode.OFFLINE: "sees the whole solution"}
 _MARKS = {Label.NEG: ("✕", "blamed"), Label.NEU: ("○", "called redundant"), Label.POS: ("✓", "not blamed")}
 
+# As long as it is there the page's script asks again.
+_WAITING = '<span class="measuring" role="status" data-again>is scoring this trace; its bars will follow</span>'
 
-def trace_html(trace: StoredTrace, answers: Sequence[Answer], wanted: str = "") -> str:
+
+def trace_html(
+    trace: StoredTrace,
+    answers: Sequence[Answer],
+    wanted: str = "",
+    people: Sequence[str | None] = (),
+    disputes: Sequence[str] = (),
+) -> str:
     """Problem, what each evaluator says of the solution, and every step with its sub-steps; what a search looks for
-    are marked."""
+    is marked. `people` is what they agree on, and `disputes` links for below the gold, both by step."""
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
     classes = f"judged side n{len(columns)}" + (" gold" if trace.has_gold else "")
-    steps = "".join(_step(trace, number, columns, wanted) for number in range(len(trace.steps)))
+    steps = "".join(
+        _step(trace, number, columns, wanted, agreed_html(people, number), disputes[number] if disputes else "")
+        for number in range(len(trace.steps))
+    )
     return f"""<section class="{classes}"><p class="q">{marked_html(text_html(trace.problem), wanted)}</p>
 {_answers(trace, answers)}{_head(trace, columns)}<ol class="steps">{steps}</ol>
 {LEGEND if columns else ""}</section>"""
@@ -36,9 +49,11 @@ def _answers(trace: StoredTrace, answers: Sequence[Answer]) -> str:
 
 def _answer(trace: StoredTrace, answer: Answer) -> str:
     if not answer.judgments:
-        return f"<li><strong>{escape(answer.name)}</strong><span>{escape(answer.silence)}</span></li>"
+        said = _WAITING if answer.waits else f"<span>{escape(answer.silence)}</span>"
+        return f"<li><strong>{escape(answer.name)}</strong>{said}</li>"
     said = "".join(f"<span>{piece}</span>" for piece in answer_words(answer, trace))
-    source = "" if answer.stored else '<span class="src">scored for this page, not stored</span>'
+    source = _WAITING if answer.waits else ""
+    source += "" if answer.stored else '<span class="src">scored for this page, not stored</span>'
     return f"<li><strong>{escape(answer.name)}</strong>{said}{source}{_evidence(trace, answer)}</li>"
 
 
@@ -67,11 +82,14 @@ def _titles(answer: Answer, count: int) -> str:
     return titles + ('<span class="d">change</span>' if answer.change is not None else "")
 
 
-def _step(trace: StoredTrace, number: int, columns: Sequence[Answer], wanted: str) -> str:
+def _step(
+    trace: StoredTrace, number: int, columns: Sequence[Answer], wanted: str, people: str, disputes: str
+) -> str:
     step = trace.steps[number]
     gold = gold_html(step) if trace.has_gold else ""
+    gold = f'<div class="disputable">{gold}{disputes}</div>' if disputes else gold
     first = sum(len(before.substeps) for before in trace.steps[:number])
-    note = "<em>gold: first error</em>" if number == trace.first_error else ""
+    note = ("<em>gold: first error</em>" if number == trace.first_error else "") + people
     substeps = [
         _substep(trace, first + place, columns, wanted, note="" if place else note)
         for place in range(len(step.substeps))

@@ -1,6 +1,7 @@
 """What an evaluator says of a whole solution, in words, and how that stands against the gold."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.browse.answers import Answer
 from app.view import signed, solution_html, step_name
@@ -23,8 +24,16 @@ def answer_words(answer: Answer, trace: Trace) -> list[str]:
 
 def first_wrong(answer: Answer, mode: Mode, trace: Trace) -> int | None:
     """The first step, 0-based, that it calls wrong in a mode that it has; None where it calls none so."""
-    below = answer.modes[mode].validity < answer.thresholds.validity
-    wrong = np.flatnonzero(below & ~answer.silent[mode])
+    return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
+
+
+def first_below(
+    scores: StepScores, threshold: float, trace: Trace, silent: NDArray[np.bool_] | None = None
+) -> int | None:
+    """The first step, 0-based, with a sub-step whose validity is below a threshold, but for those that are silent;
+    None where there is none."""
+    below = scores.validity < threshold
+    wrong = np.flatnonzero(below if silent is None else below & ~silent)
     return int(trace.owners[wrong[0]]) if len(wrong) else None
 
 

@@ -3,6 +3,7 @@
 stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
 stepsight evaluate --dataset mr-gsm8k --group original
+stepsight evaluate --dataset mr-math-invalid --patch fixes.json
 """
 
 import argparse
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from app.commands.figures import FIGURES, TITLES, above, percents, print_cells, print_patched, worth_printing
 from app.commands.judging import find_judges
 from app.commands.options import add_db
 from core.errors import UserError
@@ -19,6 +21,7 @@ from core.judgment import Mode
 if TYPE_CHECKING:
     from core.reference import Published
     from training.evaluation import Comparison, Evaluation, Row
+    from training.patched import Patched
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -36,6 +39,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--group", default="", metavar="NAME", help="only traces that the benchmark puts in this class"
     )
+    parser.add_argument(
+        "--patch", metavar="FILE", help="a label patch: every figure with and without it, and the change"
+    )
     parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="the paired difference of two evaluators")
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
@@ -50,37 +56,64 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Score what is missing where an evaluator can run, then print the table."""
+    from core.patch import read_patch
+    from storage.labelling.patches import check_patch
     from storage.queries import find_dataset
     from storage.store import open_store
     from training.evaluation import MODES, evaluate
     from training.judges import find_judge
+    from training.patched import evaluate_patched
 
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     names = list(dict.fromkeys([*(args.evaluator or []), *(args.compare or [])]))
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
+    patch = read_patch(args.patch) if args.patch else None
+    patched = None
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        # Thresholds chosen on this dataset are refused before an hour of scoring, not after it.
+        # What is refused is refused before an hour of scoring, not after it: a patch that does not fit, and
+        # thresholds chosen on this dataset.
+        if patch:
+            check_patch(store, dataset, patch)
         evaluators = find_judges(
             store, dataset, names, modes, lambda stored: find_judge(store, dataset, stored, args.force)
         )
-        found = evaluate(store, dataset, evaluators, modes, args.draws, args.force, args.group)
-    comparisons = _comparisons(found, *args.compare) if args.compare else []
+        rest = (modes, args.draws, args.force, args.group)
+        if patch:
+            patched = evaluate_patched(store, dataset, evaluators, patch, *rest)
+        found = patched.before if patched else evaluate(store, dataset, evaluators, *rest)
+    told = [found, patched.after] if patched else [found]
+    compared = {one: _comparisons(one, *args.compare) for one in told} if args.compare else {}
     if args.json:
-        shown = found.as_json()
-        if args.compare:
-            shown |= {"comparisons": [comparison.as_json() for comparison in comparisons]}
-        print(json.dumps(shown, indent=1, allow_nan=False))
+        print(json.dumps(_json(found, patched, compared), indent=1, allow_nan=False))
         return
     if found.warning:
         print(found.warning, file=sys.stderr)
     for name in dict.fromkeys(evaluator.name for evaluator in evaluators):
         if not any(row.evaluator == name for row in found.rows):
             print(f"{name} has not judged {dataset.name} in such a mode.", file=sys.stderr)
-    _print_tables(found)
-    for comparison in comparisons:
-        _print_comparison(comparison)
+    if patched:
+        print_patched(patched)
+    else:
+        _print_tables(found)
+    for one, comparisons in compared.items():
+        for comparison in comparisons:
+            _print_comparison(comparison, ", patched" if one.patch else "")
+
+
+def _json(
+    found: "Evaluation", patched: "Patched | None", compared: "dict[Evaluation, list[Comparison]]"
+) -> dict[str, object]:
+    """The evaluation, or with a patch both, each `without` and `with` as it is by itself."""
+
+    def shown(one: "Evaluation") -> dict[str, object]:
+        pairs = [comparison.as_json() for comparison in compared.get(one, [])]
+        return one.as_json() | ({"comparisons": pairs} if one in compared else {})
+
+    if patched is None:
+        return shown(found)
+    return patched.as_json() | {"without": shown(patched.before), "with": shown(patched.after)}
 
 
 def _comparisons(found: "Evaluation", first: str, second: str) -> "list[Comparison]":
@@ -101,10 +134,6 @@ def _comparisons(found: "Evaluation", first: str, second: str) -> "list[Comparis
     return [compare(one, other, found.weights) for one, other in pairs]
 
 
-_FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
-_TITLES = ("Sol-F1", "Sol-AUC", "Step-F1", "Step-AUC")
-
-
 def _print_tables(found: "Evaluation") -> None:
     """The protocol's four figures per mode and kind of error, with bootstrap intervals over traces, then notes.
 
@@ -112,18 +141,14 @@ def _print_tables(found: "Evaluation") -> None:
     """
     from core.reference import published
 
-    tables = list(dict.fromkeys((row.mode, row.errors) for row in found.rows))
-    judged = [
-        key for key in tables if any(not row.is_baseline and (row.mode, row.errors) == key for row in found.rows)
-    ]
-    for mode, errors in judged or tables:
+    for mode, errors in worth_printing(found.rows):
         chosen = [row for row in found.rows if (row.mode, row.errors) == (mode, errors)]
         printed = [row for row in found.published if (row.mode, row.benchmark.errors) == (mode, errors)]
         print(f"\n{found.dataset.name} ({found.size}), {errors} errors, {mode}, percent with 95 % intervals")
-        cells: list[Sequence[str]] = [("evaluator", *_TITLES, "above the best baseline")]
-        cells += [(row.evaluator, *(_percent(row, name) for name in _FIGURES), _above(row)) for row in chosen]
+        cells: list[Sequence[str]] = [("evaluator", *TITLES, "above the best baseline")]
+        cells += [(row.evaluator, *percents(row), above(row)) for row in chosen]
         cells += [(row.evaluator, *_printed(row), "published, not measured here") for row in printed]
-        _print_cells(cells)
+        print_cells(cells)
         for note in _notes(chosen, found.traces):
             print(note)
     elsewhere = published(found.dataset.kind, found.group)
@@ -136,23 +161,7 @@ def _print_tables(found: "Evaluation") -> None:
 
 def _printed(row: "Published") -> list[str]:
     """The figures as the paper prints them, which has no intervals."""
-    return [f"{100 * row.values[name]:.1f}" for name in _FIGURES]
-
-
-def _percent(row: "Row", name: str) -> str:
-    value = row.measured[name].value
-    if not value.exists:
-        return "-"
-    return f"{100 * value.number:.1f} [{100 * value.low:.1f}, {100 * value.high:.1f}]"
-
-
-def _above(row: "Row") -> str:
-    if row.is_baseline or not row.beats.exists:
-        return ""
-    shown = f"{100 * row.beats.number:+.1f} [{100 * row.beats.low:+.1f}, {100 * row.beats.high:+.1f}]"
-    if row.beats_in != "step_auc":
-        shown += f" in {_TITLES[_FIGURES.index(row.beats_in)]}"
-    return shown if row.above_baselines else f"{shown}, not above"
+    return [f"{100 * row.values[name]:.1f}" for name in FIGURES]
 
 
 def _notes(rows: "list[Row]", traces: int) -> list[str]:
@@ -160,13 +169,13 @@ def _notes(rows: "list[Row]", traces: int) -> list[str]:
     from training.findings import notes
 
     published = [f"{row.evaluator}: {_against(row, row.published)}" for row in rows if row.published is not None]
-    return [f"  {note}" for note in [*notes(rows, _FIGURES, traces), *published]]
+    return [f"  {note}" for note in [*notes(rows, FIGURES, traces), *published]]
 
 
 def _against(row: "Row", printed: "Published") -> str:
     """Such as `Sol-F1 published 78.0, difference +0.0`, for each figure that the row has."""
     told = []
-    for name, title in zip(_FIGURES, _TITLES, strict=True):
+    for name, title in zip(FIGURES, TITLES, strict=True):
         value = row.measured[name].value
         if value.exists:
             difference = 100 * printed.difference(name, value.number)
@@ -174,9 +183,12 @@ def _against(row: "Row", printed: "Published") -> str:
     return f"{'; '.join(told)} ({printed.evaluator} in {printed.table})"
 
 
-def _print_comparison(found: "Comparison") -> None:
-    print(f"\n{found.first} minus {found.second}, {found.errors} errors, {found.mode}, {found.n_traces:,} traces")
-    for name, title in zip(_FIGURES, _TITLES, strict=True):
+def _print_comparison(found: "Comparison", qualified: str) -> None:
+    print(
+        f"\n{found.first} minus {found.second}, {found.errors} errors, {found.mode},"
+        f" {found.n_traces:,} traces{qualified}"
+    )
+    for name, title in zip(FIGURES, TITLES, strict=True):
         value = found.differences.get(name)
         if value is not None and value.exists:
             print(f"  {title} {100 * value.number:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]")
@@ -186,9 +198,3 @@ def _print_comparison(found: "Comparison") -> None:
             f"  McNemar, {level} level: right only in the first {test.first_only:,}, only in the second "
             f"{test.second_only:,}, {p}"
         )
-
-
-def _print_cells(cells: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    for row in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

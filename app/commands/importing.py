@@ -2,6 +2,7 @@
 
 stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download
+stepsight import labels labels.jsonl
 """
 
 import argparse
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from app.commands import labels
 from app.commands.options import add_db
 from core.errors import UserError
 
@@ -21,9 +23,15 @@ if TYPE_CHECKING:
     from storage.imports import ImportSummary
 
 
+# Beside the kinds of files of traces.
+LABELS = "labels"
+
+
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("import", help="store the traces of a file")
-    parser.add_argument("kind", help="such as mr-math-invalid or jsonl; an unknown one lists them all")
+    parser = commands.add_parser("import", help="store the traces of a file, or labels by people")
+    parser.add_argument(
+        "kind", help="such as mr-math-invalid or jsonl, an unknown one lists them all; or labels: labels by people"
+    )
     parser.add_argument("path", nargs="?", help="the file; with --download one of the names it is published by")
     parser.add_argument("--dataset", metavar="NAME", help="the dataset's name (default: its kind)")
     parser.add_argument("--skip-bad", action="store_true", help="leave bad rows out, and list them in a file")
@@ -32,6 +40,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("--download", action="store_true", help="fetch the published file, once; STEPSIGHT_CACHE")
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="what the published file's hash has to be")
+    parser.add_argument(
+        "--campaign", metavar="NAME", help="with labels: the campaign they go to (default: the file's)"
+    )
+    parser.add_argument(
+        "--annotator", metavar="NAME", help="with labels: whose rows of PRM800K are (default: their labeler's)"
+    )
     add_db(parser)
     parser.set_defaults(run=run, parser=parser)
 
@@ -40,6 +54,11 @@ def run(args: argparse.Namespace) -> None:
     """Import the file; without --skip-bad a bad row leaves the store as it was."""
     if args.path is None and not args.download:
         args.parser.error("give the path of the file, or --download.")
+    if args.kind == LABELS:
+        _import_labels(args)
+        return
+    if args.campaign is not None or args.annotator is not None:
+        raise UserError("--campaign and --annotator go with labels.", f"stepsight import {LABELS} FILE")
     if args.skipped is not None and not args.skip_bad:
         raise UserError("--skipped goes with --skip-bad.", "Give both.")
     if args.sha256 is not None and not args.download:
@@ -50,6 +69,12 @@ def run(args: argparse.Namespace) -> None:
     print(summary)
     if summary.left_out:
         print(f"The rows left out are listed in {listing}.", file=sys.stderr)
+
+
+def _import_labels(args: argparse.Namespace) -> None:
+    if args.download or args.skip_bad:
+        raise UserError("Labels are neither downloaded nor imported in part.", f"stepsight import {LABELS} FILE")
+    labels.run_import(args)
 
 
 def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> "ImportSummary":

@@ -74,6 +74,8 @@ def _complete(
     mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
     missing = count_missing(store, dataset.id, row.id, mode)
     if missing:
+        if evaluator.format != "stepsight":
+            print(evaluator.described, file=sys.stderr)
         traces = missing_traces(store, dataset.id, row.id, mode)
         save_judgments(store, row.id, progress(Scorer(evaluator).score(traces, mode, _skip), missing, name))
     return row

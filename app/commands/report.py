@@ -1,6 +1,8 @@
 """Writing a report of what evaluators reach.
 
 stepsight report --dataset mr-math-invalid --dataset mr-math-redundant --output report
+stepsight report --dataset mr-math-invalid --patch fixes.json --output report
+stepsight report grid runs/grid-mini-as-labelled runs/grid-mini-random --output report
 """
 
 import argparse
@@ -12,30 +14,71 @@ from core.errors import UserError
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("report", help="write a report of stored judgments: a page and tables")
-    parser.add_argument("--dataset", required=True, action="append", metavar="NAME", help="may be repeated")
+    parser.add_argument("--dataset", action="append", metavar="NAME", help="may be repeated")
     parser.add_argument(
         "--evaluator", action="append", metavar="NAME", help="may be repeated (default: all that judged a dataset)"
     )
     parser.add_argument(
         "--group", default="", metavar="NAME", help="only traces that the benchmark puts in this class"
     )
-    parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="for report.html and tables/")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="for report.html and tables/")
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
+    parser.add_argument(
+        "--patch", action="append", metavar="FILE", help="a label patch: its dataset again, with its labels"
+    )
     parser.add_argument("--force", action="store_true", help="show offline figures that mean nothing")
     add_db(parser)
     parser.set_defaults(run=run)
+    _add_grid(parser.add_subparsers(dest="subject", required=False, metavar="SUBJECT"))
+
+
+def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subjects.add_parser("grid", help="report what a grid's runs reached")
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help="of a grid, or its results.json, or the paper's table",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="for report.html and tables/ (default: Markdown on standard output)",
+    )
+    parser.set_defaults(run=run_grid)
+
+
+def run_grid(args: argparse.Namespace) -> None:
+    """Write the report and print the path of its page, or print its tables."""
+    from training.grid.report import make_grid_report
+    from training.grid.results import read_results
+    from training.report import write_report
+    from training.tables import to_markdown
+
+    report = make_grid_report([read_results(path) for path in args.results])
+    if args.output is not None:
+        print(write_report(report, args.output))
+    else:
+        print("\n".join(to_markdown(table) for table in report.tables), end="")
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page."""
+    from core.patch import read_patch
     from storage.queries import find_dataset
     from storage.store import open_store
     from training.report import make_report, write_report
 
+    for name in ("dataset", "output"):
+        if getattr(args, name) is None:
+            raise UserError(f"--{name} is missing.", "See stepsight report --help.")
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
+    patches = [read_patch(path) for path in args.patch or []]
     with open_store(args.db) as store:
         datasets = [find_dataset(store, name) for name in dict.fromkeys(args.dataset)]
         names = list(dict.fromkeys(args.evaluator or []))
-        report = make_report(store, datasets, names, args.draws, args.force, args.group)
+        report = make_report(store, datasets, names, args.draws, args.force, args.group, patches=patches)
     print(write_report(report, args.output))

@@ -27,7 +27,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("--output", metavar="FILE", default="-", help="where results go (default: standard output)")
     parser.add_argument(
-        "--evaluator", default="mini-bidir", help="a shipped name or a folder (default: %(default)s)"
+        "--evaluator",
+        default="mini-bidir",
+        help="a shipped name, a folder, or a model hub's OWNER/NAME (default: %(default)s)",
     )
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], default="offline")
     parser.add_argument(
@@ -54,6 +56,8 @@ def run(args: argparse.Namespace) -> None:
             "The judgments of a dataset are kept in the store, without thresholds.",
         )
     scorer = Scorer(load_evaluator(args.evaluator))
+    if scorer.evaluator.format != "stepsight":
+        print(scorer.evaluator.described, file=sys.stderr)
     skipped = _Skipped() if args.skip_too_long else None
     if args.dataset is not None:
         _score_dataset(args, scorer, skipped)
@@ -86,7 +90,7 @@ def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | 
     traces = _read_traces(args.input)
     with open_output(args.output) as out:
         for judgment in progress(scorer.score(traces, args.mode, skipped), None, "traces"):
-            record = judgment_record(judgment, evaluator.name, thresholds)
+            record = judgment_record(judgment, evaluator.name, thresholds, evaluator.outputs)
             out.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 

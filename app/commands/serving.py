@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from ipaddress import ip_address
+from pathlib import Path
 
 from app.commands.options import add_db
 from core.errors import UserError
@@ -21,10 +22,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--public-read-only",
         action="store_true",
-        help="let other machines in, to look and to score, but not to change anything in the store",
+        help="let everybody in, to look and to score; only who logs in may do more",
     )
     parser.add_argument(
-        "--name", action="append", default=[], metavar="NAME", help="with it: a name that browsers ask for it by"
+        "--name", action="append", default=[], metavar="NAME", help="a name that browsers elsewhere ask for it by"
     )
     parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
     add_db(parser)
@@ -33,7 +34,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Serve the pages until interrupted."""
-    check_host(args.host, args.public_read_only)
+    check_host(args.host, args.db, args.public_read_only)
     print("StepSight is starting.", file=sys.stderr)
     listener = listen(args.port, args.host)
     from app.evaluators import Evaluators
@@ -42,6 +43,7 @@ def run(args: argparse.Namespace) -> None:
     from app.supervisor import Supervisor
     from core.loading import shipped_evaluators
     from storage.location import locate
+    from storage.people.users import has_users
     from storage.store import open_store
 
     address = locate(args.db).render_as_string(hide_password=False)
@@ -51,22 +53,43 @@ def run(args: argparse.Namespace) -> None:
         seed(store, evaluators, shipped_evaluators())
         for name in evaluators.names:
             evaluators.register(store, name)
-        hosts = [*LOOPBACK, *public_names(args.host, args.name)] if args.public_read_only else LOOPBACK
-        application = build_app(store, evaluators, read_only=args.public_read_only, hosts=hosts)
-        if not args.public_read_only:
+        users, public = has_users(store), args.public_read_only
+        application = build_app(
+            store,
+            evaluators,
+            read_only=public and not users,
+            public=public,
+            # A name is for a proxy, behind which others would become the local user once the last user is ended.
+            loopback=is_loopback(args.host) and not (users and args.name),
+            hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
+        )
+        if users or not public:
             stack.enter_context(Supervisor(address))
-        print(_greeting(store.name, listener, args.public_read_only), file=sys.stderr)
+        print(_greeting(store.name, listener, public=public, users=users), file=sys.stderr)
         serve(application, listener)
 
 
-def check_host(host: str, public_read_only: bool) -> None:
-    """Raises `UserError` where other machines could get in and change what is stored."""
-    if is_loopback(host) or public_read_only:
+def check_host(host: str, db: str | None, public_read_only: bool) -> None:
+    """Raises `UserError` where other machines could get in and change what is stored without a login."""
+    if is_loopback(host) or public_read_only or _has_users(db):
         return
     raise UserError(
         f"--host is {host!r}: other machines could change what is stored, and nobody has to log in.",
-        "Leave it out to serve this machine alone, or add --public-read-only.",
+        "Leave it out to serve this machine alone, add --public-read-only, or make users: stepsight user add",
     )
+
+
+def _has_users(db: str | None) -> bool:
+    """Whether somebody can log in; a store that is not there is not made."""
+    from storage.location import locate
+    from storage.people.users import has_users
+    from storage.store import open_store
+
+    url = locate(db)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        return False
+    with open_store(db) as store:
+        return has_users(store)
 
 
 def is_loopback(host: str) -> bool:
@@ -101,9 +124,10 @@ def _own_addresses() -> set[str]:
         return set()
 
 
-def _greeting(store: str, listener: socket.socket, public: bool) -> str:
+def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool) -> str:
     host, port = listener.getsockname()[:2]
-    note = "Other machines may look, and change nothing.\n" if public else ""
+    login = "Who wants to change something has to log in." if public else "Everybody has to log in."
+    note = f"{login}\n" if users else "Other machines may look, and change nothing.\n" if public else ""
     return f"Store: {store}\n{note}Open http://{_in_address(host)}:{port} in a browser. Ctrl-C stops it."
 
 

@@ -1,6 +1,7 @@
 """Training an evaluator.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
+stepsight train training/configs/llada-prm-8b.yaml --plan --gpu h100-80gb
 torchrun --nproc-per-node 4 -m app.cli train CONFIG.yaml --output FOLDER
 """
 
@@ -8,8 +9,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.errors import UserError
+
+if TYPE_CHECKING:
+    from training.config import TrainConfig
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -22,6 +27,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("config", help="a YAML file; training/configs holds the shipped ones")
     parser.add_argument("--output", metavar="FOLDER", help="default: runs/ and the file's name")
     parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
+    parser.add_argument("--plan", action="store_true", help="say what it takes, and load nothing")
+    parser.add_argument("--gpu", metavar="NAME", help="with --plan: on this kind of GPU (default: the recipe's)")
+    parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
     parser.set_defaults(run=run)
 
 
@@ -30,12 +38,34 @@ def run(args: argparse.Namespace) -> None:
     from training.config import read_config
 
     config = read_config(args.config)
-    if args.threads is not None and args.threads < 1:
-        raise UserError(f"--threads is {args.threads}, expected 1 or more.")
+    for name in ("threads", "devices"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise UserError(f"--{name} is {getattr(args, name)}, expected 1 or more.")
+    if args.plan:
+        _plan(config, args)
+        return
+    if args.gpu or args.devices:
+        raise UserError(
+            "--gpu and --devices go with --plan.", "Devices are those that torchrun starts processes for."
+        )
+    _train(config, args)
+
+
+def _plan(config: "TrainConfig", args: argparse.Namespace) -> None:
+    from training.plan import make_plan
+
+    plan = make_plan(config, Path(args.config).parent, args.gpu, args.devices)
+    print(plan)
+    plan.check()
+
+
+def _train(config: "TrainConfig", args: argparse.Namespace) -> None:
     import torch
 
+    from training.plan import check_devices
     from training.run import train
 
+    check_devices(config, Path(args.config).parent)
     if args.threads:
         torch.set_num_threads(args.threads)
     output = Path(args.output or Path("runs") / Path(args.config).stem)

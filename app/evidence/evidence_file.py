@@ -15,6 +15,7 @@ from storage.queries import StoredTrace
 
 # What a file may weigh; one that would weigh more shows formulas as their source.
 _LARGEST = 1_000_000
+_STYLES = ("style.css", "evidence.css")
 _SCRIPTS = ("maths.js", "evidence.js")
 _IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([\w-]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export const (\w+) =", re.MULTILINE)
@@ -74,7 +75,7 @@ def _page(evidence: Evidence, body: str, maths: bool) -> str:
     katex = [asset("web", "katex", "katex.min.js").read_text(encoding="utf-8")] if maths else []
     scripts = [*katex, bundle(_SCRIPTS)]
     fonts = _katex_style("\n".join((evidence.trace.problem, *evidence.trace.substeps))) if maths else ""
-    style = asset("web", "style.css").read_text(encoding="utf-8")
+    style = "".join(asset("web", name).read_text(encoding="utf-8") for name in _STYLES)
     # It goes with every copy.
     licence = asset("web", "katex", "LICENSE").read_text(encoding="utf-8") if maths else ""
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)

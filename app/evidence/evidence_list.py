@@ -10,6 +10,7 @@ from app.evidence.evidence_address import KINDS, STAYED, EvidenceAddress
 from app.evidence.story import jump_sentence
 from app.seed import DATASET
 from app.view import change_html, step_name
+from app.web.exposure import note_shown
 from app.web.text import text_html
 from core.errors import UserError
 from core.evidence import Revision, Turn, largest_revision, revisions
@@ -19,6 +20,7 @@ from core.scores import Thresholds
 from core.trace import Trace
 from storage.calibrations import find_thresholds
 from storage.judgments import StoredJudgment, read_many
+from storage.people.users import User
 from storage.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
 from storage.schema import TraceRow
 from storage.store import NotFoundError, Store
@@ -85,13 +87,22 @@ def turn_of(kind: str) -> Turn | None:
     return None if kind == STAYED else Turn(kind)
 
 
-def gallery_html(store: Store, gallery: Gallery, address: EvidenceAddress) -> str:
-    """One page of one kind, with links to the others; of the first kind that has a trace where none is named."""
+def page_of(number: int | None) -> int:
+    """The page that has the trace of a number, from 1; the first where it has none."""
+    return 1 if number is None else (number - 1) // _PER_PAGE + 1
+
+
+def gallery_html(store: Store, gallery: Gallery, address: EvidenceAddress, user: User | None = None) -> str:
+    """One page of one kind, with links to the others; of the first kind that has a trace where none is named.
+
+    `user` is who sees it.
+    """
     kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
     here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
     ids = gallery.turns.of(turn_of(kind))
     first = (here.page - 1) * _PER_PAGE
     shown = ids[first : first + _PER_PAGE].tolist()
+    note_shown(store, user, shown)
     rows = "".join(_row(gallery, judgment, here) for judgment in _read(store, gallery, shown))
     listed = f'<ol class="turns">{rows}</ol>{_pager(here, first, len(shown), len(ids))}'
     none = f'<p class="hint">No trace of {escape(gallery.dataset.name)} is of this kind.</p>'

@@ -12,6 +12,8 @@ from app.evidence.evidence_address import EvidenceAddress, read_address
 from app.evidence.evidence_file import evidence_file
 from app.evidence.evidence_view import left_out_record
 from app.evidence.left_out import LeftOuts
+from app.web.exposure import note_shown
+from app.web.identity import find_user_of
 from core.errors import UserError
 from storage.queries import StoredTrace
 from storage.store import Store
@@ -51,6 +53,8 @@ def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evid
         raise UserError(problems[0])
     if not address.opens:
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
+    if address.trace is not None:
+        note_shown(store, find_user_of(request), [address.trace])
     return open_evidence(store, evaluators, address), address
 
 

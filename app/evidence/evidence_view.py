@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from html import escape
 from math import ceil
 
+from app.browse.verdicts import first_below, outcome_words
 from app.evidence.evidence import Evidence, packed
 from app.evidence.evidence_address import VALUES, EvidenceAddress
 from app.evidence.story import constant_sentence
-from app.view import bar_html, change_html, gold_html, notice_html, signed, solution_html
+from app.view import bar_html, change_html, gold_html, note_html, notice_html, signed, solution_html
 from app.web.text import text_html
 from core.errors import UserError
 from core.evidence import LeftOut
@@ -70,15 +71,20 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
         return notice_html(str(error)), evidence.focus, last
 
 
+def _said(evidence: Evidence, scores: StepScores) -> str:
+    """The verdict on the solution, and how the first step called wrong stands against the gold."""
+    outcome = outcome_words(first_below(scores, evidence.thresholds.validity, evidence.trace), evidence.trace)
+    return f"{solution_html(scores, evidence.thresholds)}{outcome and f', {outcome}'}"
+
+
 def _head(evidence: Evidence) -> str:
-    hindsight, thresholds = evidence.hindsight, evidence.thresholds
+    hindsight = evidence.hindsight
     largest = max(evidence.revisions, key=lambda revision: abs(revision.change))
     moved = f"step {largest.step + 1}, {signed(largest.change)}" if abs(largest.change) >= 0.005 else "none"
-    note = evidence.trace.meta.get("note")
-    said = f'<p class="hint note">{text_html(note)}</p>' if isinstance(note, str) else ""
-    return f"""<div class="judged opened"><p class="q">{text_html(evidence.trace.problem)}</p>{said}
-<div class="sum"><span>Online: {solution_html(hindsight.online, thresholds)}</span>
-<span>Offline: {solution_html(hindsight.offline, thresholds)}</span>
+    note = note_html(evidence.trace.meta.get("note"))
+    return f"""<div class="judged opened"><p class="q">{text_html(evidence.trace.problem)}</p>{note}
+<div class="sum"><span>Online: {_said(evidence, hindsight.online)}</span>
+<span>Offline: {_said(evidence, hindsight.offline)}</span>
 <span>largest retroactive change: <strong>{moved}</strong></span>
 <span>evaluator <strong>{escape(evidence.evaluator)}</strong></span></div></div>"""
 

@@ -9,10 +9,12 @@ from html import escape
 
 import gradio as gr
 
-from app.browse.address import Address, Query, read_address, read_query
+from app.browse.address import Address, read_address
 from app.browse.answers import find_answers
+from app.browse.dispute_view import dispute_links
 from app.browse.facets import chips_html, condition_words, facets_html, loosen_html
 from app.browse.offered import MOST_BESIDE, chosen_offers
+from app.browse.people_view import PeopleSaid
 from app.browse.selection import Selection
 from app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
 from app.browse.trace_list import list_html, orders
@@ -21,13 +23,20 @@ from app.evaluators import Evaluators
 from app.pages import DIRECT, QUERY, block, header
 from app.score.permalink import ScoreForm
 from app.view import notice_html
+from app.web.exposure import note_shown
+from app.web.identity import find_user_of
+from app.web.page_address import Query, read_query
+from app.web.rights import Right, may
 from app.web.text import text_html
 from core.errors import UserError
+from storage.people.users import User
 from storage.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
 from storage.store import NotFoundError, Store
 
 _PER_PAGE = 25
 _LONGEST_VALUE = 160
+# Seconds for which a trace's text waits for its scores; those that take longer come by themselves.
+_PATIENCE = 0.4
 _EMPTY = "The store is empty. Import a file: stepsight import KIND PATH"
 _KEYS = '<span class="keys"><kbd>j</kbd> next <kbd>k</kbd> previous <kbd>?</kbd> all keys</span>'
 
@@ -39,16 +48,17 @@ def build(store: Store, evaluators: Evaluators) -> None:
         content = block(elem_id="browse", value='<p class="hint">Loading</p>')
         go = gr.Button("Show this address", elem_id="browse-go", visible="hidden")
 
-    def show(query: str) -> str:
-        return browse_html(store, evaluators, read_query(query))
+    def show(query: str, request: gr.Request) -> str:
+        return browse_html(store, evaluators, read_query(query), find_user_of(request))
 
     query = gr.Textbox(visible=False)
     gr.on(None, show, query, content, js=QUERY, **DIRECT, show_progress="hidden")
     go.click(show, query, content, js=QUERY, trigger_mode="always_last", **DIRECT, show_progress="hidden")
 
 
-def browse_html(store: Store, evaluators: Evaluators, query: Query) -> str:
-    """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown."""
+def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User | None = None) -> str:
+    """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
+    who sees it."""
     address, problems = read_address(query)
     notices = list(problems)
     try:
@@ -57,7 +67,9 @@ def browse_html(store: Store, evaluators: Evaluators, query: Query) -> str:
         if opened is not None:
             address = replace(address, dataset=opened.dataset)
             selection, unknown = Selection.of(store, evaluators, opened.dataset_id, address)
-            body = _trace(selection, evaluators, opened)
+            note_shown(store, user, [opened.trace_id])
+            disputes = dispute_links(store, opened, user)
+            body = _trace(selection, evaluators, opened, PeopleSaid(store, opened.trace_id, user), disputes)
         else:
             datasets = list_datasets(store)
             if not datasets:
@@ -65,7 +77,7 @@ def browse_html(store: Store, evaluators: Evaluators, query: Query) -> str:
             dataset = _named(store, datasets, address.dataset)
             address = replace(address, dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
-            body = _list(selection, dataset, datasets)
+            body = _list(selection, dataset, datasets, user)
         notices += unknown
     except UserError as error:
         notices.append(str(error))
@@ -89,21 +101,32 @@ def _named(store: Store, datasets: Sequence[Dataset], name: str) -> Dataset:
     return next(found, None) or find_dataset(store, name)
 
 
-def _list(selection: Selection, dataset: Dataset, datasets: Sequence[Dataset]) -> str:
+def _list(selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None) -> str:
     address, about = selection.address, selection.about
     page = selection.page(_PER_PAGE)
+    note_shown(selection.store, user, [row.trace_id for row in page.rows])
     if page.rows:
         outputs = about.outputs if about.judged else None
         shown = list_html(page.rows, address, selection.hits_in_steps(page.rows), outputs)
     elif page.total:
-        shown = f'<p class="hint empty">There is no page {address.page:,}.</p>'
+        first = _go(address.url(page=1), "The first page", "first")
+        shown = f'<p class="hint empty">There is no page {address.page:,}. {first}</p>'
     else:
         shown = loosen_html(address, selection.totals_without())
     facets = facets_html(address, page.counts, selection.offers, about)
-    return f"""<h1>{escape(dataset.name)}</h1><p class="lead">{_counts(dataset)}</p>
+    label = _label_link(selection, page.total, user)
+    return f"""<h1>{escape(dataset.name)}</h1><p class="lead">{_counts(dataset)}{label}</p>
 {_form(selection, datasets)}<div class="shelf">{facets}
 <div class="found">{chips_html(address)}{_unjudged(selection)}{shown}
 {_pager(address, page.total, len(page.rows))}</div></div>"""
+
+
+def _label_link(selection: Selection, total: int, user: User | None) -> str:
+    """The way to a campaign over the traces that are listed, for those who may make one."""
+    if user is None or not total or not may(user, Right.MANAGE, selection.store):
+        return ""
+    url = selection.address.url("/relabel/new", trace=None, page=1, beside=())
+    return f' · <a href="{url}">Label these traces</a>'
 
 
 def _counts(dataset: Dataset) -> str:
@@ -147,27 +170,39 @@ to filter and sort by its scores, start a job: <a href="/jobs">Jobs</a>.</p>"""
 def _pager(address: Address, total: int, shown: int) -> str:
     first = (address.page - 1) * _PER_PAGE + 1
     place = f"{first:,}–{first + shown - 1:,} of {total:,}" if shown else f"0 of {total:,}"
-    previous = _go(address.url(page=address.page - 1), "Previous", "prev") if address.page > 1 else ""
+    previous = _go(address.url(page=address.page - 1), "Previous", "prev") if shown and address.page > 1 else ""
     following = _go(address.url(page=address.page + 1), "Next", "next") if first + _PER_PAGE <= total else ""
+    if not total:
+        return f'<p class="pager" data-trace="" data-page="{address.page}"></p>'
     return f"""<p class="pager" data-trace="" data-page="{address.page}">{previous}<span>{place}</span>{following}
-{_KEYS}</p>"""
+{_KEYS if shown else ""}</p>"""
 
 
-def _trace(selection: Selection, evaluators: Evaluators, trace: StoredTrace) -> str:
+def _trace(
+    selection: Selection,
+    evaluators: Evaluators,
+    trace: StoredTrace,
+    people: PeopleSaid,
+    disputes: Sequence[str],
+) -> str:
     address = selection.address
     chosen = chosen_offers(selection.offers, address)
-    answers = find_answers(selection.store, evaluators, chosen, trace)
-    near = selection.near(trace.trace_id)
+    answers = find_answers(selection.store, evaluators, chosen, trace, _PATIENCE)
+    place = selection.place(trace.trace_id)
+    near = place.near
+    # Back to where the trace stands, however far one went from it.
+    page = address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1
     links = [
         _go(address.url(trace=near.previous), "Previous", "prev") if near.previous is not None else "",
-        _go(address.url(trace=None), "All traces", "up"),
+        _go(address.url(trace=None, page=page), "All traces", "up"),
         _go(address.url(trace=near.next), "Next", "next") if near.next is not None else "",
     ]
     title = f"{escape(trace.dataset)} · {escape(trace.id)}"
+    tools = _tools(selection, trace, [one.name for one in answers if one.runs])
     return f"""<h1 class="unseen">{title}</h1><p class="pager" data-trace="{trace.trace_id}">{"".join(links)}
-<span class="title">{title}</span>{_tools(selection, trace, [one.name for one in answers if one.runs])}{_KEYS}</p>
-{_among(address)}{_chooser(selection, [offer.key for offer in chosen])}{trace_html(trace, answers, address.q)}
-{_meta(trace)}"""
+<span class="place">{place.words}</span><span class="title">{title}</span>{tools}{_KEYS}</p>
+{_among(address)}{_chooser(selection, [offer.key for offer in chosen])}
+{trace_html(trace, answers, address.q, people.labels, disputes)}{_meta(trace, people)}{people.html()}"""
 
 
 def _among(address: Address) -> str:
@@ -187,7 +222,7 @@ data-key="{escape(f"beside {offer.key}")}"{" checked" if offer.key in chosen els
     )
     kept = "".join(
         f'<input type="hidden" name="{name}" value="{escape(str(value))}">'
-        for name, value in address.parts().items()
+        for name, value in address.query().items()
         if name != "beside"
     )
     return f"""<form class="beside" data-go="/browse"><fieldset><legend>Evaluators</legend>{boxes}</fieldset>
@@ -203,13 +238,13 @@ def _tools(selection: Selection, trace: StoredTrace, runs: Sequence[str]) -> str
 <a href="{file_address(CSV_PATH, address)}" download>CSV</a></span>"""
 
 
-def _meta(trace: StoredTrace) -> str:
+def _meta(trace: StoredTrace, people: PeopleSaid) -> str:
     said = "".join(
         f"<span>{escape(key.replace('_', ' '))} <strong>{text_html(value)}</strong></span>"
         for key, value in trace.meta.items()
         if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
     )
-    return f'<p class="meta"><span>people’s labels <strong>none yet</strong></span>{said}</p>'
+    return f'<p class="meta"><span>people’s labels <strong>{escape(people.words)}</strong></span>{said}</p>'
 
 
 def _options(choices: Sequence[tuple[str, str]], chosen: str) -> str:

@@ -29,8 +29,8 @@ def build() -> None:
     header("Jobs")
     with gr.Column(elem_classes="page"):
         block(
-            '<h1>Jobs</h1><p class="lead">An evaluator judges a whole dataset beside the server. You may leave '
-            "this page or stop the server: what is judged is kept, and the job goes on from there.</p>"
+            '<h1>Jobs</h1><p class="lead">A job has an evaluator judge a whole dataset. You may leave this '
+            "page or stop the server: what is judged is kept, and the job goes on from there.</p>"
         )
         block(
             '<div id="jobs"><div class="said"></div><div class="start"></div>'

@@ -3,9 +3,9 @@
 What it shows follows from the address. What is not measured yet is asked for again by the page's script.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import gradio as gr
 from plotly import __version__ as plotly_version
@@ -17,8 +17,9 @@ from app.results.computations import Pending
 from app.results.dataset_results import Links, file_links, sections_html
 from app.results.measured import Measured, Results
 from app.results.overview import Overview, gather, overview_html
-from app.results.results_address import ResultsAddress
+from app.results.results_address import ResultsAddress, read_address
 from app.view import notice_html
+from app.web.page_address import Query, read_query
 from core.baselines import BASELINES
 from core.errors import UserError
 from core.metrics.bootstrap import DRAWS
@@ -51,20 +52,17 @@ def build(store: Store, evaluators: Evaluators, results: Results) -> None:
         go = gr.Button("Show this address", elem_id="results-go", visible="hidden")
 
     def show(query: str) -> str:
-        return results_html(store, evaluators, results, dict(parse_qsl(query.removeprefix("?"))))
+        return results_html(store, evaluators, results, read_query(query))
 
     query = gr.Textbox(visible=False)
     gr.on(None, show, query, content, js=QUERY, **DIRECT, show_progress="hidden")
     go.click(show, query, content, js=QUERY, trigger_mode="always_last", **DIRECT, show_progress="hidden")
 
 
-def results_html(store: Store, evaluators: Evaluators, results: Results, query: Mapping[str, str]) -> str:
+def results_html(store: Store, evaluators: Evaluators, results: Results, query: Query) -> str:
     """The page that a query string asks for; a mistake in it becomes a notice above what can be shown."""
-    notice = ""
-    try:
-        address = ResultsAddress.read(query)
-    except UserError as error:
-        notice, address = notice_html(str(error)), ResultsAddress()
+    address, problems = read_address(query)
+    notice = "".join(map(notice_html, problems))
     try:
         datasets = list_datasets(store)
         if not datasets:

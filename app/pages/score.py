@@ -20,10 +20,11 @@ from app.score.scoring import result_html
 from app.score.steps_view import EMPTY, TOOLS, split_html, steps_html
 from app.seed import DATASET
 from app.view import notice_html
+from app.web.rights import Right, has_right, require
 from core.errors import UserError
 from storage.judgments import save_judgments
 from storage.saving import save_trace
-from storage.store import Store
+from storage.store import ForbiddenError, Store
 from training.gallery import read_gallery
 
 # Of the gallery, whose first traces show most; the others are a link away.
@@ -70,19 +71,27 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
     quiet: dict[str, Any] = {**DIRECT, "show_progress": "hidden"}
     busy: dict[str, Any] = {**DIRECT, "show_progress": "minimal"}
 
-    def score(problem: str, solution: str, names: list[str], state: str) -> tuple[str, str]:
-        return scored(evaluators, problem, solution, names, state, read_only=read_only), ""
+    def looks_only(request: gr.Request) -> bool:
+        return read_only or not has_right(request, Right.WRITE)
 
-    def open_example(example: int, names: list[str], state: str) -> list[str]:
+    def score(problem: str, solution: str, names: list[str], state: str, request: gr.Request) -> tuple[str, str]:
+        return scored(evaluators, problem, solution, names, state, read_only=looks_only(request)), ""
+
+    def open_example(example: int, names: list[str], state: str, request: gr.Request) -> list[str]:
         trace = read_gallery()[example]
         solution = solution_text(trace)
-        return [trace.problem, solution, split_html(solution), *score(trace.problem, solution, names, state)]
+        result = score(trace.problem, solution, names, state, request)
+        return [trace.problem, solution, split_html(solution), *result]
 
-    def save_result(problem: str, solution: str, names: list[str], state: str) -> str:
+    def save_result(problem: str, solution: str, names: list[str], state: str, request: gr.Request) -> str:
+        try:
+            require(request, Right.WRITE)
+        except ForbiddenError as error:
+            return notice_html(str(error))
         return saved_html(store, evaluators, problem, solution, names, state)
 
-    def open_address(query: str) -> list[object]:
-        return opened(evaluators, dict(parse_qsl(query.removeprefix("?"))), read_only=read_only)
+    def open_address(query: str, request: gr.Request) -> list[object]:
+        return opened(evaluators, dict(parse_qsl(query.removeprefix("?"))), read_only=looks_only(request))
 
     form = [problem, solution, names, state]
     solution.change(split_html, solution, preview, trigger_mode="always_last", **quiet)

@@ -28,7 +28,8 @@ _NONE = Value.none("")
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A column: a dataset with a kind of error, in the mode that is shown. `minus` is of the chosen reference."""
+    """A column: a dataset with a kind of error, in the mode that is shown, which is online where offline figures
+    mean nothing. `minus` is of the chosen reference."""
 
     measured: Measured
     mode: Mode
@@ -41,7 +42,13 @@ class Place:
 
     @property
     def title(self) -> str:
-        return f"{self.name}, {self.errors} errors, {self.measured.evaluation.size}"
+        return f"{self.name}, {self.told}"
+
+    @property
+    def told(self) -> str:
+        """What is measured of it."""
+        online = ", online" if self.measured.evaluation.warning else ""
+        return f"{self.errors} errors, {self.measured.evaluation.size}{online}"
 
     @property
     def rows(self) -> Mapping[str, Row]:
@@ -98,7 +105,8 @@ def gather(results: Results, datasets: Sequence[Dataset], mode: Mode, reference:
             told.append(f"{dataset.name} has no gold to measure against.")
         else:
             measured, minus = found
-            places += [Place(measured, mode, errors, minus) for errors in measured.kinds]
+            shown = mode if mode in measured.modes or not measured.evaluation.warning else measured.modes[0]
+            places += [Place(measured, shown, errors, minus) for errors in measured.kinds]
             warnings |= {measured.evaluation.warning: None} if measured.evaluation.warning else {}
     return Overview(places, list(warnings), told, waiting)
 
@@ -189,11 +197,9 @@ def overview_html(places: Sequence[Place], figure: Figure, mode: Mode, reference
 
 
 def _head(place: Place) -> str:
-    told = f"{place.errors} errors, {place.measured.evaluation.size}"
-    told += ", online only" if place.mode not in place.measured.modes and place.measured.evaluation.warning else ""
     name = escape(f"{place.name}, {place.errors} errors")
     link = f'<a data-go href="{_url(place)}" aria-label="{name}">{breakable(place.name)}</a>'
-    return f"{link}<small>{escape(told)}</small>"
+    return f"{link}<small>{escape(place.told)}</small>"
 
 
 def _below(line: Line, place: Place, figure: Figure, reference: str) -> str:

@@ -12,7 +12,7 @@ from app.pages.results import PLOTLY
 from app.results.computations import Pending
 from app.results.measured import Measured, Results
 from app.results.overview import gather, overview_table
-from app.results.results_address import ResultsAddress
+from app.results.results_address import ResultsAddress, checked_address
 from core.errors import UserError
 from storage.queries import find_dataset, list_datasets
 from storage.store import NotFoundError, Store
@@ -41,7 +41,7 @@ def result_files(store: Store, results: Results) -> APIRouter:
 
     @router.get("/results/report")
     def report(request: Request) -> Response:
-        return _file(lambda: _report(store, results, ResultsAddress.read(request.query_params)))
+        return _file(lambda: _report(store, results, checked_address(request.query_params)))
 
     @router.get(PLOTLY)
     def plotly() -> Response:
@@ -63,7 +63,7 @@ def _file(make: Callable[[], tuple[str, str, str]]) -> Response:
 
 
 def _table(store: Store, results: Results, query: Mapping[str, str]) -> tuple[str, str, str]:
-    address = ResultsAddress.read(query)
+    address = checked_address(query)
     suffix = query.get("format", "csv")
     if suffix not in _WRITERS:
         raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")

@@ -1,10 +1,12 @@
 """The address of the Results page: everything that it shows follows from it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from app.results.measured import Measured
 from app.results.overview import FIGURES, Figure
+from app.web.page_address import PageAddress, Query, choice_reader
 from core.errors import UserError
 from core.judgment import Mode
 from core.metrics.reasoneval import Errors
@@ -12,13 +14,16 @@ from storage.queries import find_dataset
 from storage.store import Store
 from training.evaluation import MODES
 
-_KNOWN: Mapping[str, Sequence[str]] = {"mode": MODES, "errors": list(Errors), "figure": FIGURES}
+_KNOWN = {"mode": MODES, "errors": list(Errors), "figure": list(FIGURES)}
+_READERS = {name: choice_reader(name, known) for name, known in _KNOWN.items()}
 
 
 @dataclass(frozen=True)
-class ResultsAddress:
+class ResultsAddress(PageAddress):
     """What the query string asks for; "" stands for the default. With `dataset` it is of that one, or of a `group`
     of it; `figure` and `against`, the reference of the differences, are of the overview."""
+
+    PATH: ClassVar[str] = "/results"
 
     dataset: str = ""
     group: str = ""
@@ -27,20 +32,6 @@ class ResultsAddress:
     evaluator: str = ""
     figure: str = ""
     against: str = ""
-
-    @classmethod
-    def read(cls, query: Mapping[str, str]) -> "ResultsAddress":
-        """Raises `UserError` on a value that makes no sense."""
-        found = cls(**{field.name: query.get(field.name, "") for field in fields(cls)})
-        for name, known in _KNOWN.items():
-            value = getattr(found, name)
-            if value and value not in known:
-                raise UserError(f"{name} is {value!r:.40}, expected {' or '.join(known)}.", "Check the address.")
-        return found
-
-    def query(self, **changes: str) -> dict[str, str]:
-        """The query string's parts, with some changed; defaults are left out."""
-        return {key: value for key, value in vars(replace(self, **changes)).items() if value}
 
     @property
     def chosen_figure(self) -> Figure:
@@ -55,9 +46,22 @@ class ResultsAddress:
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 
-def check_results(store: Store, query: Mapping[str, str]) -> None:
+def read_address(query: Query) -> tuple[ResultsAddress, tuple[str, ...]]:
+    """The address that a query spells, and a message for each part of it that makes no sense and is passed over."""
+    return ResultsAddress.spelled(query, _READERS)
+
+
+def checked_address(query: Query) -> ResultsAddress:
+    """The same; raises `UserError` where a part makes no sense."""
+    address, problems = read_address(query)
+    if problems:
+        raise UserError(problems[0])
+    return address
+
+
+def check_results(store: Store, query: Query) -> None:
     """Raises `UserError` where the page cannot show what the query asks for."""
     store.check()
-    address = ResultsAddress.read(query)
+    address = checked_address(query)
     if address.dataset:
         find_dataset(store, address.dataset)

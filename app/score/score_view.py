@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from app.score.comparison import Fate, Matches, is_move, largest_move
-from app.view import LEGEND, bar_html, change_html, notable, notice_html, signed, step_name
+from app.view import LEGEND, bar_html, change_html, notable, note_html, notice_html, signed, step_name
 from app.web.text import text_html, text_key
 from core.hindsight import Hindsight
 from core.judgment import Mode
@@ -66,8 +66,7 @@ def _body(result: Result) -> str:
     count = len(result.scored)
     wide = f' role="region" tabindex="0" aria-label="Scores of {count} evaluators"' if count > 1 else ""
     rows = "".join(_row(result, i) for i in range(len(result.trace.substeps)))
-    note = f'<p class="reveals">{text_html(result.note)}</p>' if result.note else ""
-    return f"""<p class="q">{text_html(result.trace.problem)}</p>{note}
+    return f"""<p class="q">{text_html(result.trace.problem)}</p>{note_html(result.note)}
 {"".join(_summary(result, scored) for scored in result.scored)}{_earlier(result)}{_sliders(result.thresholds)}
 <div class="wide"{wide}>{_head(result.scored)}<ol class="steps">{rows}</ol></div>
 {LEGEND}"""

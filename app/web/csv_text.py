@@ -4,15 +4,11 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from training.tables import inert
+from core.spreadsheet import cell
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
     """The rows as CSV. None is an empty cell, a number is itself, and a text that would be a formula gets a `'`."""
     lines = io.StringIO()
-    csv.writer(lines, lineterminator="\r\n").writerows([_cell(value) for value in row] for row in rows)
+    csv.writer(lines, lineterminator="\r\n").writerows([cell(value) for value in row] for row in rows)
     return lines.getvalue()
-
-
-def _cell(value: object) -> object:
-    return inert(value) if isinstance(value, str) else value

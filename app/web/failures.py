@@ -9,12 +9,19 @@ from starlette.types import Scope
 from app.batching import BusyError
 from app.web.frame import plain_page
 from core.errors import UserError
-from storage.store import NotFoundError, UnavailableError
+from storage.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 
-_STATUS = ((NotFoundError, 404), (UnavailableError, 503), (BusyError, 429))
+_STATUS = (
+    (ForbiddenError, 403),
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (UnavailableError, 503),
+    (BusyError, 429),
+)
 _TITLES = {
     403: "Not allowed",
     404: "Not found",
+    409: "Not any more",
     413: "Too large",
     422: "Not understood",
     429: "Too busy",
@@ -24,7 +31,8 @@ _TITLES = {
 
 
 def status_of(error: UserError) -> int:
-    """404 for what is not there, 503 where the database fails, 429 where too much is waiting, else 422."""
+    """403 for what the person may not do, 404 for what is not there, 409 for what does not go with what happened
+    meanwhile, 503 where the database fails, 429 where too much is waiting, else 422."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 
@@ -40,9 +48,14 @@ def error_json(error: UserError) -> Response:
 
 def failure_response(scope: Scope, status: int, message: str, mend: str = "") -> Response:
     """A page where a browser navigates to it, else `{error, mend}`."""
-    if scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", ""):
+    if is_navigation(scope):
         return HTMLResponse(_page(status, message, mend), status)
     return failure_json(status, message, mend)
+
+
+def is_navigation(scope: Scope) -> bool:
+    """Whether a browser goes to a page, and not a script or a program for what it needs."""
+    return scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def failure_json(status: int, message: str, mend: str = "") -> JSONResponse:
@@ -60,5 +73,6 @@ def _page(status: int, message: str, mend: str) -> str:
     return plain_page(
         title,
         f"""<h1>{title}</h1><div class="notice" role="alert">{escape(f"{message} {mend}".strip())}</div>
-<p><a href="/">Score a solution</a> · <a href="/browse">Browse the traces</a></p>""",
+<p><a href="/">Score a solution</a> · <a href="/browse">Browse the traces</a> ·
+<a href="/relabel">Label some</a></p>""",
     )

@@ -1,6 +1,5 @@
-"""What the server lets in: requests of its own pages, small ones, to the routes that there are."""
+"""What the server lets in: small requests, of its own pages or of programs."""
 
-from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -14,42 +13,18 @@ LARGEST_BODY = 1_000_000
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
-# What Gradio's pages ask for, as long as no event goes through its queue. What else it answers would store files of
-# the visitor, fetch others for him, or tell what the server does.
-GRADIO = (
-    "/assets/",
-    "/static/",
-    "/theme.css",
-    "/favicon.ico",
-    "/gradio_api/run/predict",
-    "/gradio_api/heartbeat/",
-)
-
 
 class Gate:
     """ASGI middleware that refuses, before anything else sees it:
 
-    - with 404 what is neither one of `pages`, nor below one of `ours`, nor what Gradio's pages need;
     - with 403 a request that changes something and comes from a page elsewhere. Browsers say where one comes from;
       who says nothing is no browser, and has no other page's visitor behind him;
-    - with 403 every such request when the server is read-only, but those below one of `reads`;
     - with 413 a body over `LARGEST_BODY`, said in advance or found while reading;
     - WebSockets, since nothing here speaks them.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        pages: Sequence[str],
-        ours: Sequence[str],
-        read_only: bool = False,
-        reads: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.pages = frozenset(pages) | {f"{page}/" for page in pages}
-        self.prefixes = (*ours, *GRADIO)
-        self.read_only = read_only
-        self.reads = tuple(reads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -58,8 +33,11 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = self._refuse(scope)
-        if refusal is None and scope["method"] not in SAFE_METHODS:
+        if scope["method"] in SAFE_METHODS:
+            await self.app(scope, receive, send)
+            return
+        refusal = _refusal(scope)
+        if refusal is None:
             body = await _read(receive)
             if body is None:
                 refusal = _too_large(scope)
@@ -67,22 +45,15 @@ class Gate:
                 receive = _again(body, receive)
         await (refusal or self.app)(scope, receive, send)
 
-    def _refuse(self, scope: Scope) -> Response | None:
-        path, headers = scope["path"], Headers(scope=scope)
-        if path not in self.pages and not path.startswith(self.prefixes):
-            return failure_response(scope, 404, "There is no such page.", "Choose one of those above.")
-        if scope["method"] in SAFE_METHODS:
-            return None
-        if not _is_ours(headers):
-            return failure_response(scope, 403, "This request comes from a page elsewhere.", "Use StepSight's own.")
-        if self.read_only and not path.startswith(self.reads):
-            return failure_response(
-                scope, 403, "This server is read-only.", "Start StepSight on your own machine to change something."
-            )
-        length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            return _too_large(scope)
-        return None
+
+def _refusal(scope: Scope) -> Response | None:
+    headers = Headers(scope=scope)
+    if not _is_ours(headers):
+        return failure_response(scope, 403, "This request comes from a page elsewhere.", "Use StepSight's own.")
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > LARGEST_BODY:
+        return _too_large(scope)
+    return None
 
 
 def _is_ours(headers: Headers) -> bool:

@@ -66,7 +66,8 @@ class _Response:
         return [
             (b"content-security-policy", _POLICY.format(nonce=self._nonce).encode()),
             (b"x-content-type-options", b"nosniff"),
-            (b"referrer-policy", b"no-referrer"),
+            # With no-referrer a form's POST would come without its origin, as if from a page elsewhere.
+            (b"referrer-policy", b"same-origin"),
             (b"x-frame-options", b"DENY"),
         ]
 

@@ -1,1 +1,1 @@
-"""Checkpoint layouts that StepSight did not write, one module each."""
+"""Checkpoint layouts, StepSight's and others', one module each; `layout` says what such a module holds."""

@@ -15,6 +15,8 @@ from transformers import LlamaConfig
 
 from core.errors import UserError
 
+NAME = "llada"
+
 _NEEDED = ("d_model", "n_layers", "n_heads", "mlp_hidden_size", "max_sequence_length")
 
 # Regular expressions over tensor names; the top-level `ff_out` is the language-modelling head, which we drop.

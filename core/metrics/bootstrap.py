@@ -122,8 +122,14 @@ def weighted_sums(
 ) -> NDArray[np.float64]:
     """How many items are hit in each resample, shape (hits, draws)."""
     per_trace = np.stack([np.bincount(trace[hit], minlength=weights.shape[1]) for hit in hits]).astype(np.float32)
-    counted = [chunk.astype(np.float32) @ per_trace.T for chunk in _chunks(weights, weights.shape[1])]
-    return np.concatenate(counted).T.astype(np.float64)
+    return weighted_totals(per_trace.T, weights).T.astype(np.float64)
+
+
+def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
+    """Sums over the traces of each resample, shape (draws, columns), of numbers per trace, shape (traces, columns).
+    They are computed, and given, in the type of those numbers."""
+    drawn = [chunk.astype(per_trace.dtype) @ per_trace for chunk in _chunks(weights, weights.shape[1])]
+    return np.concatenate(drawn)
 
 
 def weighted_counts(hit: NDArray[np.bool_], trace: NDArray[np.int64], weights: Weights) -> Floats:
@@ -137,6 +143,23 @@ def _chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
     size = max(1, _CHUNK // max(1, numbers))
     for start in range(0, len(weights), size):
         yield weights[start : start + size]
+
+
+def share(hit: NDArray[np.bool_], trace: NDArray[np.int64], weights: Weights | None, lacking: str) -> Value:
+    """The share of items that are hit, with its interval where there are `weights` and items of several traces;
+    `lacking` says why there is no value where there are no items."""
+    if not len(hit):
+        return Value.none(lacking)
+    value = Value(float(hit.mean()))
+    if weights is None:
+        return value
+    # Pairs of people share few of many traces.
+    kept, place = np.unique(trace, return_inverse=True)
+    if len(kept) == 1:
+        return value
+    hits, total = weighted_sums([hit, np.ones_like(hit)], place, weights[:, kept])
+    with np.errstate(invalid="ignore"):
+        return interval(value, hits / total)
 
 
 def interval(value: Value, draws: Floats) -> Value:

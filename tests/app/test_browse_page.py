@@ -4,6 +4,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
+from app.evaluators import Evaluators
 from app.pages.browse import browse_html
 from app.score.permalink import ScoreForm
 from app.web.text import text_html
@@ -12,6 +13,7 @@ from core.judgment import Judgment, Mode
 from core.label import Label
 from core.trace import Step, Trace
 from storage.judgments import save_judgments
+from storage.queries import get_trace
 from storage.store import open_store
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
@@ -223,6 +225,36 @@ def test_neighbours_are_those_of_the_filter(browse):
     assert browse(**query_of(page.one("a", cls="next")["href"])).one("p", cls="q").text == "What is 4 + 4?"
 
 
+def test_a_trace_says_where_in_its_list_it_stands_and_leads_back_there(browse):
+    many = browse(dataset="many", gold="error", page="1")
+    opened = browse(trace=trace_id(many, "n3"), dataset="many", gold="error")
+    # Every third of the 60 names an error: n0, n3, …, n57.
+    assert opened.one("span", cls="place").text == "2 of 20"
+    last = browse(trace=query_of(links(browse(dataset="many", page="3"))[-1]["href"])["trace"], dataset="many")
+    assert last.one("span", cls="place").text == "60 of 60"
+    assert query_of(last.one("a", cls="up")["href"]) == {"dataset": ["many"], "page": ["3"]}
+    outside = browse(trace=trace_id(browse(dataset="many"), "n1"), dataset="many", gold="error")
+    assert outside.one("span", cls="place").text == ""
+
+
+def test_a_trace_is_there_before_its_scores_are(kept, tiny):
+    evaluators = Evaluators([tiny], shipped=False)
+
+    def browse(**query):
+        return read(browse_html(kept, evaluators, query))
+
+    number = trace_id(browse(dataset="sums"), "error")
+    with evaluators._places, evaluators._places:
+        page = browse(trace=number)
+        assert len(page.one("ol", cls="steps").all("li")) == len(ERROR.steps)
+        assert page.one("span", cls="measuring")["role"] == "status"
+        assert page.all("div", cls="bar") == []
+    evaluators.begin("tiny", get_trace(kept, int(number[0]))).result()
+    page = browse(trace=number)
+    assert page.all("span", cls="measuring") == []
+    assert len(page.all("div", cls="bar")) == 2 * len(ERROR.substeps)
+
+
 def test_gold_of_validity_alone_and_unlabelled_steps_are_told_apart(browse):
     page = browse(trace=trace_id(browse(dataset="sums"), "first"))
     # Step 2 has two sub-steps and is marked once.
@@ -289,8 +321,8 @@ def test_a_trace_that_no_evaluator_can_read_is_shown_without_scores(browse):
         ({"page": "two"}, "page is 'two', expected a number."),
         ({"gold": "maybe"}, "The gold filter is 'maybe'. Expected any, error, clean, missing."),
         ({"q": "a\x00b"}, "the text to search for holds a NUL byte."),
-        ({"mistake": "missed"}, "tiny has judged nothing yet"),
-        ({"sort": "-change"}, "tiny has judged nothing yet"),
+        ({"mistake": "missed"}, "tiny has judged no trace of this dataset"),
+        ({"sort": "-change"}, "tiny has judged no trace of this dataset"),
         ({"against": "nobody"}, "No evaluator 'nobody'"),
     ],
     ids=lambda value: str(value)[:40],

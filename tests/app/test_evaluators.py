@@ -69,6 +69,19 @@ def test_threads_may_judge_at_once(fresh):
         np.testing.assert_allclose(judgment.hindsight.packed, alone[number % 3].hindsight.packed, atol=1e-5)
 
 
+def test_who_comes_back_gets_the_judgment_that_was_begun(fresh):
+    with fresh._places, fresh._places:
+        begun = fresh.begin("tiny", TRACE)
+        assert fresh.begin("tiny", TRACE) is begun
+        assert not begun.done()
+    judgment = begun.result()
+    # Once more when it is there; then as for anybody else.
+    assert fresh.begin("tiny", TRACE) is begun
+    again = fresh.begin("tiny", TRACE)
+    assert again is not begun
+    assert again.result().result is judgment.result
+
+
 def test_an_unknown_name_is_refused_with_those_that_are_known(evaluators):
     with pytest.raises(UserError, match=r"no evaluator 'big'\. Choose one of: tiny, tiny-causal\."):
         evaluators.judge("big", TRACE)

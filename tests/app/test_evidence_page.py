@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from app.evidence.evidence import open_evidence
-from app.evidence.evidence_address import EvidenceAddress, read_query
+from app.evidence.evidence_address import EvidenceAddress
 from app.evidence.evidence_view import evidence_html
 from app.pages.evidence import page_html
 from app.score.permalink import ScoreForm
+from app.web.page_address import read_query
 from core.errors import UserError
 from core.evidence import LeftOut
 from core.hindsight import Hindsight
@@ -153,7 +154,7 @@ def test_steps_show_gold_and_what_they_are_offline(show, ids):
     assert [item.one(cls="num").text for item in steps] == ["0.90", "0.30", "0.90", "0.70"]
     assert [item.one(cls="d").text.split()[-1] for item in steps] == ["0.00", "−0.50", "0.00", "0.00"]
     assert [item.attributes["class"] for item in steps] == ["", "wrong", "wrong more", ""]
-    assert "Step 3 exposes 3." in page.one("p", cls="note").text
+    assert "Step 3 exposes 3." in page.one("p", cls="reveals").text
 
 
 def test_what_leads_on(show, ids):
@@ -192,7 +193,7 @@ def test_an_evaluator_that_is_not_here_shows_what_it_said(show, ids):
         ("dataset=nowhere", "There is no dataset 'nowhere'."),
         ("dataset=odd", "No trace of odd has been judged in hindsight mode. Run: stepsight score odd"),
         ("dataset=falls&evaluator=nobody", "No evaluator 'nobody' has judged this dataset or can score here."),
-        ("kind=odd", "kind is 'odd', expected wrong-to-right"),
+        ("kind=odd", "kind is 'odd', expected one of wrong-to-right"),
     ],
 )
 def test_an_address_that_makes_no_sense_gets_a_notice(show, query, message):
@@ -267,6 +268,11 @@ def test_the_gallery_leads_to_a_trace_and_on_to_its_neighbours(show, ids):
     assert links["Previous"] == f"/evidence?trace={ids['f44']}&evaluator=tiny&kind=wrong-to-right"
     assert links["Next"] == f"/evidence?trace={ids['f42']}&evaluator=tiny&kind=wrong-to-right"
     assert links["The gallery"] == "/evidence?dataset=falls&evaluator=tiny&kind=wrong-to-right"
+    assert page.one("span", cls="place").text == "2 of 43"
+    # The 21st stands on the second page of twenty.
+    later = show("dataset=falls&page=2").one("ol", cls="turns").all("a")[0]["href"]
+    links = {link.text: link["href"] for link in show(later.partition("?")[2]).one("p", cls="pager").all("a")}
+    assert links["The gallery"] == "/evidence?dataset=falls&evaluator=tiny&kind=wrong-to-right&page=2"
 
 
 def test_the_first_dataset_that_was_judged_is_shown(show, kept):

@@ -101,7 +101,7 @@ def test_traces_that_stop_at_their_error_are_warned_of(sqlite_store, show):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"mode": "sideways"}, "mode is 'sideways', expected offline or online"),
+        ({"mode": "sideways"}, "mode is 'sideways', expected one of offline, online"),
         ({"dataset": "nowhere"}, "There is no dataset 'nowhere'"),
         ({"dataset": "plain"}, "plain has no gold to measure against"),
         ({"dataset": "none"}, "none has no traces"),

@@ -10,25 +10,46 @@ import urllib.request
 import pytest
 
 from app.commands.serving import check_host, is_loopback, listen, public_names
+from app.web.identity import COOKIE
 from core.errors import UserError
+from storage.people.logins import open_login
+from storage.people.users import end_user
 from tests.conftest import ROOT
+from tests.storage.people.samples import user
+
+
+@pytest.fixture
+def db(tmp_path):
+    """The path of a store that is not there."""
+    return str(tmp_path / "store.db")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "localhost", "::1"])
-def test_the_loopback_is_served_without_more_ado(host):
+def test_the_loopback_is_served_without_more_ado(host, db):
     assert is_loopback(host)
-    check_host(host, public_read_only=False)
+    check_host(host, db, public_read_only=False)
 
 
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "10.1.2.3", "192.168.0.2", "stepsight.example", "", "127.0.0.1.example"]
 )
-def test_any_other_address_is_refused_unless_it_is_public_and_read_only(host):
+def test_any_other_address_is_refused_unless_it_is_public_and_read_only(host, db):
     assert not is_loopback(host)
     with pytest.raises(UserError, match="other machines could change what is stored") as caught:
-        check_host(host, public_read_only=False)
+        check_host(host, db, public_read_only=False)
     assert "--public-read-only" in caught.value.mend
-    check_host(host, public_read_only=True)
+    check_host(host, db, public_read_only=True)
+
+
+def test_and_where_somebody_has_to_log_in(sqlite_store):
+    with pytest.raises(UserError, match="nobody has to log in"):
+        check_host("0.0.0.0", sqlite_store.name, public_read_only=False)
+    user(sqlite_store)
+    check_host("0.0.0.0", sqlite_store.name, public_read_only=False)
+    end_user(sqlite_store, "ada")
+    with pytest.raises(UserError, match="stepsight user add") as caught:
+        check_host("0.0.0.0", sqlite_store.name, public_read_only=False)
+    assert caught.value.message.startswith("--host is '0.0.0.0'")
 
 
 def test_the_command_ends_with_2_and_says_why(command, tmp_path):
@@ -73,6 +94,31 @@ def test_a_public_server_lets_others_look_and_change_nothing(tmp_path):
             assert asked(f"{address}/api/v1/jobs", {"Content-Type": "application/json"}, body) == 403
             assert asked(f"{address}/api/v1/score", {"Content-Type": "application/json"},
                          b'{"problem": "What is 2 + 3?", "steps": ["5."]}') == 200  # fmt: skip
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def test_a_server_with_users_lets_other_machines_log_in(sqlite_store):
+    """The real command; once its last user is ended, nobody from elsewhere becomes the local user."""
+    login = {"Cookie": f"{COOKIE}={open_login(sqlite_store, user(sqlite_store))}", "Host": "stepsight.example"}
+    command = [sys.executable, "-m", "app.cli", "app", "--db", sqlite_store.name, "--port", "0"]
+    command += ["--host", "0.0.0.0", "--name", "stepsight.example"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            told = ""
+            while "Ctrl-C" not in told:
+                told += process.stderr.readline()
+            assert "Everybody has to log in." in told
+            address = f"http://127.0.0.1:{re.search(r'http://0.0.0.0:([0-9]+)', told)[1]}/api/v1/datasets"
+            for headers, status in (
+                (login, 200),
+                ({"Host": "stepsight.example"}, 401),
+                (login | {"Host": "elsewhere.example"}, 400),
+            ):
+                assert asked(address, headers) == status
+            end_user(sqlite_store, "ada")
+            assert asked(address, login) == 403
         finally:
             process.kill()
             process.communicate()

@@ -6,9 +6,11 @@ import re
 import numpy as np
 import pytest
 
+from app.web.frame import HEAD
 from core.assets import asset
 
-SHEET = asset("web").joinpath("style.css").read_text(encoding="utf-8")
+SHEETS = sorted(asset("web").glob("*.css"))
+SHEET = "\n".join(path.read_text(encoding="utf-8") for path in SHEETS)
 LIGHT, DARK, PRINT = (
     dict(re.findall(r"--([\w-]+): (#\w+);", block))
     for block in re.findall(r"^ *:root, \.dark \{\s*(--bg: #.*?)\}", SHEET, re.DOTALL | re.MULTILINE)
@@ -93,6 +95,12 @@ def test_labels_differ_to_every_eye(theme, eyes):
     for one, other in itertools.combinations(seen, 2):
         # Some 2 can just be told apart side by side.
         assert np.linalg.norm(seen[one] - seen[other]) >= 30, (theme, one, other)
+
+
+def test_every_sheet_is_loaded_once_and_what_pages_share_comes_first():
+    loaded = re.findall(r'/stepsight/([a-z]+)\.css"', HEAD)
+    assert sorted(f"{name}.css" for name in loaded) == [path.name for path in SHEETS]
+    assert loaded[:2] == ["findings", "style"]
 
 
 def test_colours_are_named_in_one_place():

@@ -3,8 +3,10 @@ import pytest
 
 from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
+from core.template import Read, Separator
 from core.trace import Trace
 from tests.checkpoints import tiny_tokenizer
+from tests.vocabularies import wordpiece
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +58,44 @@ def test_a_template_needs_the_problem_once():
         PromptTemplate.from_dict({"prompt": "Q"})
     with pytest.raises(UserError, match="unknown key 'sep'"):
         PromptTemplate.from_dict({"sep": "x"})
+
+
+def read_by(**values):
+    """The tokens of a trace of two steps, with those read in brackets."""
+    encoder = Encoder(tiny_tokenizer(), PromptTemplate(prompt="{problem}", **values))
+    encoded = encoder.encode(Trace.of("q", ["12", "3"]))
+    texts = [encoder.tokenizer.decode([token], skip_special_tokens=False) for token in encoded.ids]
+    return " ".join(f"[{text}]" if place in encoded.reads else text for place, text in enumerate(texts))
+
+
+def test_where_steps_are_read():
+    assert read_by() == "q <step> 1 2 [<step>] 3 [<step>]"
+    assert read_by(opening=False) == "q 1 2 [<step>] 3 [<step>]"
+    assert read_by(opening=False, between="+") == "q 1 2 [<step>] + 3 [<step>]"
+    assert read_by(read=Read.LAST) == "q 1 [2] [3]"
+    assert read_by(read=Read.SECOND_TO_LAST) == "q [1] [2] 3"
+    assert read_by(read=Read.LAST, separator="") == "q 1 [2] [3]"
+    assert read_by(opening=False, separator="9;", separator_is=Separator.TEXT) == "q 1 2 9 [;] 3 9 [;]"
+    assert read_by(opening=False, separator="<step>", separator_is=Separator.TEXT) == "q 1 2 [<step>] 3 [<step>]"
+
+
+def test_prefixes_end_with_their_step_wherever_it_is_read():
+    for read in Read:
+        encoder = Encoder(tiny_tokenizer(), PromptTemplate(prompt="{problem}", opening=False, read=read))
+        whole = encoder.encode(Trace.of("q", ["12", "34", "5"]))
+        part = encoder.encode(Trace.of("q", ["12", "34"]))
+        np.testing.assert_array_equal(whole.ids[: whole.ends[1] + 1], part.ids)
+        np.testing.assert_array_equal(whole.reads[:2], part.reads)
+        assert (whole.ends - whole.reads).tolist() == [int(read == Read.SECOND_TO_LAST)] * 3
+
+
+def test_a_template_s_own_text_may_spell_tokens_and_a_trace_may_not():
+    encoder = Encoder(tiny_tokenizer(), PromptTemplate(prompt="a<step>{problem}", joined=True))
+    encoded = encoder.encode(Trace.of("<step>", ["b"]))
+    # One in the prompt, one after it, one after the step.
+    assert (encoded.ids == encoder.separator).sum() == 3
+
+
+def test_a_separator_that_leaves_no_token_is_refused():
+    with pytest.raises(UserError, match=r"makes no token of the separator ' '.*\"separator\": \"\""):
+        Encoder(wordpiece(), PromptTemplate(separator=" ", separator_is=Separator.TEXT))

@@ -1,12 +1,20 @@
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
-from core.loading import load_evaluator
-from tests.checkpoints import write_evaluator
+from core.evaluator import save_evaluator
+from core.loading import can_load, load_evaluator
+from core.outputs import Outputs
+from core.scorer import Scorer
+from core.scores import Thresholds
+from core.template import Read
+from tests.checkpoints import tiny_tokenizer, write_evaluator, write_math_shepherd, write_reasoneval
+from tests.core.formats.by_hand import TRACES
 
 
 @pytest.fixture
@@ -124,4 +132,59 @@ def test_config_and_card_must_agree_on_the_mask(folder):
 def test_a_value_that_makes_no_sense_is_named(folder, file, change, message):
     edit_json(folder / file, **change)
     with pytest.raises(UserError, match=message):
+        load_evaluator(folder)
+
+
+def test_what_can_be_loaded_is_a_folder_with_a_config(folder):
+    assert can_load(folder)
+    assert can_load("mini-bidir")
+    assert not can_load("nowhere")
+    assert not can_load(folder.parent)
+
+
+def test_what_was_recognised_is_told_in_a_line(folder):
+    evaluator = load_evaluator(folder)
+    assert evaluator.outputs == Outputs.THREE_WAY
+    assert evaluator.described == (
+        "tiny: stepsight format, llama backbone, bidirectional, neg, neu and pos, each step read at the separator, "
+        "inputs of up to 256 tokens."
+    )
+
+
+def test_stepsight_json_changes_single_values_of_another_format(tmp_path):
+    card = {"template": {"prompt": "Q {problem}\n"}, "thresholds": {"validity": 0.25}, "provenance": {"from": "us"}}
+    write_reasoneval(tmp_path / "theirs", card=card)
+    evaluator = load_evaluator(tmp_path / "theirs")
+    template = evaluator.encoder.template
+    assert (template.prompt, template.separator, template.read) == ("Q {problem}\n", "<s>", Read.SECOND_TO_LAST)
+    assert evaluator.thresholds == Thresholds(0.25, 0.15)
+    assert evaluator.provenance == {"from": "us"}
+
+
+def test_an_evaluator_that_others_trained_can_be_trained_further_and_saved(tmp_path):
+    write_reasoneval(tmp_path / "theirs", size="34B")
+    theirs = load_evaluator(tmp_path / "theirs")
+    save_evaluator(tmp_path / "ours", theirs.model, theirs.encoder, {})
+    ours = load_evaluator(tmp_path / "ours")
+    assert (ours.format, ours.encoder.template) == ("stepsight", theirs.encoder.template)
+    # The head's bias came along, and the fast pass knows it.
+    assert torch.equal(ours.model.score.bias, theirs.model.score.bias)
+    first, second = (list(Scorer(one).score(TRACES, "hindsight")) for one in (theirs, ours))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.result.packed, other.result.packed)
+
+
+def test_a_head_of_two_classes_cannot_be_saved_as_one_of_three(tmp_path):
+    write_math_shepherd(tmp_path / "math-shepherd")
+    theirs = load_evaluator(tmp_path / "math-shepherd")
+    with pytest.raises(UserError, match="head is not a linear one of neg, neu and pos"):
+        save_evaluator(tmp_path / "ours", theirs.model, Encoder(tiny_tokenizer(), PromptTemplate()), {})
+    assert not (tmp_path / "ours").exists()
+
+
+def test_a_config_without_a_context_is_refused(tmp_path):
+    folder = write_evaluator(tmp_path / "endless")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": None}))
+    with pytest.raises(UserError, match=r"config\.json"):
         load_evaluator(folder)

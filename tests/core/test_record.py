@@ -5,6 +5,7 @@ import pytest
 
 from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
+from core.outputs import Outputs
 from core.record import judgment_record
 from core.scores import StepScores, Thresholds
 from core.trace import Trace
@@ -65,3 +66,13 @@ def test_numbers_are_short_and_json_gives_them_back(mode):
     # float32 0.1 written out in full would be 0.10000000149011612.
     assert max(len(str(value)) for step in record["steps"] for value in step.values()) <= len("0.123456")
     assert record["steps"][0]["neg"] == pytest.approx(rows[0, 0], abs=5e-7)
+
+
+def test_an_evaluator_that_says_how_valid_a_step_is_says_nothing_else():
+    rows = (np.array([[0.25, 0, 0.75]], np.float32), np.array([[0.5, 0, 0.5], [0.625, 0, 0.375]], np.float32))
+    judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(rows))
+    record = judgment_record(judgment, "prm", outputs=Outputs.VALIDITY)
+    assert record["steps"] == record["offline"]["steps"] == [{"validity": 0.5}, {"validity": 0.375}]
+    assert record["solution"] == {"validity": 0.375, "valid": False}
+    assert record["online"]["steps"] == [{"validity": 0.75}, {"validity": 0.375}]
+    assert record["hindsight"] == [[0.75], [0.5, 0.375]]

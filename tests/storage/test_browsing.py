@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text, update
 
 from core.errors import UserError
 from core.judgment import Judgment, Mode
@@ -23,12 +23,15 @@ from storage.browsing import ANY, BrowsePage, BrowseRow, Sort, browse, list_matc
 from storage.calibrations import Threshold, save_calibration
 from storage.columns import read_gold, read_table
 from storage.evaluators import StoredEvaluator, find_evaluator, register_evaluator
-from storage.filters import TraceFilter
+from storage.filters import Relabelled, TraceFilter
 from storage.imports import import_file
 from storage.judgments import StoredJudgment, read_many, save_judgments
+from storage.labelling.tables import EventRow, ItemRow, SlotRow
 from storage.queries import Neighbours, StoredTrace, find_dataset
+from storage.schema import now
 from storage.score_imports import import_scores
 from storage.store import NotFoundError, Store, open_store
+from tests.storage.labelling.samples import campaign, do, label_all, people, take
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, judge, many, triangle, write_lines
 
 FIELDS: dict[str, tuple[Any, ...]] = {
@@ -74,9 +77,12 @@ def _draw(rng: random.Random, number: int) -> Trace:
 
 @pytest.fixture
 def judged(store: Store) -> tuple[list[StoredTrace], StoredEvaluator, StoredEvaluator]:
-    """Traces, most of them judged by two evaluators in various modes, some twice; the second has thresholds."""
+    """Traces, most of them judged by two evaluators in various modes, some twice; the second has thresholds. Every
+    third is labelled by a person too."""
     add(store, many(4), "elsewhere")
     traces = add(store, drawn(90))
+    made = campaign(store, None)
+    _submit(store, made.id, [trace.trace_id for trace in traces if trace.position % 3 == 0])
     rng = random.Random(1)
     one, other = evaluator(store), evaluator(store, "other")
     for judge_of in (one, other):
@@ -85,6 +91,19 @@ def judged(store: Store) -> tuple[list[StoredTrace], StoredEvaluator, StoredEval
     dataset = find_dataset(store, "elsewhere")
     save_calibration(store, other.id, dataset, Threshold.VALIDITY, 0.7, {})
     return traces, one, other
+
+
+def _submit(store: Store, campaign_id: int, trace_ids: list[int]) -> None:
+    """As if somebody had labelled these traces of the only campaign, in little time."""
+    items = select(ItemRow).where(ItemRow.trace_id.in_(trace_ids))
+    somebody = people(store, 1)[0].id
+    said = {"campaign_id": campaign_id, "user_id": somebody, "guideline": 1, "view": "whole", "visible": {}}
+    with store.write() as session:
+        for item in session.scalars(items).all():
+            mine = update(SlotRow).where(SlotRow.item_id == item.id)
+            session.execute(mine.values(state="submitted", user_id=somebody, ended=now()))
+            event = said | {"item_id": item.id, "digest": item.digest, "kind": "submit", "key": f"key-{item.id}"}
+            session.add(EventRow(**event))
 
 
 class Said:
@@ -151,7 +170,7 @@ class Plain:
         return {"early" if place < 1 / 3 else "middle" if place < 2 / 3 else "late"}
 
     def _relabelled(self) -> set[str]:
-        return {"no"}
+        return {"no" if self.trace.position % 3 else "yes"}
 
     def _verdict(self) -> set[str]:
         if self.scores is None:
@@ -240,7 +259,7 @@ def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(
                 assert page.loosened[name] == len(others)
         assert set(page.loosened) == set(names)
         met.update(names if kept else [])
-    # The comparison is of more than empty lists: no trace is relabelled yet, so that only "no" can be met.
+    # The comparison is of more than empty lists.
     assert min(met[name] for name in (*FIELDS, "against")) >= 2, met
 
 
@@ -250,6 +269,26 @@ def _sorted(kept: list[Plain], sort: Sort) -> list[int]:
     # What has no key comes last, either way.
     places = [(key is None, sign * (key or 0), trace.position, trace.trace_id) for key, trace in keys]
     return [trace_id for *_, trace_id in sorted(places)]
+
+
+def test_a_trace_is_relabelled_from_submission_until_that_is_taken_back(store: Store) -> None:
+    made = campaign(store)
+    user = people(store, 1)[0]
+
+    def listed(relabelled: Relabelled) -> list[str]:
+        page = browse(store, made.dataset_id, TraceFilter(relabelled=relabelled))
+        assert page.counts["relabelled"] == {"yes": len(found), "no": 3 - len(found)}
+        return [row.id for row in page.rows]
+
+    found: list[str] = []
+    assert (listed("yes"), listed("no")) == ([], ["two", "three", "one"])
+    task = take(store, made, user)
+    found = ["two"]
+    label_all(store, task, user, ["pos", "neg"])
+    assert (listed("yes"), listed("no")) == (["two"], ["three", "one"])
+    do(store, task.slot_id, user, "reopen")
+    found = []
+    assert listed("yes") == []
 
 
 def test_neighbours_are_those_in_the_list(

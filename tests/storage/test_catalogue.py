@@ -3,8 +3,9 @@ import pytest
 
 from core.metrics.table import SILENT
 from core.trace import Step, Trace
-from storage.catalogue import GOLD, Catalogue, read_catalogue
+from storage.catalogue import GOLD, Catalogue, read_catalogue, read_relabelled, with_relabelled
 from storage.store import Store
+from tests.storage.labelling.samples import TRACES, campaign, label_all, people, take
 from tests.storage.samples import SAMPLES, add
 
 
@@ -47,3 +48,21 @@ def test_an_empty_dataset(store: Store, dataset_id: int) -> None:
         found = read_catalogue(session, dataset_id)
     assert (len(found), found.groups) == (0, ())
     assert found.places(np.array([1])).tolist() == [SILENT]
+
+
+def test_traces_that_people_labelled(store: Store) -> None:
+    made = campaign(store, TRACES, overlap=2)
+    first, second = people(store, 2)
+    with store.read() as session:
+        assert read_relabelled(session, made.dataset_id).tolist() == []
+    task = take(store, made, first)
+    label_all(store, task, first, ["pos", "neg"])
+    # Somebody who has only begun gave no labels yet; two who labelled the same trace make it one.
+    label_all(store, take(store, made, second), second, ["pos", "neg"])
+    take(store, made, second)
+    with store.read() as session:
+        found = read_relabelled(session, made.dataset_id)
+        catalogue = with_relabelled(read_catalogue(session, made.dataset_id), found)
+        assert read_relabelled(session, made.dataset_id + 1).tolist() == []
+    assert found.tolist() == [task.trace.trace_id]
+    assert catalogue.relabelled.tolist() == [True, False, False]

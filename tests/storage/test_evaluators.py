@@ -1,11 +1,15 @@
 from math import nan
+from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import StatementError
 
 from core.errors import UserError
-from storage.evaluators import find_evaluator, list_evaluators, register_evaluator
+from core.loading import load_evaluator
+from core.outputs import Outputs
+from storage.evaluators import find_evaluator, list_evaluators, register_evaluator, register_loaded
 from storage.store import NotFoundError, Store
+from tests.checkpoints import write_math_shepherd
 from tests.storage.samples import evaluator
 
 
@@ -22,6 +26,13 @@ def test_an_evaluator_is_added_once_and_stays_as_it_was(store: Store) -> None:
 def test_evaluators_are_listed_by_name(store: Store) -> None:
     added = [evaluator(store, name) for name in ("b", "a", "c")]
     assert list_evaluators(store) == [added[1], added[0], added[2]]
+
+
+def test_one_that_says_how_valid_a_step_is_is_kept_as_such(sqlite_store: Store, tmp_path: Path) -> None:
+    write_math_shepherd(tmp_path / "math-shepherd")
+    row = register_loaded(sqlite_store, load_evaluator(tmp_path / "math-shepherd"))
+    assert (row.format, row.attention, row.outputs) == ("math-shepherd", "causal", Outputs.VALIDITY)
+    assert register_loaded(sqlite_store, load_evaluator("mini-causal")).outputs == Outputs.THREE_WAY
 
 
 def test_unknown_evaluator_and_unusable_name(store: Store) -> None:

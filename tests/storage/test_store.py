@@ -39,6 +39,15 @@ def test_sqlite_settings_hold_on_every_connection(sqlite_store: Store) -> None:
             assert found == ["wal", 1, 60_000, 1]
 
 
+def test_what_must_not_be_lost_is_written_through(sqlite_store: Store) -> None:
+    def synchronous(durable: bool) -> int:
+        with sqlite_store.write(durable=durable) as session:
+            return session.execute(text("PRAGMA synchronous")).scalar_one()
+
+    # NORMAL is 1, FULL is 2; a connection goes back to the pool and is used for either.
+    assert [synchronous(durable) for durable in (False, True, False, True)] == [1, 2, 1, 2]
+
+
 def test_a_block_that_raises_keeps_nothing(store: Store) -> None:
     def fail() -> None:
         with store.write() as session:
@@ -126,6 +135,14 @@ def test_a_writer_that_waits_too_long_is_told_why(
         with first.write(), pytest.raises(UserError, match=r"database is locked\. Another process is writing"):
             evaluator(second)
         evaluator(second)
+
+
+def test_so_is_a_thread_of_the_same_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("storage.store._BUSY_SECONDS", 0.05)
+    with open_store(str(tmp_path / "s.db")) as store:
+        with store.write(), pytest.raises(UserError, match="database is locked"):
+            evaluator(store)
+        evaluator(store)
 
 
 def test_a_damaged_file(tmp_path: Path) -> None:

@@ -60,3 +60,15 @@ def test_an_epoch_is_drawn_from_the_seed_and_its_number_alone():
 
     assert steps(13, 1) == steps(13, 1)
     assert steps(13, 0) != steps(13, 1) != steps(14, 1)
+
+
+def test_sorted_an_epoch_goes_from_the_longest_to_the_shortest():
+    batches = Batches(LENGTHS, 8, 13, order="sorted")
+    first = list(itertools.chain(*batches.steps()))
+    assert [LENGTHS[place] for place in first] == sorted(LENGTHS, reverse=True)
+    # Traces of one length change places from epoch to epoch, and with the seed.
+    batches.set_epoch(1)
+    second = list(itertools.chain(*batches.steps()))
+    assert first != second
+    assert sorted(first) == sorted(second)
+    assert list(itertools.chain(*Batches(LENGTHS, 8, 14, order="sorted").steps())) == second

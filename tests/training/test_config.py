@@ -9,7 +9,7 @@ import yaml
 import training.data
 from core.errors import UserError
 from tests.conftest import ROOT
-from training.config import Backbone, TrainConfig, read_config
+from training.config import Backbone, Expected, TrainConfig, read_config
 from training.data import Data, Origin, Source
 from training.synth.corpus import generate
 
@@ -67,6 +67,10 @@ def test_every_key_can_be_set(read):
         "saved_dtype": "bfloat16",
         "save_steps": 5,
         "notes": "why",
+        "tokenizer": "folder",
+        "initialisation": "mitchell",
+        "order": "sorted",
+        "plan": {"gpu": "h200", "devices": 2, "traces": 5, "tokens": 6, "backbone": BACKBONE, "vocabulary": 7},
     }
     config = read(values)
     sources = (
@@ -76,10 +80,11 @@ def test_every_key_can_be_set(read):
     )
     assert config.data == Data(sources, (Origin("problems", path="b.jsonl"), Origin("synthetic", size=10, seed=5)))
     assert config.backbone.context == 128
+    assert config.plan == Expected("h200", 2, 5, 6, Backbone(32, 1, 2, 48), 7)
     # Whole numbers become real ones where those are meant.
     assert (config.learning_rate, config.betas, config.weight_decay) == (1.0, (0.0, 0.5), 0.0)
     assert isinstance(config.learning_rate, float)
-    given = {key: getattr(config, key) for key in values if key not in ("data", "backbone", "betas")}
+    given = {key: getattr(config, key) for key in values if key not in ("data", "backbone", "betas", "plan")}
     assert given == {key: values[key] for key in given}
     assert set(values) | {"init"} == {field.name for field in dataclasses.fields(TrainConfig)}
 
@@ -102,11 +107,53 @@ def test_the_data_that_the_documentation_shows_can_be_read(read):
     docstring = textwrap.dedent(training.data.__doc__.partition("\n\n")[2])
     for text in (readme, docstring):
         config = read(SMALL | yaml.safe_load(text))
-        assert [source.kind for source in config.data.sources] == ["synthetic", "prm800k", "prmbench", "store"]
+        assert [source.kind for source in config.data.sources] == [
+            "synthetic", "prm800k", "prmbench", "store", "store",
+        ]  # fmt: skip
         assert [benchmark.kind for benchmark in config.data.benchmarks] == ["prm800k", "problems"]
 
 
+@pytest.mark.parametrize("name", ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control"])
+def test_the_papers_recipes(name):
+    config = read_config(SHIPPED / f"{name}.yaml")
+    assert (config.epochs, config.max_length, config.learning_rate) == (1, 2048, 1e-6)
+    assert (config.betas, config.weight_decay, config.clip) == ((0.9, 0.95), 0.1, 0.5)
+    assert config.bf16
+    assert config.fsdp
+    assert config.activation_checkpointing
+    # What tells the three apart: appendix A.4.
+    told = (config.attention, config.batch_size, config.warmup_steps, config.plan.traces)
+    assert (
+        told
+        == {
+            "llada-prm-8b": ("bidirectional", 8, 64, 96_280),
+            "llada-prm-8b-bs64": ("bidirectional", 64, 8, 96_280),
+            "wizardmath-control": ("causal", 8, 64, 96_279),
+        }[name]
+    )
+
+
+@pytest.mark.parametrize("name", ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control", "grid"])
+def test_every_field_of_a_recipe_says_where_it_is_from(name):
+    text = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")
+    keys = "|".join(field.name for field in dataclasses.fields(TrainConfig) if field.name != "notes")
+    fields = re.findall(rf"^(?:  )?(?:{keys}): [^\[{{].*$", text, re.MULTILINE)
+    assert len(fields) > 10
+    assert [field for field in fields if not re.search(r"# (section|appendix|A\.\d|not said)", field)] == []
+
+
 BAD = [
+    ({"backbone": BACKBONE | {"kv_heads": 3}}, r"backbone\.heads 2 is no multiple of backbone\.kv_heads 3"),
+    ({"backbone": BACKBONE | {"kv_heads": 0}}, r"backbone\.kv_heads is 0, expected more than 0"),
+    ({"backbone": BACKBONE | {"rope_theta": -1}}, r"backbone\.rope_theta is -1\.0, expected more than 0"),
+    ({"initialisation": "michell"}, "initialisation is 'michell', expected one of library, mitchell"),
+    ({"order": "shuffled"}, "order is 'shuffled', expected one of mixed, sorted"),
+    ({"backbone": None, "init": "a", "tokenizer": "b"}, "tokenizer means nothing with init"),
+    ({"backbone": None, "init": "a", "initialisation": "mitchell"}, "initialisation means nothing with init"),
+    ({"plan": {"devices": 0}}, r"plan\.devices is 0, expected more than 0"),
+    ({"plan": {"traces": -1}}, r"plan\.traces is -1, expected more than 0"),
+    ({"plan": {"backbone": BACKBONE | {"heads": 5}}}, r"plan\.backbone\.hidden is not an even multiple"),
+    ({"data": {"sources": [SYNTHETIC | {"sample": 0}]}}, r"data\.sources\[0\]\.sample is 0, expected 1 or more"),
     ({"learning_rte": 1.0}, r"unknown key learning_rte\. Did you mean learning_rate\?"),
     ({"backbone": BACKBONE | {"layer": 1}}, r"unknown key backbone\.layer\. Did you mean backbone\.layers\?"),
     ({"xyzzy": 1}, r"unknown key xyzzy\. Known keys: attention, data"),

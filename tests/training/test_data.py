@@ -98,3 +98,22 @@ def test_a_source_is_described_by_where_it_is_from():
     assert describe(FILE) == "prm800k a.jsonl"
     assert describe(STORED) == "store mine"
     assert describe(SYNTHETIC) == "synthetic seed 0"
+
+
+RELABELLED = replace(STORED, labels="relabel")
+
+
+def test_labels_by_people_are_a_matter_of_the_store():
+    check_data(Data((RELABELLED, replace(RELABELLED, dataset="other", campaign="one"))), "random")
+    check_data(Data((replace(STORED, labels="gold"),)), "random")
+    assert describe(RELABELLED) == "store mine relabelled"
+    for source, message in (
+        (replace(STORED, labels="human"), r"labels is 'human', expected one of gold, relabel"),
+        (replace(STORED, campaign="one"), r"campaign goes with labels: relabel\. Give data\.sources\[0\]\.labels"),
+        (replace(FILE, labels="relabel"), r"labels means nothing for kind prm800k"),
+    ):
+        with pytest.raises(UserError, match=message):
+            check_data(Data((source,)), "random")
+    # Its problems are the same, whoever labelled them.
+    with pytest.raises(UserError, match="of which nothing would be left"):
+        check_data(Data((RELABELLED,), (Origin("store", dataset="mine"),)), "random")

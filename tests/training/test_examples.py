@@ -6,6 +6,7 @@ import torch
 
 from core.encoding import Encoder, PromptTemplate
 from core.model import IGNORED
+from core.template import Read
 from core.trace import Trace
 from tests.checkpoints import tiny_tokenizer
 from training.examples import Example, build_examples, collate
@@ -30,6 +31,15 @@ def test_labels_stand_at_the_ends_of_substeps(encoder):
     assert example.ends.tolist() == [3, 5, 7, 9]
     assert example.labels.tolist() == [POS, NEG, NEG, IGNORED]
     assert (example.ids[example.ends] == encoder.separator).all()
+
+
+def test_labels_stand_where_the_template_reads():
+    template = PromptTemplate(prompt="{problem}", read=Read.SECOND_TO_LAST)
+    (example,) = build(Encoder(tiny_tokenizer(), template), Trace.of("q", ["12", "345"], ["pos", "neg"]))
+    # q 1 2 3 4 5, each digit a token: the steps end at 2 and 5 and are read one before.
+    assert len(example.ids) == 6
+    assert example.ends.tolist() == [1, 4]
+    assert example.labels.tolist() == [POS, NEG]
 
 
 def test_what_has_no_label_or_is_too_long_is_dropped(encoder):

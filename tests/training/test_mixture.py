@@ -315,3 +315,43 @@ def test_drills_are_a_source(mix):
     assert mixture.expected == 4
     record = mixture.record["sources"][0]
     assert (record["kind"], record["size"], record["seed"], record["copies"]) == ("drills", 4, 2, 4)
+
+
+# --- samples ---
+
+
+def test_a_sample_is_the_same_for_every_seed_and_part_of_a_larger_one(mix, source):
+    traces = [trace(number) for number in range(40)]
+    small, again, large = (
+        ids(mix(source("a", traces, sample=size), seed=seed)) for size, seed in ((10, 13), (10, 7), (30, 13))
+    )
+    assert len(small) == 10
+    assert len(large) == 30
+    assert small == again
+    assert set(small) < set(large)
+    # In the order of the file, and not simply its beginning.
+    assert small == sorted(small, key=int) != [str(number) for number in range(10)]
+
+
+def test_a_sample_is_drawn_of_the_traces_that_are_left(mix, source):
+    traces = [trace(number, ("pos", "neg") if number % 2 else ("pos", "pos")) for number in range(20)]
+    mixture = mix(source("a", traces, sample=6, rho=0.5))
+    assert all(int(id) % 2 for id in ids(mixture))
+    (read,) = mixture.record["sources"]
+    assert {name: read[name] for name in ("read", "unbalanced", "not_drawn", "kept")} == {
+        "read": 20, "unbalanced": 10, "not_drawn": 4, "kept": 6,
+    }  # fmt: skip
+    assert "4 beyond the sample left out" in mixture.notices()[0]
+    assert "not_drawn" not in next(iter_record(mix(source("b", traces))))
+
+
+def iter_record(mixture):
+    list(mixture)
+    return iter(mixture.record["sources"])
+
+
+def test_a_sample_larger_than_what_is_left_is_refused(mix, source):
+    with pytest.raises(
+        UserError, match=r"a sample of 3 traces is asked for, 2 are there\. Lower data\.sources\[0\]\.sample"
+    ):
+        list(mix(source("a", [trace(1), trace(2)], sample=3)))

@@ -9,6 +9,8 @@ from core.errors import UserError
 from core.jsonl import format_trace
 from core.trace import Trace
 from storage.store import open_store
+from tests.storage.labelling.labelled_sums import AGREED, labelled
+from tests.storage.labelling.samples import campaign
 from tests.storage.samples import SAMPLES, add, plain_row, write_lines
 from training.data import Origin
 from training.sources import VARIABLE, open_origin, open_problems
@@ -235,3 +237,44 @@ def test_other_gold_gives_another_hash(stored, tmp_path):
 def test_a_dataset_that_is_not_there_is_found_out_at_once(stored, tmp_path):
     with pytest.raises(UserError, match=r"There is no dataset 'none'\. The store holds sums"):
         opened(Origin("store", dataset="none"), tmp_path)
+
+
+# --- labels by people ---
+
+
+@pytest.fixture
+def campaigns(tmp_path, monkeypatch):
+    """A store with a campaign "first" over the dataset "sums", that three people have labelled."""
+    address = str(tmp_path / "store.db")
+    monkeypatch.setenv("STEPSIGHT_DB", address)
+    with open_store(address) as store:
+        labelled(store)
+        yield store
+
+
+@pytest.mark.parametrize("named", [None, "first"])
+def test_what_people_agree_on_takes_the_place_of_gold(campaigns, tmp_path, named):
+    reading = opened(Origin("store", dataset="sums", labels="relabel", campaign=named), tmp_path)
+    traces = {trace.id: [None if label is None else label.text for label in trace.labels] for trace in reading}
+    assert traces == {id: list(labels) for id, labels in AGREED.items()}
+    # 2 + 3 + 1 steps: one was decided, one is unsure.
+    steps = {"adjudicated": 1, "majority": 4, "unsure": 1}
+    assert reading.record["relabel"] == {"campaign": "first", "steps": steps}
+    assert reading.record["traces"] == 3
+    gold = opened(Origin("store", dataset="sums"), tmp_path)
+    assert len(list(gold)) == 3
+    assert gold.record["sha256"] != reading.record["sha256"]
+
+
+def test_a_campaign_that_is_not_there_or_not_clear_is_found_out_at_once(campaigns, tmp_path):
+    with pytest.raises(UserError, match="There is no campaign 'none'"):
+        opened(Origin("store", dataset="sums", labels="relabel", campaign="none"), tmp_path)
+    campaign(campaigns, None, name="second")
+    message = r"there are 2 campaigns over 'sums': second, first\. Name one with data\.sources\[0\]\.campaign"
+    with pytest.raises(UserError, match=message):
+        opened(Origin("store", dataset="sums", labels="relabel"), tmp_path)
+    with pytest.raises(UserError, match="Nobody has labelled traces of 'sums' in the campaign 'second'"):
+        list(opened(Origin("store", dataset="sums", labels="relabel", campaign="second"), tmp_path))
+    add(campaigns, SAMPLES, "unlabelled")
+    with pytest.raises(UserError, match="there is no campaign over 'unlabelled'"):
+        opened(Origin("store", dataset="unlabelled", labels="relabel"), tmp_path)

@@ -202,3 +202,43 @@ def test_a_backbone_that_does_not_heed_its_mask_is_refused(tmp_path, monkeypatch
     with pytest.raises(UserError, match=r"start: a backbone of type 'llama' cannot be bidirectional"):
         begin(tmp_path / "start")
     assert begin(tmp_path / "start", attention="causal")
+
+
+def test_a_tokenizer_that_is_given_is_used_and_may_leave_rows_to_spare(tmp_path):
+    folder = tmp_path / "tokenizer"
+    folder.mkdir()
+    plain_tokenizer().save(str(folder / "tokenizer.json"))
+    encoder, model = begin(tokenizer="tokenizer", root=tmp_path)
+    assert encoder.tokenizer.get_vocab_size() <= model.config.vocab_size == 400
+    # It knew of no token that closes a step, and has one now.
+    assert encoder.template.separator == SEPARATOR
+    assert model.model.embed_tokens.weight.shape[0] == 400
+    encoder.encode(TRACE)
+
+
+def test_a_tokenizer_with_more_tokens_than_rows_is_refused(tmp_path):
+    folder = tmp_path / "tokenizer"
+    folder.mkdir()
+    plain_tokenizer().save(str(folder / "tokenizer.json"))
+    with pytest.raises(
+        UserError, match=r"vocabulary is 10, but the tokenizer in .* has \d+ tokens\. Set vocabulary to"
+    ):
+        begin(tokenizer="tokenizer", root=tmp_path, vocabulary=10)
+    with pytest.raises(UserError, match="nowhere"):
+        begin(tokenizer="nowhere", root=tmp_path)
+
+
+def test_mitchells_weights_are_the_same_under_both_masks():
+    models = [
+        begin(initialisation="mitchell", attention=mask)[1].state_dict() for mask in ("bidirectional", "causal")
+    ]
+    assert all(torch.equal(tensor, models[1][name]) for name, tensor in models[0].items())
+    # The library's deviation is 0.02; Mitchell's is 1 / sqrt(32) = 0.177, less what is cut off.
+    assert 0.16 < float(models[0]["model.embed_tokens.weight"].std()) < 0.19
+
+
+def test_the_rotation_and_the_heads_of_keys_are_the_backbones():
+    config = llama_config(replace(CONFIG.backbone, kv_heads=1, rope_theta=5e5), 100, "causal")
+    assert config.rope_parameters["rope_theta"] == 5e5
+    assert (config.num_attention_heads, config.num_key_value_heads) == (2, 1)
+    assert llama_config(CONFIG.backbone, 100, "causal").num_key_value_heads == 2

@@ -1,7 +1,9 @@
 // Pages whose content follows from their address: links and forms change it, and the page is asked for anew.
 //
-// A page takes part with a hidden button whose id ends in `-go`; a link or form of it carries `data-go`.
+// A page takes part with a hidden button whose id ends in `-go`; a link or form of it carries `data-go`, and what is
+// not whole yet `data-again`.
 
+const AGAIN = 800;
 const show = () => document.querySelector("button[id$='-go']")?.click();
 
 /** Go to an address of this page without loading it again. */
@@ -41,3 +43,12 @@ document.addEventListener("change", (event) => {
 });
 
 window.addEventListener("popstate", show);
+
+const loaded = new URL(performance.getEntriesByType("navigation")[0]?.name ?? location.href);
+
+/** Whether Back or Forward was pressed before this script was there to hear it. */
+export const wasMoved = loaded.pathname + loaded.search !== location.pathname + location.search;
+if (wasMoved) show();
+
+// What is still being computed is asked for again.
+setInterval(() => !document.hidden && document.querySelector("main [data-again]") && show(), AGAIN);

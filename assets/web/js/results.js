@@ -1,13 +1,8 @@
-// The Results page: asks again for what is not measured yet, draws figures, and follows clicks on their cells.
+// The Results page: draws figures, and follows clicks on their cells.
 import { onChange } from "./changes.js";
 import { drawWhenNear } from "./figures.js";
 
-const AGAIN = 800;
 const page = () => document.querySelector("#results");
-
-setInterval(() => {
-  if (!document.hidden && page()?.querySelector("[data-again]")) document.querySelector("#results-go")?.click();
-}, AGAIN);
 
 // Megabytes that no other page needs.
 let plotly = null;

@@ -1,5 +1,6 @@
 // The Score page: what is entered goes to the server with every event, and a result into the address.
 import { onChange } from "./changes.js";
+import { wasMoved } from "./navigation.js";
 import { markScored, state } from "./steps.js";
 import { inAddress, settle, thresholdsOf } from "./thresholds.js";
 
@@ -11,6 +12,9 @@ let dataset;
 let asked = false;
 
 const result = () => document.querySelector("#result section.scored");
+const inView = () => result()?.dataset.state ?? "";
+// The result that was in view when the address changed: should it be noticed only now, it is not that address's.
+let left = wasMoved ? inView() : "";
 
 /** What the server is told beside the fields of the form; with `whole`, an edit of a step is ended first. */
 window.stepsightScore = (whole = true) => {
@@ -48,7 +52,8 @@ onChange(() => {
   const now = section?.dataset.state ?? "";
   if (now === shown) return;
   shown = now;
-  if (section) fill(section);
+  if (section && now !== left) fill(section);
+  if (now !== left) left = "";
 });
 
 document.addEventListener("thresholds", ({ target: section }) => {
@@ -88,7 +93,10 @@ const copy = async (button) => {
   setTimeout(() => (button.textContent = "Copy"), 1500);
 };
 
-window.addEventListener("popstate", () => (asked = false));
+window.addEventListener("popstate", () => {
+  asked = false;
+  left = inView();
+});
 
 document.addEventListener("click", ({ target }) => {
   if (target.closest?.("#score, #examples button, #examples .gallery-item")) asked = true;

@@ -1,6 +1,7 @@
 import pytest
 
-from app.browse.address import Address, read_address, read_query
+from app.browse.address import Address, read_address
+from app.web.page_address import read_query
 from core.label import Label
 from storage.browsing import Sort
 from storage.filters import TraceFilter

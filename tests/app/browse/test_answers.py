@@ -3,6 +3,7 @@ import pytest
 
 from app.browse.answers import Answer, find_answers
 from app.browse.offered import offered_evaluators
+from app.evaluators import Evaluators
 from core.judgment import Judgment, Mode
 from core.outputs import Outputs
 from core.scores import StepScores, Thresholds
@@ -87,6 +88,25 @@ def test_a_trace_that_is_too_long_is_an_answer_too(sqlite_store, evaluators):
     tiny = answers(sqlite_store, evaluators, trace)["tiny"]
     assert "tokens, tiny reads at most 1,024" in tiny.silence
     assert tiny.judgments == ()
+
+
+def test_one_that_takes_longer_than_the_patience_is_still_at_it(sqlite_store, tiny, trace):
+    evaluators = Evaluators([tiny], shipped=False)
+    offers = offered_evaluators(sqlite_store, evaluators, trace.dataset_id)
+    # Traces are scored where there is a place, and both are taken.
+    places = evaluators._places
+    with places, places:
+        for _ in range(2):
+            (answer,) = find_answers(sqlite_store, evaluators, offers, trace, patience=0.01)
+            assert (answer.waits, answer.judgments, answer.runs) == (True, (), True)
+        row = evaluators.register(sqlite_store, "tiny")
+        save_judgments(sqlite_store, row.id, [judge(trace, Mode.OFFLINE)])
+        offers = offered_evaluators(sqlite_store, evaluators, trace.dataset_id)
+        (answer,) = find_answers(sqlite_store, evaluators, offers, trace, patience=0.01)
+        # What is stored of it is shown meanwhile.
+        assert (answer.waits, answer.stored, list(answer.modes)) == (True, True, [Mode.OFFLINE])
+    (answer,) = find_answers(sqlite_store, evaluators, offers, trace)
+    assert (answer.waits, list(answer.modes)) == (False, [Mode.ONLINE, Mode.OFFLINE])
 
 
 def test_an_evaluator_of_solutions_says_nothing_of_steps(sqlite_store, evaluators, trace):

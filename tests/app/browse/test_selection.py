@@ -1,10 +1,10 @@
 import pytest
 
 from app.browse.address import Address
-from app.browse.selection import Selection
+from app.browse.selection import Place, Selection
 from core.judgment import Mode
 from storage.judgments import save_judgments
-from storage.queries import find_dataset
+from storage.queries import Neighbours, find_dataset
 from tests.storage.samples import add, evaluator, judge
 
 
@@ -35,7 +35,16 @@ def test_an_address_selects_rows_counts_and_neighbours(select):
     page = selection.page(1)
     assert (page.total, page.counts["gold"]) == (2, {"error": 2, "clean": 1, "missing": 1})
     first, second = (row.trace_id for row in selection.page(25).rows)
-    assert (selection.near(first).previous, selection.near(first).next) == (None, second)
+    assert selection.place(first) == Place(Neighbours(None, second), 1, 2)
+    assert selection.place(second).words == "2 of 2"
+
+
+def test_a_trace_beyond_the_conditions_has_neighbours_and_no_number(select):
+    everything = {row.id: row.trace_id for row in select()[0].page(25).rows}
+    found = select(gold="clean")[0].place(everything["error"])
+    assert (found.number, found.words) == (None, "")
+    # In the file's order one of the two comes before or after it, and nothing else is in the list.
+    assert [found.near.previous, found.near.next].count(everything["clean"]) == 1
 
 
 def test_the_order_and_the_page_count(select):
@@ -75,6 +84,6 @@ def test_an_evaluator_that_is_not_offered_is_told_and_passed_over(select):
 
 def test_one_that_never_judged_has_nothing_to_filter_by(select):
     selection, problems = select(evaluator="tiny", mistake="missed", gold="error", sort="-change")
-    assert problems == ["tiny has judged nothing yet: it has no verdicts to filter or sort by."]
+    assert problems == ["tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."]
     assert selection.address == Address(dataset="sums", evaluator="tiny", gold="error")
     assert ids(selection) == ["error", "first"]

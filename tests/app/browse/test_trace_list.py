@@ -66,13 +66,20 @@ def test_a_row_tells_problem_gold_and_verdict():
         ({"mistake": "false-alarm"}, "m", "false alarm"),
         ({"mistake": "right"}, "m", "right"),
         ({"mistake": ""}, "m", "–"),
-        ({"change": None}, "d", ""),
         ({"online_validity": None, "offline_validity": None}, "v", "–"),
         ({"n_steps": 1}, "n", "1 step"),
     ],
 )
 def test_what_is_not_known_is_not_told(changes, kind, expected):
     assert cell(table(replace(ROW, **changes)), kind).text == expected
+
+
+def test_changes_have_a_column_where_there_are_some():
+    without = replace(ROW, change=None)
+    assert [cell.text for cell in table(ROW, without).all("td", cls="d")] == ["0.50", ""]
+    page = table(without)
+    assert page.all("td", cls="d") == []
+    assert [head.text for head in page.all("th")][-1] == "First error"
 
 
 def test_one_mode_alone_has_one_bar():

@@ -9,8 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.evaluators import Evaluators
+from storage.imports import import_file
+from storage.store import open_store
 from tests.app.browser.acts import MR_MATH, bars
-from tests.serving import serving
+from tests.serving import served, serving
 from tests.storage.samples import write_lines
 
 
@@ -53,6 +56,7 @@ def test_mr_math_is_browsed_by_filter_link_and_key(page):
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     expect(page.locator("ol.steps > li").first).to_be_visible()
+    expect(page.locator(".pager .place")).to_have_text("1 of 83")
     first = page.url
     assert asked(first)["gold"] == "error"
     expect(page.locator("em", has_text="gold: first error")).to_have_count(1)
@@ -73,7 +77,7 @@ def test_mr_math_is_browsed_by_filter_link_and_key(page):
     # while it still listens for the end of an event.
     other = page.context.new_page()
     other.goto(second)
-    expect(other.locator("ol.steps > li").first).to_be_visible()
+    expect(other.locator("ol.steps .bar").first).to_be_visible()
     assert len(bars(other, "online")) == len(bars(other, "offline")) == other.locator(".steps .sub").count()
 
 
@@ -135,6 +139,25 @@ def test_evaluators_are_put_side_by_side_and_the_files_hold_them(page):
     assert [one["evaluator"] for one in record["judgments"]] == ["mini-bidir", "mini-causal"]
     shown = [bar["neg"] for bar in bars(page, "offline")][::2]
     assert [round(step["neg"], 2) for step in record["judgments"][0]["offline"]["steps"]] == shown
+
+
+def test_a_trace_is_read_while_it_is_scored(opened, tmp_path):
+    evaluators = Evaluators()
+    steps = [f"{i} + 1 = {i + 1}." for i in range(6)]
+    path = write_lines(tmp_path / "sums.jsonl", [{"id": "one", "problem": "Count.", "steps": steps}])
+    with open_store(str(tmp_path / "store.db")) as store:
+        import_file(store, "jsonl", path, "sums")
+        with served(store, evaluators) as address, opened(address) as page:
+            # Traces are scored where there is a place, and both are taken.
+            with evaluators._places, evaluators._places:
+                page.goto("/browse?trace=1")
+                expect(page.locator("ol.steps > li")).to_have_count(len(steps))
+                expect(page.locator("#browse .measuring")).to_have_text(
+                    "is scoring this trace; its bars will follow"
+                )
+                expect(page.locator("ol.steps .bar")).to_have_count(0)
+            expect(page.locator("ol.steps .bar")).to_have_count(2 * len(steps))
+            expect(page.locator("#browse .measuring")).to_have_count(0)
 
 
 def test_keys_pressed_quickly_are_all_followed(page):
@@ -210,6 +233,8 @@ def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward, wi
         assert sticking_out(page) == []
         page.locator("a.open").first.click()
         expect(page.locator("ol.steps > li")).to_have_count(200)
+        assert sticking_out(page) == []
+        expect(page.locator("ol.steps .bar")).to_have_count(2 * 200)
         assert sticking_out(page) == []
         page.keyboard.press("j")
         expect(page.locator(".steps .katex").first).to_be_visible()

@@ -6,11 +6,20 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from app.web.frame import PAGES
-from app.web.gate import GRADIO
 from app.worker import Worker
 from storage.store import open_store
 from tests.serving import served
 from tests.storage.samples import add
+
+# What `app.web.rules` lets through of Gradio.
+GRADIO = (
+    "/assets/",
+    "/static/",
+    "/theme.css",
+    "/favicon.ico",
+    "/gradio_api/run/predict",
+    "/gradio_api/heartbeat/",
+)
 
 
 def test_a_job_is_started_cancelled_resumed_and_worked_off(opened, evaluators, tmp_path):
@@ -56,7 +65,7 @@ def test_what_cannot_be_done_is_told_and_the_page_goes_on(opened, evaluators, tm
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_the_pages_need_all_that_the_gate_lets_in_of_gradio_and_nothing_else(opened):
+def test_the_pages_need_all_that_is_let_through_of_gradio_and_nothing_else(opened):
     asked: set[str] = set()
     refused: list[str] = []
     with opened() as page:

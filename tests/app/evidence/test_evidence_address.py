@@ -3,7 +3,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.evidence.evidence_address import EvidenceAddress, read_address, read_query
+from app.evidence.evidence_address import EvidenceAddress, read_address
+from app.web.page_address import read_query
 
 
 def test_an_address_is_what_its_url_says():
@@ -35,8 +36,8 @@ def test_a_trace_or_the_gallery(query, opens):
         ("trace=1234567890123", "expected a number."),
         ("trace=²", "expected a number."),
         ("page=x", "page is 'x', expected a number."),
-        ("kind=odd", "kind is 'odd', expected wrong-to-right, right-to-wrong, unjudged, stayed."),
-        ("value=odd", "value is 'odd', expected validity, neg, neu, pos."),
+        ("kind=odd", "kind is 'odd', expected one of wrong-to-right, right-to-wrong, unjudged, stayed."),
+        ("value=odd", "value is 'odd', expected one of validity, neg, neu, pos."),
     ],
 )
 def test_nonsense_is_named_and_passed_over(query, message):

@@ -142,8 +142,12 @@ def test_what_cannot_be_shown_is_told(sqlite_store, results):
     assert [warning[:49] for warning in found.warnings] == [
         "The traces of cut stop at their first error, so th"[:49]
     ]
+    # Of what stops at its first error the online figures are shown, and the heads say so.
     table = overview_table(found.places, "step_auc", Mode.OFFLINE)
-    assert table.rows == ()
+    assert {place.mode for place in found.places} == {Mode.ONLINE}
+    assert all(column.title.endswith("traces, online") for column in table.columns[2:])
+    assert len(table.columns) > 2
+    assert len(table.rows) > 0
 
 
 def shown_but(store, results, left_out):

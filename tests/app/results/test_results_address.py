@@ -1,6 +1,6 @@
 import pytest
 
-from app.results.results_address import ResultsAddress, check_results
+from app.results.results_address import ResultsAddress, check_results, checked_address, read_address
 from core.errors import UserError
 from core.judgment import Mode
 from storage.store import NotFoundError
@@ -9,7 +9,7 @@ from tests.storage.samples import SAMPLES, add
 
 def test_it_is_read_and_written():
     query = {"dataset": "a b", "mode": "online", "errors": "redundant", "figure": "sol_f1", "group": "g"}
-    address = ResultsAddress.read(query | {"unknown": "x"})
+    address = checked_address(query | {"unknown": "x"})
     assert address.query() == query
     assert address.query(mode="", evaluator="e") == {
         "dataset": "a b", "errors": "redundant", "figure": "sol_f1", "group": "g", "evaluator": "e"
@@ -17,7 +17,7 @@ def test_it_is_read_and_written():
 
 
 def test_what_it_does_not_say_is_the_default():
-    address = ResultsAddress.read({})
+    address = checked_address({})
     assert address.query() == {}
     assert address.chosen_figure == "step_auc"
     assert address.chosen_mode([Mode.ONLINE]) == "online"
@@ -28,14 +28,20 @@ def test_what_it_does_not_say_is_the_default():
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"mode": "hindsight"}, "mode is 'hindsight', expected offline or online"),
-        ({"errors": "both"}, "errors is 'both', expected invalid or redundant"),
+        ({"mode": "hindsight"}, "mode is 'hindsight', expected one of offline, online"),
+        ({"errors": "both"}, "errors is 'both', expected one of invalid, redundant"),
         ({"figure": "f" * 99}, "figure is 'fff"),
     ],
 )
 def test_nonsense_is_refused(query, message):
     with pytest.raises(UserError, match=message):
-        ResultsAddress.read(query)
+        checked_address(query)
+
+
+def test_what_makes_sense_beside_nonsense_is_kept():
+    address, problems = read_address({"dataset": "sums", "mode": "x", "figure": ["y", "sol_f1"]})
+    assert address == ResultsAddress(dataset="sums", figure="sol_f1")
+    assert len(problems) == 1
 
 
 def test_what_a_page_cannot_show_has_an_error_of_its_own(sqlite_store):

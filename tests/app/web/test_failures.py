@@ -7,7 +7,7 @@ import pytest
 from app.batching import BusyError
 from app.web.failures import error_json, error_response, failure_response, status_of
 from core.errors import UserError
-from storage.store import NotFoundError, UnavailableError
+from storage.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 
 
 def scope(accept, method="GET"):
@@ -16,7 +16,14 @@ def scope(accept, method="GET"):
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(NotFoundError("a"), 404), (UnavailableError("a"), 503), (BusyError("tiny", 3), 429), (UserError("a"), 422)],
+    [
+        (ForbiddenError("a"), 403),
+        (NotFoundError("a"), 404),
+        (ConflictError("a"), 409),
+        (UserError("a"), 422),
+        (BusyError("tiny", 3), 429),
+        (UnavailableError("a"), 503),
+    ],
 )
 def test_each_kind_of_error_has_its_status(error, status):
     assert status_of(error) == status

@@ -15,7 +15,7 @@ from app.web.headers import PrivateHeaders
 PAGE = """<!doctype html><head><title>é</title><script>var a = "</p>";</script>
 <script defer src="/x.js"></script><script
 type="module">b</script></head><p>scripture &lt;script&gt; <scripted></scripted></p>"""
-COMPANIONS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
+COMPANIONS = {"x-content-type-options": "nosniff", "referrer-policy": "same-origin", "x-frame-options": "DENY"}
 
 
 async def page(request):

@@ -1,0 +1,110 @@
+"""How far the people of a campaign agree.
+
+stepsight agreement "MR-MATH again"
+stepsight agreement "MR-MATH again" --against "MR-MATH step by step" --json
+"""
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from app.commands.options import add_db
+from core.errors import UserError
+from core.metrics.value import Value
+
+if TYPE_CHECKING:
+    from app.relabel.measured_agreement import MeasuredAgreement
+    from training.tables import Cell, Table
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "agreement",
+        help="measure how far the people of a campaign agree",
+        description="Measure how far the people of a campaign agree: Krippendorff's alpha, Cohen's kappa by pairs,"
+        " first errors, each person with the others and with the gold, by step number, and what changes once more"
+        " steps are in view.",
+    )
+    parser.add_argument("campaign", metavar="CAMPAIGN", help="its name")
+    parser.add_argument("--against", metavar="OTHER", help="a campaign over the same traces to compare with")
+    parser.add_argument(
+        "--exposed",
+        action="store_true",
+        help="also the labels of people who had seen scores, gold or labels of others",
+    )
+    parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="as JSON, fractions and null")
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print every table, or all of them as one JSON object."""
+    from app.relabel.measured_agreement import measure_agreement
+    from storage.labelling.campaigns import find_campaign
+    from storage.store import open_store
+
+    if args.draws < 1:
+        raise UserError(f"--draws is {args.draws}, expected more than 0.")
+    with open_store(args.db) as store:
+        campaign = find_campaign(store, args.campaign)
+        against = find_campaign(store, args.against) if args.against else None
+        if against is not None and against.id == campaign.id:
+            raise UserError(f"{campaign.name!r} is compared with itself.", "Name another campaign.")
+        found = measure_agreement(store, campaign, against, exposed=args.exposed, draws=args.draws)
+    if args.json:
+        print(json.dumps(_as_json(found), indent=1, allow_nan=False))
+        return
+    print(_told(found))
+    for table in found.tables:
+        _print(table)
+
+
+def _told(measured: "MeasuredAgreement") -> str:
+    found = measured.found
+    left = "included" if found.with_exposed else "left out"
+    return (
+        f"{found.campaign.name}: {found.answers:,} answers; {len(found.queue.traces):,} traces and"
+        f" {len(found.hidden.traces):,} hidden gold items\n"
+        f"{found.exposed:,} answers of people who had seen scores, gold or labels are {left}"
+    )
+
+
+def _as_json(measured: "MeasuredAgreement") -> dict[str, object]:
+    found = measured.found
+    return {
+        "campaign": found.campaign.name,
+        "against": measured.against.campaign.name if measured.against else None,
+        "answers": found.answers,
+        "traces": len(found.queue.traces),
+        "hidden_gold_items": len(found.hidden.traces),
+        "exposed": {"answers": found.exposed, "included": found.with_exposed},
+        "changed_traces": found.changed,
+        "tables": {table.name: _rows(table) for table in measured.tables},
+    }
+
+
+def _rows(table: "Table") -> list[dict[str, object]]:
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, map(_cell, row), strict=True)) for row in table.rows]
+
+
+def _cell(cell: "Cell") -> object:
+    return cell.as_json() if isinstance(cell, Value) else cell
+
+
+def _print(table: "Table") -> None:
+    from training.tables import Kind, show
+
+    print(f"\n{table.caption}")
+    kinds = [column.kind for column in table.columns]
+    shown = [[str(show(cell, kind)) for cell, kind in zip(row, kinds, strict=True)] for row in table.rows]
+    rows = [list(table.title), *shown]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(kinds))]
+    for row in rows:
+        cells = zip(row, widths, kinds, strict=True)
+        print(
+            "  ".join(f"{cell:{'<' if kind is Kind.TEXT else '>'}{width}}" for cell, width, kind in cells).rstrip()
+        )
+    for note in table.notes:
+        print(f"  {note}")

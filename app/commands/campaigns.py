@@ -1,0 +1,216 @@
+"""Campaigns: traces to be labelled by people.
+
+stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.md --overlap 3
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.commands.options import add_db
+from core.errors import UserError
+from core.label import LABEL_NAMES, Label
+
+if TYPE_CHECKING:
+    from storage.labelling.campaigns import Campaign
+    from storage.labelling.plans import Plan
+    from storage.store import Store
+
+_ACTS = {
+    "create": "make one of the traces of a dataset that meet the conditions now",
+    "list": "list them, open ones first",
+    "show": "tell how far one is, and each person in it",
+    "close": "end one for good; what was labelled stays",
+    "guideline": "put a new version of the guideline in force",
+}
+# The words of `storage.filters.TraceFilter`, here so that the other commands need not load it.
+WORDS = {
+    "gold": ("any", "error", "clean", "missing"),
+    "error_at": ("any", "early", "middle", "late"),
+    "mode": ("offline", "online"),
+    "verdict": ("any", "valid", "invalid", "redundant", "unjudged"),
+    "mistake": ("any", "missed", "false-alarm", "wrong-step", "right"),
+    "modes": ("any", "agree", "disagree"),
+    "relabelled": ("any", "yes", "no"),
+}
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("campaign", help="make and follow campaigns, in which people label traces")
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
+    for act, does in _ACTS.items():
+        one = acts.add_parser(act, help=does, description=f"{does.capitalize()}.")
+        if act != "list":
+            one.add_argument("name", metavar="NAME")
+        if act == "create":
+            one.add_argument("dataset", metavar="DATASET")
+            _add_plan(one)
+            _add_conditions(one)
+        if act == "guideline":
+            one.add_argument("file", metavar="FILE", help="the text, UTF-8")
+        add_db(one)
+    parser.set_defaults(run=run)
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--guideline", required=True, metavar="FILE", help="what people are asked to do, UTF-8")
+    parser.add_argument("--overlap", type=int, default=1, metavar="N", help="people per trace (default: 1)")
+    parser.add_argument("--view", default="whole", choices=("whole", "stepwise"), help="default: %(default)s")
+    parser.add_argument(
+        "--to-first-error", action="store_true", help="steps after the first wrong one are not labelled"
+    )
+    parser.add_argument(
+        "--show-scores", action="store_true", help="show the scores of --evaluator before submission"
+    )
+    parser.add_argument(
+        "--ordering",
+        default="random",
+        choices=("file", "random", "disagreement", "change"),
+        help="disagreement of the evaluators, or largest change of --evaluator, first (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--random-share", type=float, default=0.2, metavar="P", help="places filled by chance (default: 0.2)"
+    )
+    parser.add_argument("--gold-rate", type=float, default=0.0, metavar="P", help="hidden gold items, 0 to 0.5")
+    parser.add_argument("--gold-dataset", metavar="NAME", help="where they come from (default: the same dataset)")
+    parser.add_argument(
+        "--lease",
+        type=int,
+        default=30,
+        metavar="MINUTES",
+        help="how long a trace waits for one (default: 30)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn by chance (default: 0)")
+
+
+def _add_conditions(parser: argparse.ArgumentParser) -> None:
+    conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
+    for name, words in WORDS.items():
+        conditions.add_argument(f"--{name.replace('_', '-')}", default=words[0], choices=words)
+    conditions.add_argument("--text", default="", help="the problem or a step contains it")
+    conditions.add_argument("--group", default="", metavar="CLASS", help="the class that the benchmark says")
+    conditions.add_argument("--change", type=float, default=0.0, metavar="P", help="largest change, at least")
+    conditions.add_argument("--cell", metavar="GOLD-SAID", help="a gold label and the evaluator's, such as neg-pos")
+    conditions.add_argument("--evaluator", metavar="NAME", help="whose verdicts, changes and scores are meant")
+    conditions.add_argument("--against", metavar="NAME", help="another one, whose verdict differs")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do one of `_ACTS`, and say what is so now."""
+    from storage.labelling.campaigns import (
+        add_guideline,
+        close_campaign,
+        create_campaign,
+        find_campaign,
+        get_campaign,
+    )
+    from storage.people.users import local_user
+    from storage.store import open_store
+
+    with open_store(args.db) as store:
+        if args.act == "list":
+            _print_campaigns(store)
+            return
+        if args.act == "create":
+            found = create_campaign(store, _plan(args, store), local_user(store))
+        else:
+            found = find_campaign(store, args.name)
+        if args.act == "close":
+            found = close_campaign(store, found.id)
+        elif args.act == "guideline":
+            add_guideline(store, found.id, _read(args.file), local_user(store))
+            found = get_campaign(store, found.id)
+        _print_campaign(store, found, people=args.act == "show")
+
+
+def _plan(args: argparse.Namespace, store: "Store") -> "Plan":
+    from storage.filters import TraceFilter
+    from storage.labelling.plans import Ordering, Plan, Shows, View
+
+    evaluator = _find_evaluator(store, args.evaluator)
+    given: dict[str, Any] = {name: getattr(args, name) for name in (*WORDS, "text", "group", "change")}
+    given["cell"] = None if args.cell is None else _read_cell(args.cell)
+    where = TraceFilter(**given, evaluator=evaluator, against=_find_evaluator(store, args.against))
+    return Plan(
+        name=args.name,
+        dataset=args.dataset,
+        guideline=_read(args.guideline),
+        where=where if where.needing_evaluator() else TraceFilter(**given),
+        overlap=args.overlap,
+        after_error=not args.to_first_error,
+        view=View(args.view),
+        shows=Shows.SCORES if args.show_scores else Shows.NOTHING,
+        evaluator=evaluator,
+        ordering=Ordering(args.ordering),
+        random_share=args.random_share,
+        gold_rate=args.gold_rate,
+        gold_dataset=args.gold_dataset,
+        lease=args.lease * 60,
+        seed=args.seed,
+    )
+
+
+def _find_evaluator(store: "Store", name: str | None) -> int | None:
+    """The database id of the evaluator with that name or fingerprint."""
+    from storage.evaluators import list_evaluators
+
+    if name is None:
+        return None
+    known = list_evaluators(store)
+    found = [row.id for row in known if name in (row.name, row.fingerprint)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(f"{len(found)} evaluators are called {name!r}.", "Give the fingerprint instead.")
+    names = ", ".join(sorted({row.name for row in known})) or "none"
+    raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It knows {names}.")
+
+
+def _read_cell(text: str) -> tuple[Label, Label]:
+    gold, _, said = text.partition("-")
+    if gold not in LABEL_NAMES or said not in LABEL_NAMES:
+        raise UserError(f"--cell is {text!r:.40}.", "Expected a gold label and the evaluator's, such as neg-pos.")
+    return Label[gold.upper()], Label[said.upper()]
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is no UTF-8 text.", "Save it as UTF-8.") from None
+
+
+def _print_campaigns(store: "Store") -> None:
+    from storage.labelling.campaigns import list_campaigns
+
+    found = list_campaigns(store)
+    if not found:
+        print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
+    width = max((len(one.name) for one in found), default=0)
+    for one in found:
+        print(f"{one.name.ljust(width)}  {_words(store, one)}")
+
+
+def _words(store: "Store", campaign: "Campaign") -> str:
+    from storage.labelling.progress import progress
+
+    found = progress(store, campaign.id)
+    state = "open" if campaign.closed is None else "closed"
+    traces = f"{campaign.items:,} {'trace' if campaign.items == 1 else 'traces'} of {campaign.dataset}"
+    return f"{state}, {traces}, {found.submitted:,} of {found.slots:,} answers"
+
+
+def _print_campaign(store: "Store", campaign: "Campaign", people: bool) -> None:
+    from storage.labelling.progress import people_progress
+
+    kind = "blind" if campaign.blind else "with scores"
+    extent = "every step" if campaign.after_error else "steps up to the first error"
+    print(f"{campaign.name}: {_words(store, campaign)}")
+    print(f"{campaign.view} view, {kind}, {extent}, {campaign.ordering} order, guideline {campaign.guideline}")
+    found = people_progress(store, campaign.id) if people else []
+    width = max((len(one.user) for one in found), default=0)
+    for one in found:
+        counts = f"{one.submitted:,} submitted, {one.leased:,} under way, {one.skipped:,} skipped"
+        print(f"{one.user.ljust(width)}  {counts}")

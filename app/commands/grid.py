@@ -1,0 +1,85 @@
+"""Running a controlled grid.
+
+stepsight grid training/configs/grid-mini-random.yaml --output runs/grid-mini-random --jobs 2
+stepsight grid training/configs/grid.yaml --plan
+"""
+
+import argparse
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.commands.options import add_db
+from core.errors import UserError
+
+if TYPE_CHECKING:
+    from training.grid.design import Cell, Design
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "grid",
+        help="train and measure a grid of evaluators",
+        description="Train every run of a grid and measure it. Stop it when you like; the same command goes on. "
+        "Without --size, --data, --mask and --seed all runs are done.",
+    )
+    parser.add_argument("config", type=Path, help="a YAML file; training/configs holds the shipped ones")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/ and the file's name")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="how many at once (default: as many as there is room for)"
+    )
+    parser.add_argument("--plan", action="store_true", help="say what it takes, and load nothing")
+    parser.add_argument("--gpu", metavar="NAME", help="with --plan: on this kind of GPU")
+    for name, what in (("size", "size"), ("data", "amount of data"), ("mask", "mask"), ("seed", "seed")):
+        parser.add_argument(f"--{name}", action="append", metavar="NAME", help=f"only this {what}; may be repeated")
+    parser.add_argument("--no-store", action="store_true", help="keep judgments out of the store")
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run the grid, or go on with it, and print where its results are."""
+    from training.grid.design import read_design
+
+    design = read_design(args.config)
+    cells = _chosen(design, args)
+    if args.jobs is not None and args.jobs < 1:
+        raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
+    if args.plan:
+        _plan(design, cells, args)
+        return
+    if args.gpu:
+        raise UserError("--gpu goes with --plan.")
+    from storage.store import open_store
+    from training.grid.results import WHOLE
+    from training.grid.running import Grid, room
+
+    output = args.output or Path("runs") / args.config.stem
+    jobs = args.jobs or room(design)
+    count = "1 run" if len(cells) == 1 else f"{len(cells)} runs"
+    print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
+    with nullcontext() if args.no_store else open_store(args.db) as store:
+        results = Grid(design, args.config, output).run(cells, jobs, store, args.db)
+    print(f"{len(results.runs)} of {results.planned} runs are done.", file=sys.stderr)
+    print(output / WHOLE)
+
+
+def _chosen(design: "Design", args: argparse.Namespace) -> "list[Cell]":
+    """The runs that the options name, all without any."""
+    known = {"size": design.sizes, "data": design.data, "mask": design.masks, "seed": design.seeds}
+    for key, values in known.items():
+        for name in getattr(args, key) or ():
+            if name not in map(str, values):
+                raise UserError(f"--{key} is {name!r}, expected one of {', '.join(map(str, values))}.")
+    return [
+        cell
+        for cell in design.cells()
+        if all(not getattr(args, key) or str(getattr(cell, key)) in getattr(args, key) for key in known)
+    ]
+
+
+def _plan(design: "Design", cells: "list[Cell]", args: argparse.Namespace) -> None:
+    from training.grid.forecast import forecast
+
+    print(forecast(design, cells, args.config.parent, args.gpu))

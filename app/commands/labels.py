@@ -1,0 +1,69 @@
+"""Writing labels by people into a file, and reading them from one.
+
+stepsight export labels my-campaign labels.jsonl --format prm800k
+"""
+
+import argparse
+
+from app.commands.options import add_db
+
+FORMATS = ("prm800k", "processbench", "prmbench", "stepwise", "jsonl", "csv", "parquet", "events")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "export",
+        help="write the labels of a campaign into a file",
+        description="Write the labels that people gave in a campaign into a file: those that they agree on, where"
+        " a decision comes before a majority, and a tie or unsure is unlabelled. jsonl and events lose nothing and"
+        " are read back by: stepsight import labels FILE",
+    )
+    parser.add_argument("what", choices=["labels"], help="what to write")
+    parser.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
+    parser.add_argument("path", metavar="FILE", help="the file to write")
+    parser.add_argument("--format", required=True, choices=FORMATS, help="the layout of the file")
+    parser.add_argument("--per-annotator", action="store_true", help="each one's own labels, a row for each")
+    parser.add_argument(
+        "--exposed",
+        action="store_true",
+        help="count also labels whose maker had seen scores, gold or others' labels of the trace",
+    )
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    add_db(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the file, all of it or nothing, and print what is in it and what is not."""
+    from storage.labelling.label_exports import export_labels
+    from storage.store import open_store
+
+    with open_store(args.db) as store:
+        done = export_labels(
+            store,
+            args.campaign,
+            args.path,
+            args.format,
+            per_annotator=args.per_annotator,
+            exposed=args.exposed,
+            force=args.force,
+        )
+    print(done)
+
+
+def run_import(args: argparse.Namespace) -> None:
+    """Read labels from a file, all of them or none: `stepsight import labels FILE`."""
+    from storage.labelling.label_imports import import_labels
+    from storage.people.users import local_user
+    from storage.store import open_store
+
+    with open_store(args.db) as store:
+        done = import_labels(
+            store,
+            args.path,
+            local_user(store),
+            campaign=args.campaign,
+            dataset=args.dataset,
+            annotator=args.annotator,
+        )
+    print(done)

@@ -1,0 +1,62 @@
+"""Label patches: accepted disputes as a file, and what such a file holds.
+
+stepsight patch export mr-math-invalid fixes.json
+stepsight patch show fixes.json
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from app.commands.options import add_db, open_output
+
+_STATES = ("open", "accepted", "rejected", "withdrawn")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("patch", help="export accepted disputes as a label patch, and show one")
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
+    export = acts.add_parser("export", help="write the disputes of a dataset as a label patch")
+    export.add_argument("dataset", metavar="DATASET")
+    export.add_argument("file", metavar="FILE", help="- is standard output")
+    export.add_argument(
+        "--state", choices=_STATES, default="accepted", help="of which disputes (default: %(default)s)"
+    )
+    add_db(export)
+    export.set_defaults(run=_export)
+    show = acts.add_parser("show", help="tell what a label patch changes")
+    show.add_argument("file", metavar="FILE")
+    show.set_defaults(run=_show)
+
+
+def _export(args: argparse.Namespace) -> None:
+    """Write the patch, whole or not at all, and tell what is in it and what was left out."""
+    from core.patch import format_patch
+    from storage.labelling.disputes import State
+    from storage.labelling.patches import make_patch
+    from storage.queries import find_dataset
+    from storage.store import open_store
+
+    with open_store(args.db) as store:
+        dataset = find_dataset(store, args.dataset)
+        patch, changed = make_patch(store, dataset, State(args.state), Path(args.file).name)
+    with open_output(args.file) as file:
+        file.write(format_patch(patch))
+    for dispute in changed:
+        print(f"left out: dispute {dispute.id}, whose trace {dispute.trace!r} has changed since", file=sys.stderr)
+    print(f"{dataset.name}: {patch.size}, digest {patch.digest}", file=sys.stderr)
+
+
+def _show(args: argparse.Namespace) -> None:
+    """Print where a patch comes from and each label that it changes."""
+    from core.patch import read_patch
+
+    patch = read_patch(args.file)
+    print(f"{patch.name}: {patch.size}")
+    print(f"dataset {patch.dataset} (SHA-256 {patch.sha256[:12]}…), written {patch.moment}")
+    print(f"digest {patch.digest}")
+    for change in patch.changes:
+        print(f"\n{change.place}: {change.old or 'unlabelled'} -> {change.new or 'unlabelled'}")
+        by = [f"dispute {change.dispute}"] if change.dispute is not None else []
+        print(f"  {change.reason}")
+        print(f"  {', '.join([*by, change.by, change.moment])}")

@@ -1,0 +1,102 @@
+"""The people who may log in.
+
+stepsight user add ada --role annotator
+"""
+
+import argparse
+import getpass
+import sys
+from typing import TYPE_CHECKING
+
+from app.commands.options import add_db
+from core.errors import UserError
+
+if TYPE_CHECKING:
+    from storage.people.users import User
+    from storage.store import Store
+
+_ROLES = ("viewer", "annotator", "adjudicator", "admin")
+_DOES = {
+    "add": "add one, and ask for the password",
+    "list": "list them",
+    "role": "give one another role",
+    "password": "give one another password, which ends the logins; it lets in again who was ended",
+    "end": "shut one out, at once; what the person did stays",
+}
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("user", help="add and list the people who may log in, change their roles")
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
+    for act, does in _DOES.items():
+        # Or --password would pass for --password-stdin.
+        one = acts.add_parser(act, help=does, allow_abbrev=False)
+        if act != "list":
+            one.add_argument("name", metavar="NAME")
+        if act == "role":
+            one.add_argument("role", choices=_ROLES)
+        if act == "add":
+            one.add_argument("--role", required=True, choices=_ROLES)
+        if act in ("add", "password"):
+            one.add_argument("--password-stdin", action="store_true", help="read it from standard input, one line")
+        add_db(one)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do one of `_DOES`, and say what is so now."""
+    from storage.people.users import list_users
+    from storage.store import open_store
+
+    with open_store(args.db) as store:
+        if args.act == "list":
+            _print_users(list_users(store))
+        else:
+            _change(args, store)
+
+
+def _change(args: argparse.Namespace, store: "Store") -> None:
+    from storage.people.users import Role, add_user, end_user, find_user, has_users, set_password, set_role
+
+    before = has_users(store)
+    if args.act == "add":
+        user = add_user(store, args.name, Role(args.role), _read_password(args))
+    elif args.act == "password":
+        # Nobody types a password twice to learn that there is no such user.
+        find_user(store, args.name)
+        user = set_password(store, args.name, _read_password(args))
+    elif args.act == "role":
+        user = set_role(store, args.name, Role(args.role))
+    else:
+        user = end_user(store, args.name)
+    print(f"{user.name}: {_words(user)}")
+    after = has_users(store)
+    if before != after:
+        print("From now on everybody has to log in." if after else "Nobody can log in any more, or has to.")
+
+
+def _read_password(args: argparse.Namespace) -> str:
+    """Asked for twice on the terminal, or the first line of standard input.
+
+    Raises `UserError` where there is no terminal, or the two differ.
+    """
+    if args.password_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise UserError("There is no terminal to ask for the password on.", "Use --password-stdin.")
+    password = getpass.getpass(f"Password of {args.name}: ")
+    if getpass.getpass("Once more: ") != password:
+        raise UserError("The two passwords differ.", "Try again.")
+    return password
+
+
+def _print_users(users: "list[User]") -> None:
+    if not users:
+        print("There is no user. Add one: stepsight user add NAME --role admin")
+    width = max((len(user.name) for user in users), default=0)
+    for user in users:
+        print(f"{user.name.ljust(width)}  {_words(user)}")
+
+
+def _words(user: "User") -> str:
+    return user.role if user.active else f"{user.role}, ended"

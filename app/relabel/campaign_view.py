@@ -1,0 +1,64 @@
+"""A campaign as HTML: what it asks for, how far it is, its guideline."""
+
+from html import escape
+
+from app.web.text import text_html
+from storage.labelling.campaigns import Campaign, Ordering, View
+from storage.labelling.progress import Progress
+
+_ORDERS = {
+    Ordering.FILE: "in the order of the file",
+    Ordering.RANDOM: "in random order",
+    Ordering.DISAGREEMENT: "most disputed by the evaluators first",
+    Ordering.CHANGE: "most changed by later steps first",
+}
+
+
+def terms_html(campaign: Campaign) -> str:
+    """What a campaign asks of whom, in a line."""
+    parts = [
+        f"{counted(campaign.items, 'trace')} of {escape(campaign.dataset)}",
+        f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
+        "step by step" if campaign.view is View.STEPWISE else "the whole trace in view",
+    ]
+    if not campaign.after_error:
+        parts.append("up to the first error")
+    parts.append("blind" if campaign.blind else "scores in view")
+    return " · ".join(parts)
+
+
+def queue_html(campaign: Campaign) -> str:
+    """How the queue of a campaign was made, for those who run it."""
+    parts = [_ORDERS[campaign.ordering]]
+    if campaign.ordering in (Ordering.DISAGREEMENT, Ordering.CHANGE):
+        parts.append(f"{campaign.random_share:.0%} of the places by chance")
+    if campaign.gold_rate:
+        parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
+    parts += [f"{name.replace('_', ' ')}: {value}" for name, value in campaign.conditions.items()]
+    return " · ".join(escape(part) for part in parts)
+
+
+def progress_html(campaign: Campaign, found: Progress, *, mine: bool = True) -> str:
+    """Bars for the person's own share and for the whole campaign."""
+    lines = [("All", found.submitted, found.slots, f"{found.items_done:,} of {found.items:,} traces complete")]
+    if mine:
+        # Hidden gold items come on top of the queue, and must not be noticed.
+        lines.insert(0, ("You", min(found.mine, campaign.items), campaign.items, ""))
+    return f'<div class="progress">{"".join(_bar(*line) for line in lines)}</div>'
+
+
+def _bar(name: str, done: int, whole: int, note: str) -> str:
+    share = 100 * done / whole if whole else 0.0
+    said = f"{done:,} of {whole:,}"
+    return f"""<span>{name}</span><div class="meter" role="img" aria-label="{name}: {said} answers"><i
+ style="width:{share:.1f}%"></i></div><span class="n">{said}{f" · {note}" if note else ""}</span>"""
+
+
+def guideline_html(version: int, text: str) -> str:
+    """The inside of a `details` with the guideline."""
+    return f'<summary>Guideline, version {version}</summary><div class="t">{text_html(text)}</div>'
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """`1 trace`, `2 traces`."""
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"

@@ -1,0 +1,155 @@
+"""Who gets through to a route: `app.web.rules` says which rights it asks for."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import quote
+
+from anyio import to_thread
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.web.failures import error_response, failure_json, failure_response, is_navigation
+from app.web.identity import COOKIE
+from app.web.rights import LOOKING, Right, rights_of
+from app.web.rules import API, LOGIN, RULES, Rule, find_rule
+from core.errors import UserError
+from storage.people.exposures import is_something_hidden
+from storage.people.logins import find_login, renew
+from storage.people.users import Role, User, has_users, local_user
+from storage.store import Store, UnavailableError
+
+# What needs no store, and goes on without one where nobody has to log in.
+_ALONE = frozenset({Right.SCORE})
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks, None for nobody in particular, with the rights of the moment. `known` tells whether anybody can
+    log in at all, `token` whose login it was if that is to be renewed."""
+
+    user: User | None
+    rights: frozenset[Right]
+    known: bool
+    token: str | None = None
+
+
+class Access:
+    """ASGI middleware that puts who asks into `scope["state"]["user"]` and what they may do into
+    `scope["state"]["rights"]`, and refuses what they may not.
+
+    Where nobody can log in, who asks is the local user, provided that only this machine is served (`loopback`).
+    With `public`, somebody who is not logged in may look and score.
+    """
+
+    def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
+        self.app = app
+        self.store = store
+        self.public = public
+        self.loopback = loopback
+        self._known = has_users(store)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        rule = find_rule(scope["method"], scope["path"])
+        if rule is None:
+            await _unknown(scope)(scope, receive, send)
+            return
+        if rule.rights is None:
+            await self.app(scope, receive, send)
+            return
+        try:
+            asker = await to_thread.run_sync(self.identify, _token(scope))
+        except UserError as error:
+            if self._known or not rule.rights & _ALONE:
+                await error_response(scope, error)(scope, receive, send)
+                return
+            asker = Asker(None, _ALONE, known=False)
+        state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights}
+        scope = {**scope, "state": state}
+        refused = rule.rights and not rule.rights & asker.rights
+        if asker.known:
+            send = _unkept(send)
+        await (_refusal(scope, rule, asker) if refused else self.app)(scope, receive, send)
+        if asker.token is not None:
+            # After the answer: an import that holds the database keeps nobody waiting.
+            with suppress(UnavailableError):
+                await to_thread.run_sync(renew, self.store, asker.token)
+
+    def identify(self, token: str | None) -> Asker:
+        """Who comes with this token, or without one. Raises `UserError` where the store fails."""
+        login = find_login(self.store, token) if token else None
+        if login is not None:
+            rights = rights_of(login.user, self.store)
+            self._known = True
+            return Asker(login.user, rights, known=True, token=token if login.is_due else None)
+        known = self._known = has_users(self.store)
+        if self.public:
+            # Or annotators could log out to look.
+            hidden = known and is_something_hidden(self.store)
+            return Asker(None, frozenset() if hidden else LOOKING, known)
+        if known or not self.loopback:
+            return Asker(None, frozenset(), known)
+        user = local_user(self.store)
+        return Asker(user, rights_of(user, self.store), known)
+
+
+def _token(scope: Scope) -> str | None:
+    return HTTPConnection(scope).cookies.get(COOKIE)
+
+
+def _unknown(scope: Scope) -> Response:
+    """Nothing is there, or not for this method."""
+    path = scope["path"]
+    methods = sorted({method for rule in RULES if rule.path.fullmatch(path) for method in rule.methods})
+    if methods:
+        response = _told(scope, 405, "This route does not take that method.", f"See {API}/docs.")
+        response.headers["allow"] = ", ".join(methods)
+        return response
+    if _is_api(scope):
+        return _told(scope, 404, "There is no such route.", f"See {API}/docs.")
+    return _told(scope, 404, "There is no such page.", "Choose one of those above.")
+
+
+def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
+    """What somebody is told who may not: how to log in, or why not."""
+    if asker.user is not None:
+        if asker.user.role is Role.ANNOTATOR and rule.rights and rule.rights <= LOOKING:
+            why = "Annotators see no scores and no gold while a blind campaign is open."
+            return _told(scope, 403, why, "Go on with Relabel.")
+        return _told(scope, 403, f"This is not for the role {asker.user.role}.", "Ask who runs this server.")
+    if not asker.known:
+        mend = "Start StepSight on your own machine to change something."
+        return _told(scope, 403, "This server is read-only.", mend)
+    if is_navigation(scope) and not _is_api(scope):
+        return RedirectResponse(f"{LOGIN}?next={quote(_address(scope), safe='/')}", 303)
+    return _told(scope, 401, "Nobody is logged in.", f"Log in: {LOGIN}")
+
+
+def _told(scope: Scope, status: int, message: str, mend: str) -> Response:
+    # Who looks at the API in a browser sees what a program would.
+    return (failure_json if _is_api(scope) else partial(failure_response, scope))(status, message, mend)
+
+
+def _is_api(scope: Scope) -> bool:
+    return bool(scope["path"].startswith(f"{API}/"))
+
+
+def _address(scope: Scope) -> str:
+    query = scope["query_string"].decode("latin-1")
+    return quote(scope["path"]) + (f"?{query}" if query else "")
+
+
+def _unkept(send: Send) -> Send:
+    """Answers that no browser keeps, or Back would show them to whoever comes after a log out."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            kept = [(key, value) for key, value in message.get("headers", []) if key.lower() != b"cache-control"]
+            message = {**message, "headers": [*kept, (b"cache-control", b"no-store")]}
+        await send(message)
+
+    return sending

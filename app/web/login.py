@@ -1,0 +1,174 @@
+"""Logging in and out, and changing one's own password. Everything works without a script."""
+
+import re
+from html import escape
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from app.web.failures import status_of
+from app.web.frame import PAGES, plain_page
+from app.web.identity import COOKIE, find_user_of, user_of_request
+from app.web.rights import Right, rights_of
+from app.web.rules import LOGIN, find_rule
+from core.errors import UserError
+from storage.people.attempts import LimitError
+from storage.people.logins import WrongLoginError, log_in, log_out, open_login, user_of
+from storage.people.passwords import SHORTEST
+from storage.people.users import LOCAL, User, has_users, set_password
+from storage.store import Store
+
+LOGOUT = "/logout"
+PASSWORD = f"{LOGIN}/password"
+WHO = f"{LOGIN}/who"
+# The database says when a login ends; a browser may keep the cookie for as long as any does.
+_KEPT_SECONDS = 400 * 24 * 3600
+# A second stroke, or one that leans the other way, would lead a browser to another server.
+_OWN_ADDRESS = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+_NOBODY = """<h1>Log in</h1><p class="lead">Nobody can log in here, since there are no users yet. This makes the
+first one, and from then on everybody has to log in:</p><pre>stepsight user add NAME --role admin</pre>"""
+
+Text = Annotated[str, Form()]
+
+
+def login_routes(store: Store) -> APIRouter:
+    """The pages, `POST /logout`, and `GET /login/who`, which tells a page's script whom it is for."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(LOGIN)
+    def login(request: Request, next: str = "") -> Response:
+        user = find_user_of(request)
+        if user is not None and user.name != LOCAL:
+            return RedirectResponse(_place(store, user, next), 303)
+        return _login_page(next) if has_users(store) else _page("Log in", _NOBODY)
+
+    @routes.post(LOGIN)
+    def begin(request: Request, name: Text = "", password: Text = "", next: Text = "") -> Response:
+        try:
+            token = log_in(store, name, password, _network_address(request))
+        except (LimitError, WrongLoginError) as error:
+            return _refused(error, _login_page(next, name, error))
+        user = user_of(store, token)
+        return _logged_in(request, _place(store, user, next) if user else LOGIN, token)
+
+    @routes.post(LOGOUT)
+    def end(request: Request) -> Response:
+        log_out(store, request.cookies.get(COOKIE, ""))
+        response = RedirectResponse(LOGIN, 303)
+        response.delete_cookie(COOKIE, secure=_is_secure(request), httponly=True, samesite="lax")
+        return response
+
+    @routes.get(WHO)
+    def who(request: Request) -> JSONResponse:
+        user = find_user_of(request)
+        named = user is not None and user.name != LOCAL
+        return JSONResponse(
+            {
+                "name": user.name if user is not None and named else None,
+                "login": not named and has_users(store),
+                "pages": _pages(request.scope["state"]["rights"]),
+            }
+        )
+
+    _add_password_page(routes, store)
+    return routes
+
+
+def _add_password_page(routes: APIRouter, store: Store) -> None:
+    @routes.get(PASSWORD)
+    def password(request: Request) -> Response:
+        return _password_page(user_of_request(request))
+
+    @routes.post(PASSWORD)
+    def change(request: Request, present: Text = "", new: Text = "", again: Text = "") -> Response:
+        user = user_of_request(request)
+        if user.name == LOCAL:
+            return _password_page(user)
+        try:
+            if new != again:
+                raise UserError("The new password and its repetition differ.", "Type both again.")
+            # As a login, so that nobody can try one password after the other here either.
+            log_in(store, user.name, present, _network_address(request))
+            set_password(store, user.name, new, lets_in=False)
+        except WrongLoginError as error:
+            error.message, error.mend = "The present password is wrong.", "Try again."
+            return _refused(error, _password_page(user, error))
+        except UserError as error:
+            return _refused(error, _password_page(user, error))
+        return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
+
+
+def _place(store: Store, user: User, next: str) -> str:
+    """Where a person wanted to go, if it is here and theirs, else the first page that is."""
+    rights = rights_of(user, store)
+    rule = find_rule("GET", next.partition("?")[0]) if _OWN_ADDRESS.fullmatch(next) else None
+    if rule is not None and rule.rights and rule.rights & rights:
+        return next
+    return _pages(rights)[0]
+
+
+def _pages(rights: frozenset[Right]) -> list[str]:
+    """The pages that somebody may open, in their order."""
+    rules = [(path, find_rule("GET", path)) for _, path in PAGES]
+    return [path for path, rule in rules if rule is not None and rule.rights and rule.rights & rights]
+
+
+def _logged_in(request: Request, place: str, token: str) -> Response:
+    response = RedirectResponse(place, 303)
+    response.set_cookie(
+        COOKIE, token, max_age=_KEPT_SECONDS, secure=_is_secure(request), httponly=True, samesite="lax"
+    )
+    return response
+
+
+def _refused(error: UserError, response: HTMLResponse) -> HTMLResponse:
+    response.status_code = 401 if isinstance(error, WrongLoginError) else status_of(error)
+    if isinstance(error, LimitError):
+        response.status_code = 429
+        response.headers["retry-after"] = str(error.seconds)
+    return response
+
+
+def _is_secure(request: Request) -> bool:
+    return request.url.scheme == "https"
+
+
+def _network_address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _login_page(next: str, name: str = "", error: UserError | None = None) -> HTMLResponse:
+    focus = (" autofocus", "") if not name else ("", " autofocus")
+    return _page(
+        "Log in",
+        f"""<h1>Log in</h1>{_notice(error)}<form class="login card" method="post" action="{LOGIN}">
+<label>Name <input name="name" value="{escape(name)}" autocomplete="username" required{focus[0]}></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required{focus[1]}></label>
+<input type="hidden" name="next" value="{escape(next)}"><button class="button primary">Log in</button></form>""",
+    )
+
+
+def _password_page(user: User, error: UserError | None = None) -> HTMLResponse:
+    if user.name == LOCAL:
+        return _page("Your password", _NOBODY)
+    return _page(
+        "Your password",
+        f"""<h1>Your password</h1><p class="lead">You are logged in as {escape(user.name)}. A new password logs you
+out everywhere else.</p>{_notice(error)}<form class="login card" method="post" action="{PASSWORD}">
+<input type="hidden" name="username" autocomplete="username" value="{escape(user.name)}">
+<label>Present password <input name="present" type="password" autocomplete="current-password" required></label>
+<label>New password, at least {SHORTEST} characters <input name="new" type="password" minlength="{SHORTEST}"
+ autocomplete="new-password" required></label>
+<label>New password again <input name="again" type="password" autocomplete="new-password" required></label>
+<button class="button primary">Change it</button></form>
+<form method="post" action="{LOGOUT}"><button class="button">Log out</button></form>""",
+    )
+
+
+def _notice(error: UserError | None) -> str:
+    return f'<div class="notice" role="alert">{escape(str(error))}</div>' if error else ""
+
+
+def _page(title: str, body: str) -> HTMLResponse:
+    return HTMLResponse(plain_page(title, body))

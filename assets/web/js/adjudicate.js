@@ -1,0 +1,121 @@
+// The page on which disagreements are decided: its keys, and decisions that are stored before the page goes on.
+import { register } from "./keys.js";
+import { made } from "./made.js";
+import { failure } from "./outbox.js";
+import { freshKey } from "./unsent.js";
+
+const STEP = "#adjudicate li[data-step]";
+const CHOICES = { 1: "neg", 2: "neu", 3: "pos", 0: "" };
+const AWAY = "The server does not answer. What you typed stays here; try again.";
+const keys = new WeakMap();
+const busy = new WeakSet();
+
+const room = () => document.querySelector("#adjudicate");
+const steps = () => [...document.querySelectorAll(STEP)];
+const isThere = () => steps().length > 0;
+const focused = () => document.activeElement?.closest(STEP) ?? null;
+const current = () => focused() ?? document.querySelector(`${STEP}.open`) ?? steps()[0];
+const item = () => room().querySelector("ol[data-item]")?.dataset.item;
+
+const goTo = (step) => {
+  step?.focus({ preventScroll: true });
+  step?.scrollIntoView({ block: "nearest" });
+};
+
+const move = (by) => {
+  const all = steps();
+  const from = all.indexOf(focused());
+  goTo(from < 0 ? current() : all[Math.min(all.length - 1, Math.max(0, from + by))]);
+};
+
+const choose = (key) => {
+  const step = current();
+  step.querySelector(`input[name=label][value="${CHOICES[key]}"]`).checked = true;
+  step.querySelector("input[name=reason]").focus();
+};
+
+const say = (form, message) => {
+  const slot = form.querySelector(".told");
+  slot.replaceChildren(...(message ? [made("div", { class: "notice", role: "alert" }, message)] : []));
+};
+
+// A decision that is sent again, its answer having been lost, keeps its key; another one gets another.
+const keyOf = (form, content) => {
+  const known = keys.get(form);
+  if (known?.content === content) return known.key;
+  const key = freshKey();
+  keys.set(form, { content, key });
+  return key;
+};
+
+const read = (form) => {
+  const { label, reason } = Object.fromEntries(new FormData(form));
+  const step = Number(form.closest(STEP).dataset.step);
+  return { campaign: Number(room().dataset.campaign), item: Number(item()), step, label: label || null, reason };
+};
+
+const post = (form) => {
+  const decision = read(form);
+  const body = JSON.stringify({ ...decision, key: keyOf(form, JSON.stringify(decision)) });
+  const headers = { "content-type": "application/json" };
+  return fetch("/relabel/adjudicate/decisions", { method: "POST", headers, body }).catch(() => null);
+};
+
+// What is typed into the forms of other steps stays.
+const typed = (but) =>
+  steps()
+    .filter((step) => step.dataset.step !== but)
+    .map((step) => [step.dataset.step, Object.fromEntries(new FormData(step.querySelector("form")))]);
+
+const restore = (values) => {
+  for (const [number, { label, reason }] of values) {
+    const form = room().querySelector(`li[data-step="${number}"] form`);
+    if (!form) continue;
+    if (reason) form.elements.reason.value = reason;
+    if (label !== undefined) form.elements.label.value = label;
+  }
+};
+
+const draw = async (number) => {
+  const response = await fetch(`/relabel/adjudicate?campaign=${room().dataset.campaign}&item=${item()}`).catch(() => null);
+  if (!response?.ok) return location.reload();
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const values = typed(number);
+  room().replaceChildren(...page.querySelector("#adjudicate").childNodes);
+  restore(values);
+  const next = steps().find((step) => Number(step.dataset.step) > Number(number) && step.matches(".open"));
+  goTo(next ?? document.querySelector(`${STEP}.open`) ?? room().querySelector("a.onward") ?? room().querySelector(`li[data-step="${number}"]`));
+};
+
+const decide = async (form) => {
+  if (busy.has(form)) return;
+  busy.add(form);
+  const response = await post(form);
+  if (response?.ok) await draw(form.closest(STEP).dataset.step);
+  else say(form, response ? await failure(response) : AWAY);
+  busy.delete(form);
+};
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("#adjudicate form.decision");
+  if (!form) return;
+  event.preventDefault();
+  decide(form);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target.matches?.("#adjudicate input[name=reason]")) goTo(event.target.closest(STEP));
+});
+
+const follow = (...links) => links.map((link) => room().querySelector(link)).find(Boolean)?.click();
+
+register({ key: "1", label: "decide neg, then say why", when: isThere, run: () => choose("1") });
+register({ key: "2", label: "decide neu, then say why", when: isThere, run: () => choose("2") });
+register({ key: "3", label: "decide pos, then say why", when: isThere, run: () => choose("3") });
+register({ key: "0", label: "leave it unlabelled, then say why", when: isThere, run: () => choose("0") });
+register({ key: "Enter", label: "store the decision, from its reason", when: isThere });
+register({ key: "Escape", label: "from the reason back to the step", when: isThere });
+register({ key: ["j", "ArrowDown"], label: "next step to decide", when: isThere, run: () => move(1) });
+register({ key: ["k", "ArrowUp"], label: "step before", when: isThere, run: () => move(-1) });
+register({ key: "n", label: "next trace", when: isThere, run: () => follow("a.onward", ".pager a[rel=next]") });
+register({ key: "p", label: "trace before", when: isThere, run: () => follow(".pager a[rel=prev]") });

@@ -1,0 +1,56 @@
+// What is not stored yet, kept in the browser: acts on their way, and texts that are being typed. A page that was
+// closed finds them again.
+
+const ACTS = "stepsight.unsent";
+const TEXTS = "stepsight.typed";
+let count = 0;
+
+// A browser that keeps nothing for a page (a private window, a full disk) throws; the page then warns before it closes.
+const quietly = (run, otherwise = undefined) => {
+  try {
+    return run();
+  } catch {
+    return otherwise;
+  }
+};
+
+const keysBelow = (prefix) => quietly(() => Object.keys(localStorage).filter((key) => key.startsWith(prefix)), []).sort();
+const padded = (number) => String(number).padStart(15, "0");
+
+/** A key that no other act has. */
+export const freshKey = () => {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  // Only there where the page came by https or from this machine.
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+};
+
+/** Keep an act of a person at a slot; `at` of the result is where. Each lies by itself, or two tabs would lose some. */
+export const keepAct = (person, slot, act) => {
+  const at = `${ACTS}.${person}.${slot}.${padded(Date.now())}.${padded(count++)}.${act.key}`;
+  quietly(() => localStorage.setItem(at, JSON.stringify(act)));
+  return { ...act, at };
+};
+
+export const changeAct = (act) => quietly(() => act.at in localStorage && localStorage.setItem(act.at, JSON.stringify(act)));
+export const dropAct = ({ at }) => quietly(() => localStorage.removeItem(at));
+
+const read = (at) => quietly(() => ({ ...JSON.parse(localStorage.getItem(at)), at }), null);
+
+/** The acts of a person at a slot that were kept, in their order. */
+export const keptActs = (person, slot) => keysBelow(`${ACTS}.${person}.${slot}.`).map(read).filter((act) => act?.key);
+
+/** The slots at which a person has such acts. */
+export const keptSlots = (person) => [...new Set(keysBelow(`${ACTS}.${person}.`).map((key) => Number(key.split(".")[3])))];
+
+const textKey = (slot, field) => `${TEXTS}.${slot}.${field}`;
+
+/** Keep what is typed in a field of a slot; null forgets it. */
+export const keepText = (slot, field, text) =>
+  quietly(() => (text === null ? localStorage.removeItem(textKey(slot, field)) : localStorage.setItem(textKey(slot, field), text)));
+
+export const keptText = (slot, field) => quietly(() => localStorage.getItem(textKey(slot, field)), null);
+
+/** Forget every text of a slot. */
+export const dropTexts = (slot) => {
+  for (const key of keysBelow(`${TEXTS}.${slot}.`)) quietly(() => localStorage.removeItem(key));
+};

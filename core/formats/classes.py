@@ -1,0 +1,73 @@
+"""What the classes of a classifier mean: neg, neu and pos, by the words of its config or of stepsight.json."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.errors import UserError
+from core.head import Rows
+from core.label import Label
+
+_WORDS = {
+    Label.NEG: ("neg", "negative", "wrong", "incorrect", "bad", "invalid", "error", "false", "no", "-"),
+    Label.NEU: ("neu", "neutral", "redundant", "ok", "okay"),
+    Label.POS: ("pos", "positive", "right", "correct", "good", "valid", "true", "yes", "+"),
+}
+_MEANING = {word: label for label, words in _WORDS.items() for word in words}
+# Numbers mean something only beside the others: 0 is wrong beside 1, and neutral between -1 and 1.
+_SCALES: dict[frozenset[int], dict[int, Label]] = {
+    frozenset(scale): scale
+    for scale in (
+        {0: Label.NEG, 1: Label.POS},
+        {-1: Label.NEG, 1: Label.POS},
+        {-1: Label.NEG, 0: Label.NEU, 1: Label.POS},
+        {0: Label.NEG, 1: Label.NEU, 2: Label.POS},
+    )
+}
+_MEND = 'Say in stepsight.json what each class is, in their order, such as {"labels": ["neg", "pos"]}.'
+
+
+def class_words(config: Mapping[str, Any]) -> list[str]:
+    """The words of a config.json for its classes, by number: `id2label`, else `label2id`, else LABEL_0, LABEL_1, …
+
+    Raises `UserError` where they are not numbered from 0.
+    """
+    names, numbers = config.get("id2label"), config.get("label2id")
+    try:
+        if isinstance(names, dict):
+            found = {int(number): str(word) for number, word in names.items()}
+        elif isinstance(numbers, dict):
+            found = {int(number): str(word) for word, number in numbers.items()}
+        else:
+            # Transformers' own default.
+            found = {number: f"LABEL_{number}" for number in range(min(int(config.get("num_labels", 2)), 100))}
+    except (TypeError, ValueError):
+        found = {}
+    if not found or sorted(found) != list(range(len(found))):
+        raise UserError("config.json: id2label does not number its classes from 0.", "Copy it again.")
+    return [found[number] for number in range(len(found))]
+
+
+def class_rows(words: Sequence[object]) -> Rows:
+    """For neg, neu and pos the number of the class that means it.
+
+    `words` are one per class: LABEL_0, neg, wrong, 0, -, good and the like. Raises `UserError` where they do not
+    say which class is which, or are not two or three.
+    """
+    told = ", ".join(repr(word) for word in words)
+    if len(words) not in (2, 3):
+        raise UserError(f"there are {len(words)} classes ({told:.200}), expected two or three.")
+    found = _meanings([str(word).strip().casefold().removeprefix("label_") for word in words])
+    expected = {Label.NEG, Label.POS} if len(words) == 2 else set(Label)
+    if set(found) != expected:
+        raise UserError(f"it is not clear which class is which: {told:.200}.", _MEND)
+    rows = {label: number for number, label in enumerate(found)}
+    return rows[Label.NEG], rows.get(Label.NEU), rows[Label.POS]
+
+
+def _meanings(words: Sequence[str]) -> list[Label | None]:
+    try:
+        numbers = [int(word) for word in words]
+    except ValueError:
+        return [_MEANING.get(word) for word in words]
+    scale = _SCALES.get(frozenset(numbers), {})
+    return [scale.get(number) for number in numbers]

@@ -1,0 +1,41 @@
+"""What a checkpoint layout has to say: whether a folder is in it, how its inputs look, and how its weights load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from core.backbone import Placement
+from core.checkpoint import Checkpoint
+from core.head import THREE_WAY, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A backbone and the head that makes three logits of its hidden states; `rows` says which of the checkpoint's
+    classes they are."""
+
+    backbone: PreTrainedModel
+    head: nn.Module
+    rows: Rows = THREE_WAY
+
+
+class Layout(Protocol):
+    """A module of this package."""
+
+    NAME: str
+    """What `Evaluator.format` says, and stepsight.json may."""
+
+    def recognises(self, checkpoint: Checkpoint) -> bool:
+        """Whether the folder is in this layout, by its config alone."""
+        ...
+
+    def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
+        """The values of a `PromptTemplate` that hold where stepsight.json names no others. Raises `UserError`."""
+        ...
+
+    def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
+        """Raises `UserError` naming what is missing, misshapen or of another layout."""
+        ...

@@ -1,0 +1,75 @@
+"""Math-Shepherd-Mistral-7B-PRM: a language model that answers + or - after each step.
+
+config.json, abbreviated, is that of any Mistral:
+
+    {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_size": 4096, "vocab_size": 32000,
+     "sliding_window": 4096, "tie_word_embeddings": false, …}
+
+so the folder's or the hub's name has to say that it is Math-Shepherd's, or stepsight.json: `{"format":
+"math-shepherd"}`. Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
+
+The input is "PROBLEM Step 1: … ки\\nStep 2: … ки". At each tag (the token ▁ки, 12902) the softmax over the logits
+of ▁+ (648) and ▁- (387) gives the probability that the step is valid; of the language-modelling head only these two
+rows are read. Tags are put as tokens at known places: where a step contains the tag's letters, nothing is read.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from core.backbone import Placement, backbone_of, main_device
+from core.checkpoint import Checkpoint, load_tokenizer
+from core.errors import UserError
+from core.formats.layout import Loaded
+from core.head import VALIDITY, linear_head
+
+NAME = "math-shepherd"
+
+_TAG, _WRONG, _RIGHT = "▁ки", "▁-", "▁+"
+_HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    named = re.search(r"math[-_.]?shepherd", checkpoint.name, re.IGNORECASE)
+    return named is not None and any(name.endswith("ForCausalLM") for name in checkpoint.architectures)
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    return {
+        "prompt": "{problem} ",
+        "separator": _TAG,
+        "bos": checkpoint.special_token("bos_token") or "<s>",
+        "step": "Step {number}: {step}",
+        "between": "\n",
+        "opening": False,
+        "joined": True,
+    }
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    if not any(name.endswith("ForCausalLM") for name in checkpoint.architectures):
+        raise UserError(
+            f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
+            "expected a language model's for Math-Shepherd.",
+            "Name another format in stepsight.json.",
+        )
+    tied = checkpoint.config.get("tie_word_embeddings", False) and _HEAD not in checkpoint.files
+    shape = (checkpoint.size("vocab_size"), checkpoint.size("hidden_size"))
+    weight = checkpoint.rows(_TIED if tied else _HEAD, _tokens(checkpoint, shape[0]), shape)
+    backbone = backbone_of(checkpoint, place)
+    return Loaded(backbone, linear_head(weight, rows=VALIDITY).to(main_device(backbone), place.dtype), VALIDITY)
+
+
+def _tokens(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
+    """The ids of - and +, in the order of the rows: wrong, right."""
+    tokenizer = load_tokenizer(checkpoint.folder)
+    found: list[int] = []
+    for token in (_WRONG, _RIGHT):
+        number = tokenizer.token_to_id(token)
+        if number is None or number >= vocabulary:
+            raise UserError(
+                f"{checkpoint.folder}: the tokenizer has no token {token!r} that the weights know.",
+                "Copy the tokenizer that belongs to the checkpoint.",
+            )
+        found.append(number)
+    return found

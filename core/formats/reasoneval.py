@@ -1,0 +1,71 @@
+"""ReasonEval's checkpoints: ReasonEval-7B on WizardMath-V1.1 or Mistral, ReasonEval-34B on Llemma.
+
+A linear head of three classes, softmax order neg, neu, pos, on a causal backbone. config.json, abbreviated:
+
+    {"architectures": ["ReasonEval_7B"], "model_type": "mistral", "hidden_size": 4096, "score_dimension": 3,
+     "use_bias": false, "sliding_window": 4096, "vocab_size": 32000, …}
+    {"architectures": ["ReasonEval_34B"], "model_type": "llama", "hidden_size": 8192, "score_dim": 3,
+     "bias": false, "rope_theta": 1000000, …}
+
+Tensors: `model.embed_tokens.weight`, `model.layers.0.self_attn.q_proj.weight`, …, `model.norm.weight`,
+`score_head.weight` (and `score_head.bias` where the config says so).
+
+Prompt and steps are separated by the tokenizer's pad token, which is taken out again before the forward pass and
+marks where scores are read: at the last token of each step. In the 7B script the pad token is also the one that
+begins an input: it is taken out with the others and put back without moving the marks, so that each step is read at
+the token before its last. The published scores were made so, and it is the default for checkpoints whose config
+says `score_dimension`; `{"template": {"read": "last"}}` in stepsight.json reads the last token instead.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.backbone import Placement, backbone_of, main_device
+from core.checkpoint import Checkpoint
+from core.errors import UserError
+from core.formats.layout import Loaded
+from core.head import linear_head
+from core.label import Label
+from core.template import Read
+
+NAME = "reasoneval"
+
+# The key of the number of classes, with that of the bias: of 7B and of 34B.
+_SEVEN, _THIRTY_FOUR = "score_dimension", "score_dim"
+_BIAS = {_SEVEN: "use_bias", _THIRTY_FOUR: "bias"}
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    return any(key in checkpoint.config for key in _BIAS)
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    separator = checkpoint.special_token("pad_token")
+    told = checkpoint.card.get("template")
+    if separator is None and not (isinstance(told, dict) and "separator" in told):
+        raise UserError(
+            f"{checkpoint.folder}: the tokenizer has no pad token, which closes the steps of ReasonEval.",
+            "Copy tokenizer_config.json and special_tokens_map.json too.",
+        )
+    return {
+        "separator": separator or "",
+        "bos": checkpoint.special_token("bos_token") or "<s>",
+        "joined": True,
+        "read": Read.SECOND_TO_LAST if _SEVEN in checkpoint.config else Read.LAST,
+    }
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    key = next((key for key in _BIAS if key in checkpoint.config), None)
+    if key is None:
+        raise UserError(
+            f"{checkpoint.folder}/config.json: neither {_SEVEN!r} nor {_THIRTY_FOUR!r}: not ReasonEval's.",
+            "Name another format in stepsight.json.",
+        )
+    if checkpoint.size(key) != len(Label):
+        raise UserError(f"{checkpoint.folder}/config.json: {key} is {checkpoint.config[key]}, expected 3.")
+    shape = (len(Label), checkpoint.size("hidden_size"))
+    weight = checkpoint.tensor("score_head.weight", shape)
+    bias = checkpoint.tensor("score_head.bias", shape[:1]) if checkpoint.config.get(_BIAS[key]) else None
+    backbone = backbone_of(checkpoint, place)
+    return Loaded(backbone, linear_head(weight, bias).to(main_device(backbone), place.dtype))

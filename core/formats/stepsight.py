@@ -1,0 +1,56 @@
+"""StepSight's own layout, and any backbone's to which a score head and stepsight.json were added, LLaDA's included.
+
+config.json is the backbone's; the tensors are `model.*` and `score.weight`, shape (3, hidden); stepsight.json,
+abbreviated:
+
+    {"format": "stepsight", "attention": "bidirectional",
+     "template": {"prompt": "Question:\\n{problem}\\n…", "separator": "<step>", "bos": null},
+     "thresholds": {"validity": 0.5, "redundancy": 0.15}, "provenance": {…}}
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.backbone import Placement, backbone_of, main_device
+from core.checkpoint import CARD, Checkpoint, read_tensor
+from core.errors import UserError
+from core.formats import llada
+from core.formats.layout import Loaded
+from core.head import linear_head
+from core.label import Label
+
+NAME = "stepsight"
+
+HEADS = ("score.weight", "score_head.weight", "model.score.weight")
+"""Names that a score head goes by."""
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    return llada.recognises(checkpoint.config)
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    if "template" not in checkpoint.card:
+        raise UserError(
+            f"{checkpoint.folder}: no prompt template; this is a backbone, not an evaluator.",
+            f"Train a score head with stepsight train, or write {CARD} with its template.",
+        )
+    return {}
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    backbone = backbone_of(checkpoint, place)
+    name = next((name for name in HEADS if name in checkpoint.files), None)
+    if name is None:
+        raise UserError(
+            f"{checkpoint.folder}: there is no score head ({HEADS[0]}).", "Train one with stepsight train."
+        )
+    weight = read_tensor(checkpoint.files, [name])
+    bias = read_tensor(checkpoint.files, [name.replace(".weight", ".bias")])
+    assert weight is not None
+    expected = (len(Label), int(backbone.config.hidden_size))
+    if tuple(weight.shape) != expected:
+        raise UserError(
+            f"{checkpoint.folder}: the score head has shape {tuple(weight.shape)}, expected {expected}."
+        )
+    return Loaded(backbone, linear_head(weight, bias).to(main_device(backbone), place.dtype))

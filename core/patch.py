@@ -1,0 +1,213 @@
+"""A label patch: corrections of a benchmark's gold that measuring can take into account, as a file.
+
+    {"format": "stepsight-label-patch", "version": 1, "dataset": "mr-math-invalid", "sha256": "24317f01…",
+     "moment": "2026-11-21T14:30:00+00:00", "digest": "9c1e…", "entries": [
+       {"trace": "4", "trace_digest": "5be0…", "step": 2, "from": "neg", "to": "valid", "reason": "Sine is odd.",
+        "dispute": 7, "by": "anna", "moment": "2026-11-20T09:12:44+00:00"}]}
+
+`step` counts from 1. `from` and `to` are what the gold says of a step and should say: neg, neu, pos, `valid` (not
+wrong, and the benchmark does not say whether redundant), or null (nothing). An entry holds for the trace of that id
+and digest alone, which `dataset` and `sha256` only tell the origin of. `digest` is the SHA-256 of the entries,
+sorted by trace and step, as JSON without spaces, with sorted keys and in ASCII: two patches of the same digest
+change the same labels for the same reasons, whenever they were written.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from core.errors import UserError
+from core.label import LABEL_NAMES, Label
+from core.trace import Step
+
+FORMAT = "stepsight-label-patch"
+VERSION = 1
+VALID = "valid"
+"""What the gold says of a step that is not wrong, where it does not say whether it is redundant."""
+
+SAID = (*LABEL_NAMES, VALID, None)
+"""Everything that the gold can say of a step."""
+
+# The key of an entry in the file, the field here, and the type of its value.
+_FIELDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
+    ("trace", "trace", (str,)),
+    ("trace_digest", "digest", (str,)),
+    ("step", "step", (int,)),
+    ("from", "old", (str, type(None))),
+    ("to", "new", (str, type(None))),
+    ("reason", "reason", (str,)),
+    ("dispute", "dispute", (int, type(None))),
+    ("by", "by", (str,)),
+    ("moment", "moment", (str,)),
+)
+
+_TYPES = {str: "text", int: "a whole number", list: "a list", type(None): "null"}
+
+
+def gold_of(step: Step) -> str | None:
+    """What the gold says of a step, one of `SAID`."""
+    if step.label is not None:
+        return step.label.text
+    return None if step.valid is None else VALID if step.valid else Label.NEG.text
+
+
+def meaning(said: str | None) -> tuple[Label | None, bool | None]:
+    """Label and validity of one of `SAID`, as `core.trace.Step` has them."""
+    if said in (None, VALID):
+        return None, None if said is None else True
+    label = Label[str(said).upper()]
+    return label, label != Label.NEG
+
+
+@dataclass(frozen=True)
+class Change:
+    """One label changed: the gold says `old` of a step, 0-based, and should say `new`.
+
+    `trace` is the id within the dataset and `digest` is `Trace.digest`; `dispute`, `by` and `moment` (ISO 8601)
+    tell who proposed it, where and when.
+    """
+
+    trace: str
+    digest: str
+    step: int
+    old: str | None
+    new: str | None
+    reason: str = ""
+    dispute: int | None = None
+    by: str = ""
+    moment: str = ""
+
+    @property
+    def place(self) -> str:
+        """In words, such as `trace '4', step 2`."""
+        return f"trace {self.trace!r}, step {self.step + 1}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of the file."""
+        return {key: getattr(self, name) for key, name, _ in _FIELDS} | {"step": self.step + 1}
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Changes of a dataset's gold, at most one per step. `name` is the file's; `moment` (ISO 8601) is when it was
+    made."""
+
+    dataset: str
+    sha256: str
+    moment: str
+    changes: tuple[Change, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        changes = sorted(self.changes, key=lambda change: (change.trace, change.step))
+        for one, other in pairwise(changes):
+            if (one.trace, one.step) == (other.trace, other.step):
+                raise UserError(f"{one.place} is changed twice.", "Keep one of the entries.")
+        object.__setattr__(self, "changes", tuple(changes))
+
+    @cached_property
+    def digest(self) -> str:
+        return _digest([change.as_json() for change in self.changes])
+
+    @property
+    def traces(self) -> int:
+        """How many traces it changes."""
+        return len({change.trace for change in self.changes})
+
+    @property
+    def size(self) -> str:
+        """Such as `7 labels of 5 traces`."""
+        labels = f"{len(self.changes):,} label{'' if len(self.changes) == 1 else 's'}"
+        return f"{labels} of {self.traces:,} trace{'' if self.traces == 1 else 's'}"
+
+    def about(self) -> dict[str, Any]:
+        """What tells it from others, for the record of what was measured with it."""
+        head = {"name": self.name, "format": FORMAT, "version": VERSION, "digest": self.digest}
+        origin = {"dataset": self.dataset, "sha256": self.sha256, "moment": self.moment}
+        return head | origin | {"labels": len(self.changes), "traces": self.traces}
+
+
+def format_patch(patch: Patch) -> str:
+    """The file that `parse_patch` reads back."""
+    head = {"format": FORMAT, "version": VERSION, "dataset": patch.dataset, "sha256": patch.sha256}
+    entries = [change.as_json() for change in patch.changes]
+    whole = head | {"moment": patch.moment, "digest": patch.digest, "entries": entries}
+    return f"{json.dumps(whole, indent=1, ensure_ascii=False)}\n"
+
+
+def read_patch(path: str | Path) -> Patch:
+    """The patch in a file. Raises `UserError` with the path, as `parse_patch` does, or where it cannot be read."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8.", "Name a file that stepsight patch export wrote.") from None
+    return parse_patch(text, str(path))
+
+
+def parse_patch(text: str, where: str) -> Patch:
+    """The patch in a text; its name is the last part of `where`. Raises `UserError` that starts with `where` on
+    what is no patch, one of another version, entries that were changed later, and a step changed twice."""
+    try:
+        return _parse(text, Path(where).name)
+    except UserError as error:
+        raise error.at(where) from None
+
+
+def _parse(text: str, name: str) -> Patch:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"not JSON ({error}).", "Name a file that stepsight patch export wrote.") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise UserError("this is no label patch.", f"Its format must be {FORMAT}.")
+    if found.get("version") != VERSION:
+        raise UserError(
+            f"version {found.get('version')!r} found, expected {VERSION}.", "Use the StepSight that wrote it."
+        )
+    head = {key: _typed(found, key, (str,)) for key in ("dataset", "sha256", "moment", "digest")}
+    entries = _typed(found, "entries", (list,))
+    changes = tuple(_change(entry, number) for number, entry in enumerate(entries, start=1))
+    digest = head.pop("digest")
+    patch = Patch(changes=changes, name=name, **head)
+    if patch.digest != digest:
+        raise UserError(
+            f"its entries were changed after it was written: the file says the digest {digest:.12}…, they have"
+            f" {patch.digest:.12}….",
+            "Export it again.",
+        )
+    return patch
+
+
+def _change(entry: object, number: int) -> Change:
+    where = f"entry {number}"
+    if not isinstance(entry, dict) or entry.keys() != {key for key, _, _ in _FIELDS}:
+        raise UserError(f"{where} does not have the fields {', '.join(key for key, _, _ in _FIELDS)}.")
+    values = {name: _typed(entry, key, kinds, f"{where}: ") for key, name, kinds in _FIELDS}
+    values["step"] -= 1
+    if values["step"] < 0:
+        raise UserError(f"{where}: step {entry['step']} found, expected 1 or more.")
+    for key in ("from", "to"):
+        if entry[key] not in SAID:
+            raise UserError(f"{where}: {key} is {entry[key]!r}, expected neg, neu, pos, valid or null.")
+    return Change(**values)
+
+
+def _typed(row: Mapping[str, Any], key: str, kinds: tuple[type, ...], where: str = "") -> Any:
+    value = row.get(key)
+    # True is a whole number in Python.
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        wanted = " or ".join(_TYPES[kind] for kind in kinds)
+        raise UserError(f"{where}the field {key!r} is {value!r:.60}, expected {wanted}.")
+    return value
+
+
+def _digest(entries: list[dict[str, Any]]) -> str:
+    canonical = json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()

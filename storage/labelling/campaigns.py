@@ -1,0 +1,255 @@
+"""Campaigns: traces to be labelled by people, frozen when the campaign is made, with their guideline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import check_text
+from storage.browsing import list_matching
+from storage.filters import TraceFilter
+from storage.labelling.gold_items import GOLD, draw_gold
+from storage.labelling.ordering import arrange
+from storage.labelling.plans import Ordering, Plan, Shows, View, check_guideline, check_plan
+from storage.labelling.tables import CampaignRow, GuidelineRow, ItemRow, SlotRow
+from storage.people.users import User
+from storage.queries import find_dataset, in_range
+from storage.schema import DatasetRow, EvaluatorRow, TraceRow, now
+from storage.store import ConflictError, NotFoundError, Store
+
+__all__ = [
+    "Campaign", "Ordering", "Plan", "Shows", "View", "add_guideline", "close_campaign", "create_campaign",
+    "find_campaign", "get_campaign", "guideline_text", "list_campaigns", "load_campaign",
+]  # fmt: skip
+
+# Values in one statement.
+_BATCH = 500
+_SAME = (
+    "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
+    "random_share", "gold_rate", "lease", "seed", "created", "closed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign. `conditions` are those of the filter that are set, `guideline` is the version in force, `items`
+    how many traces there are to label, without the hidden gold items."""
+
+    id: int
+    name: str
+    dataset_id: int
+    dataset: str
+    conditions: dict[str, Any]
+    overlap: int
+    after_error: bool
+    view: View
+    shows: Shows
+    evaluator_id: int | None
+    ordering: Ordering
+    random_share: float
+    gold_rate: float
+    lease: int
+    seed: int
+    created: datetime
+    closed: datetime | None
+    guideline: int
+    items: int
+
+    @property
+    def blind(self) -> bool:
+        """Whether scores, gold and others' labels are hidden until submission."""
+        return self.shows is Shows.NOTHING
+
+
+def create_campaign(store: Store, plan: Plan, user: User) -> Campaign:
+    """Make a campaign of the traces that are in the plan's filter now; later ones do not come in.
+
+    Raises `UserError` where the plan makes no sense, the filter has no trace or no gold item can be had,
+    `NotFoundError` where the dataset or an evaluator is not there, `ConflictError` where the name is in use; then
+    nothing is stored.
+    """
+    check_plan(plan)
+    dataset_id = find_dataset(store, plan.dataset).id
+    _check_evaluators(store, plan)
+    ids = list_matching(store, dataset_id, plan.where)
+    if not ids:
+        raise UserError(f"No trace of {plan.dataset!r} meets the conditions.", "Loosen them.")
+    try:
+        with store.write() as session:
+            return _create(session, plan, dataset_id, ids, user)
+    except IntegrityError:
+        # Somebody else took the name, or a trace was deleted, since that was checked.
+        raise ConflictError("The store changed meanwhile.", "Try again.") from None
+
+
+def list_campaigns(store: Store) -> list[Campaign]:
+    """Every campaign, open ones first, then the newest first."""
+    with store.read() as session:
+        order = (CampaignRow.closed.is_not(None), CampaignRow.id.desc())
+        return [_campaign(row) for row in session.execute(_campaigns().order_by(*order)).mappings()]
+
+
+def find_campaign(store: Store, name: str) -> Campaign:
+    """The campaign of that name. Raises `NotFoundError`."""
+    check_text(name, "the name of the campaign")
+    with store.read() as session:
+        row = session.execute(_campaigns().where(CampaignRow.name == name)).mappings().one_or_none()
+    if row is None:
+        raise NotFoundError(f"There is no campaign {name!r:.80}.", "stepsight campaign list names them.")
+    return _campaign(row)
+
+
+def get_campaign(store: Store, campaign_id: int) -> Campaign:
+    """The campaign with that database id. Raises `NotFoundError`."""
+    with store.read() as session:
+        return load_campaign(session, campaign_id)
+
+
+def load_campaign(session: Session, campaign_id: int) -> Campaign:
+    """`get_campaign` within a session."""
+    found = session.execute(_campaigns().where(CampaignRow.id == in_range(campaign_id)))
+    row = found.mappings().one_or_none()
+    if row is None:
+        raise NotFoundError(f"There is no campaign {campaign_id}.")
+    return _campaign(row)
+
+
+def close_campaign(store: Store, campaign_id: int) -> Campaign:
+    """End a campaign: nothing is labelled any more, and what was stays. Closing it again changes nothing."""
+    with store.write() as session:
+        row = _locked(session, campaign_id)
+        row.closed = row.closed or now()
+        session.flush()
+        return load_campaign(session, campaign_id)
+
+
+def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
+    """Put a new version of the guideline in force; returns its number. The text in force stays that version.
+
+    Raises `ConflictError` where the campaign is closed.
+    """
+    check_guideline(text)
+    with store.write() as session:
+        if _locked(session, campaign_id).closed is not None:
+            raise ConflictError("The campaign is closed.", "Its guideline stays as it is.")
+        newest = session.scalars(_guidelines(campaign_id).limit(1)).one()
+        if newest.text == text:
+            return newest.version
+        version = newest.version + 1
+        session.add(GuidelineRow(campaign_id=campaign_id, version=version, text=text, created_by=user.id))
+        return version
+
+
+def guideline_text(store: Store, campaign_id: int, version: int | None = None) -> str:
+    """The text of a version, by default of the one in force. Raises `NotFoundError`."""
+    wanted = _guidelines(in_range(campaign_id))
+    if version is not None:
+        wanted = wanted.where(GuidelineRow.version == in_range(version))
+    with store.read() as session:
+        found = session.scalars(wanted.limit(1)).one_or_none()
+    if found is None:
+        raise NotFoundError(f"Campaign {campaign_id} has no guideline {version or ''}".rstrip() + ".")
+    return found.text
+
+
+def _check_evaluators(store: Store, plan: Plan) -> None:
+    for id in {plan.evaluator, plan.where.evaluator, plan.where.against} - {None}:
+        with store.read() as session:
+            found = session.scalar(select(EvaluatorRow.id).where(EvaluatorRow.id == in_range(id or 0)))
+        if found is None:
+            raise NotFoundError(f"There is no evaluator {id}.")
+
+
+def _create(session: Session, plan: Plan, dataset_id: int, ids: Sequence[int], user: User) -> Campaign:
+    if session.scalar(select(CampaignRow.id).where(CampaignRow.name == plan.name)) is not None:
+        raise ConflictError(f"There is a campaign {plan.name!r} already.", "Choose another name.")
+    numbers = ("overlap", "after_error", "random_share", "gold_rate", "lease", "seed")
+    row = CampaignRow(
+        name=plan.name,
+        view=View(plan.view).value,
+        shows=Shows(plan.shows).value,
+        ordering=Ordering(plan.ordering).value,
+        **{name: getattr(plan, name) for name in numbers},
+        dataset_id=dataset_id,
+        conditions=_conditions(plan.where),
+        evaluator_id=plan.evaluator,
+        created_by=user.id,
+    )
+    session.add(row)
+    session.flush()
+    session.add(GuidelineRow(campaign_id=row.id, version=1, text=plan.guideline, created_by=user.id))
+    queue = arrange(session, dataset_id, ids, plan)
+    queue += [(id, GOLD) for id in draw_gold(session, plan, ids)]
+    _insert_items(session, row.id, queue)
+    _insert_slots(session, row.id, plan.overlap)
+    return load_campaign(session, row.id)
+
+
+def _insert_items(session: Session, campaign_id: int, queue: Sequence[tuple[int, str]]) -> None:
+    for start in range(0, len(queue), _BATCH):
+        part = queue[start : start + _BATCH]
+        digests = select(TraceRow.id, TraceRow.digest).where(TraceRow.id.in_([id for id, _ in part]))
+        digest = dict(session.execute(digests).all())
+        if len(digest) < len(part):
+            raise ConflictError("A trace was deleted meanwhile.", "Try again.")
+        rows = [
+            {"campaign_id": campaign_id, "trace_id": id, "digest": digest[id], "place": place, "chosen": chosen}
+            for place, (id, chosen) in enumerate(part, start=start)
+        ]
+        session.execute(insert(ItemRow), rows)
+
+
+def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
+    """The slots of the queue. Those of hidden gold items are made when somebody gets one."""
+    wanted = select(ItemRow.id).where(ItemRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
+    items = session.scalars(wanted.order_by(ItemRow.place)).all()
+    for start in range(0, len(items), _BATCH):
+        rows = [
+            {"campaign_id": campaign_id, "item_id": item, "number": number, "state": "free"}
+            for item in items[start : start + _BATCH]
+            for number in range(overlap)
+        ]
+        session.execute(insert(SlotRow), rows)
+
+
+def _conditions(where: TraceFilter) -> dict[str, Any]:
+    """What of a filter is set, as JSON."""
+    set_ones = {field.name: getattr(where, field.name) for field in fields(where) if where.is_set(field.name)}
+    if where.cell is not None:
+        set_ones["cell"] = [Label(label).text for label in where.cell]
+    return set_ones
+
+
+def _locked(session: Session, campaign_id: int) -> CampaignRow:
+    wanted = select(CampaignRow).where(CampaignRow.id == in_range(campaign_id))
+    row = session.scalars(wanted.with_for_update(key_share=True)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"There is no campaign {campaign_id}.")
+    return row
+
+
+def _guidelines(campaign_id: int) -> Select[GuidelineRow]:
+    newest_first = GuidelineRow.version.desc()
+    return select(GuidelineRow).where(GuidelineRow.campaign_id == campaign_id).order_by(newest_first)
+
+
+def _campaigns() -> Select[Any]:
+    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == CampaignRow.id)
+    items = select(func.count()).where(ItemRow.campaign_id == CampaignRow.id, ItemRow.chosen != GOLD)
+    return select(
+        *[getattr(CampaignRow, name) for name in _SAME],
+        DatasetRow.name.label("dataset"),
+        version.scalar_subquery().label("guideline"),
+        items.scalar_subquery().label("items"),
+    ).join(DatasetRow, DatasetRow.id == CampaignRow.dataset_id)
+
+
+def _campaign(row: Any) -> Campaign:
+    words = {"view": View(row["view"]), "shows": Shows(row["shows"]), "ordering": Ordering(row["ordering"])}
+    return Campaign(**(dict(row) | words))

@@ -1,0 +1,145 @@
+"""What is shown beside a person's labels: gold, scores and the labels of others, once the answer is submitted; in a
+campaign that shows scores, those before."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from core.judgment import Mode
+from core.scores import StepScores
+from storage.judgments import StoredJudgment, read_judgments
+from storage.labelling.derivation import Draft, derive
+from storage.labelling.events import needed_steps
+from storage.labelling.log import read_logs
+from storage.labelling.sight import has_seen_through
+from storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
+from storage.labelling.tables import ExposureRow, SlotRow
+from storage.people.exposures import GOLD, LABELS, SCORES, exposures_of
+from storage.people.users import User
+from storage.queries import StoredTrace, get_trace
+from storage.schema import now
+from storage.store import Store
+from storage.upsert import insert_once
+
+
+@dataclass(frozen=True)
+class Said:
+    """What an evaluator says of each step that is shown, in one mode; None where it says nothing of it."""
+
+    evaluator: str
+    mode: Mode
+    validity: tuple[float | None, ...]
+    redundancy: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What somebody else submitted, without their name."""
+
+    labels: tuple[str | None, ...]
+    errors: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The trace with its gold, what evaluators say of it, and what others submitted."""
+
+    trace: StoredTrace
+    scores: tuple[Said, ...]
+    peers: tuple[Peer, ...]
+
+
+def read_comparison(store: Store, slot_id: int, user: User) -> Comparison | None:
+    """What a person sees beside an answer that they have submitted, which is noted for good. None before, and while
+    they have the trace ahead in another blind campaign.
+
+    Raises `NotFoundError`, `ForbiddenError` and `ConflictError` as `storage.labelling.queue.open_slot` does.
+    """
+    with store.read() as session:
+        slot = load_slot(session, slot_id)
+        check_owner(slot, user)
+    if slot.state != SUBMITTED or not has_seen_through(store, user.id, slot.trace_id):
+        return None
+    trace = get_trace(store, slot.trace_id)
+    found = Comparison(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
+    _note(store, slot, user, found)
+    return found
+
+
+def read_scores(store: Store, slot_id: int, user: User, draft: Draft) -> tuple[Said, ...]:
+    """What the campaign's evaluator says of the steps that are revealed: () in a blind campaign. Step by step, it
+    is what was said online, since the rest rests on steps that are not revealed."""
+    with store.read() as session:
+        slot = load_slot(session, slot_id)
+        check_owner(slot, user)
+    if not slot.shows_scores:
+        return ()
+    trace = get_trace(store, slot.trace_id)
+    judged = [said for said in read_judgments(store, trace) if said.evaluator.id == slot.evaluator_id]
+    return _online(trace, judged, draft.revealed) if slot.stepwise else _offline(trace, judged)
+
+
+def _offline(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[Said, ...]:
+    """Of each evaluator one judgment: offline where there is one, else online."""
+    by_evaluator: dict[int, Said] = {}
+    for mode in (Mode.ONLINE, Mode.OFFLINE):
+        by_evaluator |= {one.evaluator.id: _said(trace, one, mode) for one in _fresh(judgments, mode)}
+    return tuple(sorted(by_evaluator.values(), key=lambda said: said.evaluator))
+
+
+def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) -> tuple[Said, ...]:
+    found = {one.evaluator.id: one for one in _fresh(judgments, Mode.ONLINE)}
+    said = [_said(trace, one, Mode.ONLINE) for one in found.values()]
+    return tuple(Said(one.evaluator, one.mode, one.validity[:revealed], one.redundancy[:revealed]) for one in said)
+
+
+def _fresh(judgments: list[StoredJudgment], mode: Mode) -> list[StoredJudgment]:
+    """Those that give a mode and are of the trace as it is."""
+    given = [one for one in judgments if not one.stale and one.evaluator.outputs.has_steps]
+    return [one for one in given if _scores(one, mode) is not None]
+
+
+def _scores(judgment: StoredJudgment, mode: Mode) -> StepScores | None:
+    return judgment.online if mode is Mode.ONLINE else judgment.offline
+
+
+def _said(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> Said:
+    scores = _scores(judgment, mode)
+    assert scores is not None
+    steps = scores.by_step(trace.owners)
+    silent = [not row.any() for row in steps.probs]
+    validity, redundancy = (
+        tuple(None if nothing else round(float(value), 4) for nothing, value in zip(silent, values, strict=True))
+        for values in (steps.validity, steps.redundancy)
+    )
+    return Said(judgment.evaluator.name, mode, validity, redundancy)
+
+
+def _read_peers(store: Store, slot: Slot, user: User) -> tuple[Peer, ...]:
+    others = select(SlotRow.user_id).where(
+        SlotRow.item_id == slot.item_id, SlotRow.state == SUBMITTED, SlotRow.user_id != user.id
+    )
+    with store.read() as session:
+        ids = session.scalars(others.order_by(SlotRow.number)).all()
+        logs = read_logs(session, [slot.item_id]) if ids else {}
+    drafts = [derive(logs.get((slot.item_id, id), []), slot.n_steps, slot.stepwise) for id in ids if id is not None]
+    return tuple(_peer(draft, slot.after_error) for draft in drafts if draft.submitted)
+
+
+def _peer(draft: Draft, after_error: bool) -> Peer:
+    end = needed_steps(draft.labels, after_error)
+    labels = tuple(label if step < end else None for step, label in enumerate(draft.labels))
+    errors = zip(labels, draft.errors, strict=True)
+    return Peer(labels, tuple(error if label == "neg" else None for label, error in errors))
+
+
+def _note(store: Store, slot: Slot, user: User, shown: Comparison) -> None:
+    """Whoever takes the answer back, or gets the trace in another campaign, has seen this."""
+    present = {GOLD: shown.trace.has_gold, SCORES: bool(shown.scores), LABELS: bool(shown.peers)}
+    with store.read() as session:
+        known = exposures_of(session, user.id, slot.trace_id)
+    new = [what for what, is_there in present.items() if is_there and what not in known]
+    if new:
+        rows = [{"user_id": user.id, "trace_id": slot.trace_id, "what": what, "moment": now()} for what in new]
+        with store.write() as session:
+            insert_once(session, ExposureRow, rows, "user_id", "trace_id", "what")

@@ -1,0 +1,314 @@
+"""Disputes: claims that a benchmark's gold is wrong at a step, discussed and put into a state.
+
+A dispute and its entries are only ever added. It is open until an adjudicator accepts or rejects it or its author
+withdraws it, each of which a further entry can take back. An accepted one goes into the dataset's label patch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import ColumnElement, and_, func, join, select
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from core.patch import gold_of
+from storage.labelling.golds import sayable
+from storage.labelling.reasons import check_reason
+from storage.labelling.sight import seen_through
+from storage.labelling.tables import DisputeEntryRow, DisputeRow
+from storage.people.tables import UserRow
+from storage.people.users import Role, User
+from storage.queries import get_trace, in_range
+from storage.schema import DatasetRow, TraceRow
+from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
+
+
+class State(StrEnum):
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+
+
+# Into which states a dispute can be put by its author, and by an adjudicator.
+_BY_AUTHOR = {State.OPEN: (State.WITHDRAWN,), State.WITHDRAWN: (State.OPEN,)}
+_BY_ADJUDICATOR = {
+    State.OPEN: (State.ACCEPTED, State.REJECTED),
+    State.ACCEPTED: (State.OPEN, State.REJECTED),
+    State.REJECTED: (State.OPEN, State.ACCEPTED),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What somebody said of a dispute, and the state that it was put in with it, if any."""
+
+    user: str
+    state: State | None
+    text: str
+    moment: datetime
+
+
+@dataclass(frozen=True)
+class Dispute:
+    """`gold` and `proposed` are what the gold says of the step, 0-based, and should say (see `core.patch.SAID`).
+    `changed`: the trace is no more the one that the dispute is about, which `digest` tells."""
+
+    id: int
+    trace_id: int
+    trace: str
+    dataset: str
+    digest: str
+    step: int
+    gold: str | None
+    proposed: str | None
+    reason: str
+    user_id: int
+    user: str
+    moment: datetime
+    state: State
+    changed: bool
+    entries: tuple[Entry, ...] = ()
+
+    def possible(self, user: User) -> tuple[State, ...]:
+        """The states that a person may put it in."""
+        states: Sequence[State] = ()
+        if user.role in (Role.ADJUDICATOR, Role.ADMIN):
+            states = _BY_ADJUDICATOR.get(self.state, ())
+        if user.id == self.user_id:
+            states = (*states, *_BY_AUTHOR.get(self.state, ()))
+        return tuple(state for state in State if state in states)
+
+
+@dataclass(frozen=True)
+class Which:
+    """Disputes of a dataset, of a trace, in a state; None and "" are any. `seen_by` narrows them to traces that
+    this person, who labels, has seen through (see `storage.labelling.sight`)."""
+
+    dataset: str = ""
+    state: State | None = None
+    trace_id: int | None = None
+    seen_by: int | None = None
+
+
+ANY = Which()
+
+
+def open_dispute(
+    store: Store, trace_id: int, step: int, proposed: str | None, reason: str, user: User, digest: str | None = None
+) -> Dispute:
+    """File a dispute. `digest` is that of the trace which the person saw.
+
+    Raises `NotFoundError` where there is no such trace, `ConflictError` where it is another by now or the person
+    has an open dispute of the same, and `UserError` on a step that it does not have, a proposal that the gold
+    cannot say or says already, or no reason.
+    """
+    reason = check_reason(reason, "The dispute has no reason.")
+    trace = get_trace(store, trace_id)
+    if digest is not None and digest != trace.digest:
+        raise ConflictError("The trace has changed since the page was loaded.", "Reload it.")
+    if not 0 <= step < len(trace.steps):
+        raise UserError(f"There is no step {step + 1}: the trace has {len(trace.steps)}.")
+    _check_proposal(proposed, gold_of(trace.steps[step]), sayable(store, trace.dataset_id))
+    with store.write() as session:
+        # Held until the transaction ends, so that nobody files the same twice at once.
+        session.get_one(TraceRow, trace_id, with_for_update=True)
+        _refuse_twice(session, trace_id, step, proposed, user)
+        row = DisputeRow(
+            trace_id=trace_id,
+            digest=trace.digest,
+            step=step,
+            gold=gold_of(trace.steps[step]),
+            proposed=proposed,
+            reason=reason,
+            user_id=user.id,
+        )
+        session.add(row)
+        session.flush()
+        return _load(session, [row.id])[0]
+
+
+def add_entry(store: Store, dispute_id: int, user: User, text: str, state: State | None = None) -> Dispute:
+    """Say something of a dispute, put it into a state, or both. What a person said last is not said twice.
+
+    Raises `NotFoundError`, `ForbiddenError` where the person may not do so, `ConflictError` where the dispute is
+    not in a state for it, the trace has changed, or another label is accepted for the step, and `UserError` where
+    neither is given.
+    """
+    said = text.strip() if isinstance(text, str) else ""
+    if state is None or said:
+        said = check_reason(text, "The entry has no text.", "Write something.")
+    with store.write() as session:
+        same_step = _hold(session, dispute_id)
+        dispute = _existing(session, dispute_id)
+        if state is not None:
+            _check_change(dispute, state, user)
+            if state == State.ACCEPTED:
+                _check_acceptance(dispute, _load(session, same_step))
+        last = dispute.entries[-1] if dispute.entries else None
+        if state is None and last is not None and (last.user, last.text) == (user.name, said):
+            return dispute
+        session.add(DisputeEntryRow(dispute_id=dispute.id, user_id=user.id, state=state, text=said))
+        session.flush()
+        return _load(session, [dispute.id])[0]
+
+
+def get_dispute(store: Store, dispute_id: int) -> Dispute:
+    """The dispute of that number. Raises `NotFoundError`."""
+    with store.read() as session:
+        return _existing(session, dispute_id)
+
+
+def list_disputes(store: Store, which: Which = ANY, start: int = 0, limit: int | None = None) -> list[Dispute]:
+    """Disputes with their entries, the newest first."""
+    chosen = select(DisputeRow.id).select_from(_TABLES).where(*_conditions(which))
+    ids = chosen.order_by(DisputeRow.id.desc()).offset(start)
+    with store.read() as session:
+        return _load(session, session.scalars(ids if limit is None else ids.limit(limit)).all())
+
+
+def count_disputes(store: Store, which: Which = ANY) -> dict[State, int]:
+    """How many there are in each state, whatever the state in `which`."""
+    of_any = _conditions(replace(which, state=None))
+    states = select(_last_state().label("state")).select_from(_TABLES).where(*of_any).subquery()
+    grouped = select(states.c.state, func.count().label("number")).group_by(states.c.state)
+    with store.read() as session:
+        found = {row.state: row.number for row in session.execute(grouped)}
+    return {state: found.get(state.value, 0) for state in State}
+
+
+def disputed_datasets(store: Store, seen_by: int | None = None) -> list[str]:
+    """The names of the datasets that have disputes, sorted."""
+    found = select(DatasetRow.name).distinct().select_from(_TABLES).where(*_conditions(Which(seen_by=seen_by)))
+    with store.read() as session:
+        return list(session.scalars(found.order_by(DatasetRow.name)))
+
+
+def _last_state() -> ColumnElement[str]:
+    """The state of the dispute in an outer query."""
+    entry = DisputeEntryRow
+    said = select(entry.state).where(entry.dispute_id == DisputeRow.id, entry.state.is_not(None))
+    return func.coalesce(said.order_by(entry.id.desc()).limit(1).scalar_subquery(), State.OPEN.value)
+
+
+_TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), DatasetRow)
+
+
+def _conditions(which: Which) -> list[ColumnElement[bool]]:
+    """Of the rows of `_TABLES`."""
+    found: list[ColumnElement[bool]] = []
+    if which.dataset:
+        found.append(DatasetRow.name == which.dataset)
+    if which.state is not None:
+        found.append(_last_state() == which.state.value)
+    if which.trace_id is not None:
+        found.append(DisputeRow.trace_id == in_range(which.trace_id))
+    if which.seen_by is not None:
+        found.append(seen_through(DisputeRow.trace_id, which.seen_by))
+    return found
+
+
+def _existing(session: Session, dispute_id: int) -> Dispute:
+    found = _load(session, [in_range(dispute_id)])
+    if not found:
+        raise _missing(dispute_id)
+    return found[0]
+
+
+def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
+    """The disputes of those ids, in their order."""
+    found = select(
+        DisputeRow, TraceRow.external_id, TraceRow.digest, DatasetRow.name, UserRow.name, _last_state()
+    ).select_from(join(_TABLES, UserRow, UserRow.id == DisputeRow.user_id))
+    rows = {row[0].id: row for row in session.execute(found.where(DisputeRow.id.in_(ids)))}
+    entries = _entries(session, ids)
+    return [_dispute(*rows[id], tuple(entries.get(id, ()))) for id in ids if id in rows]
+
+
+def _dispute(
+    row: DisputeRow, trace: str, digest: str, dataset: str, user: str, state: str, entries: tuple[Entry, ...]
+) -> Dispute:
+    return Dispute(
+        id=row.id,
+        trace_id=row.trace_id,
+        trace=trace,
+        dataset=dataset,
+        digest=row.digest,
+        step=row.step,
+        gold=row.gold,
+        proposed=row.proposed,
+        reason=row.reason,
+        user_id=row.user_id,
+        user=user,
+        moment=row.moment,
+        state=State(state),
+        changed=digest != row.digest,
+        entries=entries,
+    )
+
+
+def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[Entry]]:
+    row = DisputeEntryRow
+    found: dict[int, list[Entry]] = {}
+    said = select(row.dispute_id, UserRow.name, row.state, row.text, row.moment)
+    said = said.join(UserRow, UserRow.id == row.user_id).where(row.dispute_id.in_(ids)).order_by(row.id)
+    for dispute_id, user, state, text, moment in session.execute(said):
+        found.setdefault(dispute_id, []).append(Entry(user, None if state is None else State(state), text, moment))
+    return found
+
+
+def _check_proposal(proposed: str | None, gold: str | None, words: Sequence[str | None]) -> None:
+    if proposed not in words:
+        offered = ", ".join(word or "null" for word in words)
+        raise UserError(f"The proposal is {proposed!r:.40}, and the gold can say {offered} here.")
+    if proposed == gold:
+        raise UserError(f"The gold says {gold or 'nothing'} of this step already.", "Propose something else.")
+
+
+def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | None, user: User) -> None:
+    row = DisputeRow
+    same = row.proposed.is_(None) if proposed is None else row.proposed == proposed
+    mine = and_(row.trace_id == trace_id, row.step == step, same, row.user_id == user.id)
+    found = session.scalar(select(row.id).where(mine, _last_state() == State.OPEN.value).limit(1))
+    if found is not None:
+        raise ConflictError("You have disputed this label already.", f"It is dispute {found}; add to that one.")
+
+
+def _hold(session: Session, dispute_id: int) -> Sequence[int]:
+    """The disputes of the same step, by id, held until the transaction ends: what is done with them comes one after
+    the other, and always in this order, so that nobody waits for each other."""
+    row = session.get(DisputeRow, in_range(dispute_id))
+    if row is None:
+        raise _missing(dispute_id)
+    same = select(DisputeRow.id).where(DisputeRow.trace_id == row.trace_id, DisputeRow.step == row.step)
+    return session.scalars(same.order_by(DisputeRow.id).with_for_update()).all()
+
+
+def _missing(dispute_id: int) -> NotFoundError:
+    return NotFoundError(f"There is no dispute {dispute_id}.")
+
+
+def _check_change(dispute: Dispute, state: State, user: User) -> None:
+    if state in dispute.possible(user):
+        return
+    if state not in {*_BY_ADJUDICATOR.get(dispute.state, ()), *_BY_AUTHOR.get(dispute.state, ())}:
+        raise ConflictError(
+            f"Dispute {dispute.id} is {dispute.state}, it cannot become {state}.", "Reload the page."
+        )
+    who = "its author" if State.WITHDRAWN in (state, dispute.state) else "an adjudicator"
+    raise ForbiddenError(f"Only {who} can put dispute {dispute.id} into the state {state}.")
+
+
+def _check_acceptance(dispute: Dispute, same_step: Sequence[Dispute]) -> None:
+    """No two labels of a step are accepted, and none of a trace that is another one by now."""
+    if dispute.changed:
+        raise ConflictError(f"The trace of dispute {dispute.id} has changed since.", "Reject it, or file it again.")
+    for other in same_step:
+        accepted = other.state == State.ACCEPTED and not other.changed
+        if accepted and other.proposed != dispute.proposed:
+            raise ConflictError(
+                f"Dispute {other.id} of this step is accepted, which says {other.proposed or 'nothing'}.",
+                "Reject that one first.",
+            )

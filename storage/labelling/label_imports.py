@@ -1,0 +1,139 @@
+"""Reading labels by people from a file: all of it or nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from core.jsonl import open_input, read_rows
+from storage.importers import guess_kind
+from storage.importers.fields import describe, located, text
+from storage.importers.kind import Row
+from storage.labelling import given_prm800k
+from storage.labelling.answer_writer import AnswerWriter
+from storage.labelling.event_imports import EventReader
+from storage.labelling.given import GivenTrace, parse_trace
+from storage.labelling.tables import CampaignRow
+from storage.names import check_name
+from storage.people.users import User
+from storage.schema import DatasetRow
+from storage.store import Store
+
+Located = Iterator[tuple[str, Row]]
+
+
+@dataclass(frozen=True)
+class LabelImport:
+    """What an import did to a campaign: so many events, answers or decisions `added`, and `known` before."""
+
+    campaign: str
+    what: str
+    added: int
+    known: int
+
+    def __str__(self) -> str:
+        if not self.added:
+            return f"{self.campaign}: nothing new, {self.known:,} {self.what} already stored."
+        known = f", {self.known:,} already stored" if self.known else ""
+        return f"{self.campaign}: {self.added:,} {self.what} added{known}."
+
+
+def import_labels(
+    store: Store,
+    path: str | Path,
+    user: User,
+    *,
+    campaign: str | None = None,
+    dataset: str | None = None,
+    annotator: str | None = None,
+) -> LabelImport:
+    """Store what a file says that people said: one that `export_labels` wrote as `events` or `jsonl`, or rows of
+    PRM800K as labels of one annotator. Importing it again adds nothing.
+
+    The traces must be in the store, with the text and gold that was labelled. `campaign` is made where there is
+    none, by `user`; without it the name is the file's. People who are missing are made without a password. Rows of
+    PRM800K need a `campaign`; their traces are those of `dataset`, or of the campaign's, with that problem and
+    those steps, and their labels are `annotator`'s, or each row's labeler's.
+
+    Raises `UserError` with the line, and nothing is stored, at what is no row of these kinds, a trace that is not
+    there or is another one, and labels that the campaign has otherwise.
+    """
+    if campaign is not None:
+        check_name(campaign, "the name of the campaign")
+    with open_input(path) as file, store.write() as session:
+        rows: Located = ((f"{path} line {number}", row) for number, row in read_rows(file, str(path)))
+        first = next(rows, None)
+        if first is None:
+            raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")
+        rows = chain([first], rows)
+        if "format" in first[1]:
+            return _import_events(session, rows, campaign)
+        if "answers" in first[1]:
+            return _import_answers(store, session, rows, user, campaign)
+        if guess_kind(first[1]) == "prm800k":
+            traces = _prm800k(session, rows, str(path), campaign, dataset, annotator)
+            return _add(AnswerWriter(store, session, campaign or "", user), traces)
+        raise _not_labels(first[1], first[0])
+
+
+def _import_events(session: Session, rows: Located, campaign: str | None) -> LabelImport:
+    reader = EventReader(session, rows, campaign)
+    reader.read()
+    added = 0 if reader.known else reader.events
+    return LabelImport(reader.name, "events", added, reader.events - added)
+
+
+def _import_answers(store: Store, session: Session, rows: Located, user: User, campaign: str | None) -> LabelImport:
+    where, first = next(rows)
+    with located(where):
+        theirs = check_name(text(first, "campaign"), "the name of the campaign")
+    traces = ((where, _given(where, row, theirs)) for where, row in chain([(where, first)], rows))
+    return _add(AnswerWriter(store, session, campaign or theirs, user), traces)
+
+
+def _given(where: str, row: Row, campaign: str) -> GivenTrace:
+    with located(where):
+        if row.get("campaign") != campaign:
+            raise UserError(
+                f"the campaign is {describe(row.get('campaign'))}, that of the first row {campaign!r}.",
+                "Import one campaign at a time.",
+            )
+        return parse_trace(row)
+
+
+def _prm800k(
+    session: Session, rows: Located, path: str, campaign: str | None, dataset: str | None, annotator: str | None
+) -> Iterator[tuple[str, GivenTrace]]:
+    if campaign is None:
+        raise UserError(f"{path}: rows of PRM800K name no campaign.", "Give one with --campaign.")
+    if dataset is None:
+        found = select(DatasetRow.name).join(CampaignRow, CampaignRow.dataset_id == DatasetRow.id)
+        dataset = session.scalar(found.where(CampaignRow.name == campaign))
+    if dataset is None:
+        raise UserError(
+            f"{path}: rows of PRM800K do not name their traces, and there is no campaign {campaign!r}.",
+            "Name the dataset with --dataset.",
+        )
+    return given_prm800k.read(session, rows, dataset, annotator)
+
+
+def _add(writer: AnswerWriter, traces: Iterator[tuple[str, GivenTrace]]) -> LabelImport:
+    for where, given in traces:
+        with located(where):
+            writer.add(given)
+    writer.finish()
+    return LabelImport(writer.name, "answers and decisions", writer.answers + writer.decisions, writer.known)
+
+
+def _not_labels(row: Row, where: str) -> UserError:
+    kind = guess_kind(row)
+    if "annotators" in row or kind is None:
+        return UserError(f"{where}: no labels by people.", "Expected what stepsight export labels wrote.")
+    return UserError(
+        f"{where}: the row looks like {kind}, which are traces, not labels by people.",
+        f"Import it as a dataset: stepsight import {kind} FILE",
+    )

@@ -1,0 +1,99 @@
+"""The order in which the traces of a campaign come, settled once when the campaign is made.
+
+`file`: as in the dataset. `random`: by chance. `disagreement`: by how far apart the evaluators are, the largest
+solution validity less the smallest, of the judgments that are not stale; of an evaluator that judged in several
+modes, the one that saw the whole solution. `change`: by the largest absolute retroactive change of one evaluator's
+hindsight judgment. Traces of which too little was said come last, in file order.
+
+Uncertain traces first is a biased sample, so with the last two a share of the places, drawn by chance, is filled
+with traces drawn by chance; which ones is kept, and figures over them alone are unbiased.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from core.judgment import Mode
+from storage.labelling.plans import Ordering, Plan
+from storage.schema import JudgmentRow, TraceRow
+
+ORDERED, RANDOM = "ordered", "random"
+# Of several judgments of one evaluator, the later in this list counts.
+_MODES = (Mode.ONLINE.value, Mode.OFFLINE.value, Mode.HINDSIGHT.value)
+
+
+def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Plan) -> list[tuple[int, str]]:
+    """The traces `ids`, given in file order, in the order of the plan, each with how it came to its place:
+    `ORDERED` or `RANDOM`. Raises `UserError` where no judgment gives the order."""
+    rng = random.Random(plan.seed)
+    if plan.ordering == Ordering.FILE:
+        return [(id, ORDERED) for id in ids]
+    if plan.ordering == Ordering.RANDOM:
+        return [(id, RANDOM) for id in rng.sample(ids, len(ids))]
+    if plan.ordering == Ordering.DISAGREEMENT:
+        by = _read_spreads(session, dataset_id)
+    else:
+        by = _read_changes(session, dataset_id, plan.evaluator)
+    if not by.keys() & set(ids):
+        raise UserError(*_SILENT[plan.ordering])
+    order = sorted(ids, key=lambda id: by.get(id, -1.0), reverse=True)
+    return mix(order, plan.random_share, rng)
+
+
+_SILENT = {
+    Ordering.DISAGREEMENT: (
+        "The queue goes by disagreement, and no two evaluators judged any of the traces.",
+        "Have them judged first, or choose another ordering.",
+    ),
+    Ordering.CHANGE: (
+        "The queue goes by change, and the evaluator judged none of the traces in hindsight mode.",
+        "Have them judged first, or choose another ordering.",
+    ),
+}
+
+
+def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[int, str]]:
+    """Fill a share of the places with traces drawn by chance; the others keep their order in what is left."""
+    count = round(share * len(order))
+    drawn = rng.sample(order, count)
+    places, others = set(rng.sample(range(len(order)), count)), set(order) - set(drawn)
+    by_chance, in_order = iter(drawn), (id for id in order if id in others)
+    return [
+        (next(by_chance), RANDOM) if place in places else (next(in_order), ORDERED) for place in range(len(order))
+    ]
+
+
+def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
+    found: defaultdict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
+    columns = (JudgmentRow.trace_id, JudgmentRow.evaluator_id, JudgmentRow.mode, JudgmentRow.validity)
+    for trace_id, evaluator_id, mode, validity in session.execute(
+        select(*columns).join(TraceRow, TraceRow.id == JudgmentRow.trace_id).where(*_fresh(dataset_id))
+    ):
+        said = (_MODES.index(mode), validity)
+        found[trace_id][evaluator_id] = max(said, found[trace_id].get(evaluator_id, said))
+    return {
+        trace_id: max(value for _, value in said.values()) - min(value for _, value in said.values())
+        for trace_id, said in found.items()
+        if len(said) > 1
+    }
+
+
+def _read_changes(session: Session, dataset_id: int, evaluator_id: int | None) -> Mapping[int, float]:
+    rows = session.execute(
+        select(JudgmentRow.trace_id, JudgmentRow.retroactive)
+        .join(TraceRow, TraceRow.id == JudgmentRow.trace_id)
+        .where(
+            *_fresh(dataset_id),
+            JudgmentRow.evaluator_id == evaluator_id,
+            JudgmentRow.mode == Mode.HINDSIGHT.value,
+        )
+    )
+    return {trace_id: change for trace_id, change in rows if change is not None}
+
+
+def _fresh(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
+    return JudgmentRow.dataset_id == dataset_id, JudgmentRow.trace_digest == TraceRow.digest

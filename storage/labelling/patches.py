@@ -1,0 +1,112 @@
+"""Label patches of the store: accepted disputes as a patch, and a patch applied to gold that is measured against.
+
+A patch is applied in memory: what is stored never changes. A changed step says what the patch says, no more:
+
+- `neg` makes it wrong, `neu` and `pos` make it valid with that label, `valid` makes it valid without one, and null
+  takes both away.
+- The first error moves with it. Steps behind an error that is one no more keep what they say. Where the benchmark
+  says nothing of them (MR-MATH-invalid, ProcessBench), the steps up to there count and the solution does not,
+  since nobody knows that it is free of errors, until the patch says of every step that it is valid. Where the trace
+  itself ends there (PRM800K), it is a solution without an error, as far as it goes.
+- Where steps are rated (MR-MATH-redundant), a step is redundant if it says neu, which is rating 0; one that says
+  neg is wrong and not redundant.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from core.errors import UserError
+from core.label import Label
+from core.metrics.table import SILENT
+from core.patch import VALID, Change, Patch, meaning
+from storage.columns import Gold, read_gold
+from storage.labelling.disputes import Dispute, State, Which, list_disputes
+from storage.queries import Dataset
+from storage.schema import now
+from storage.store import Store
+
+
+def make_patch(
+    store: Store, dataset: Dataset, state: State = State.ACCEPTED, name: str = ""
+) -> tuple[Patch, list[Dispute]]:
+    """The patch of a dataset's disputes in a state, and those left out because their trace has changed since.
+
+    Disputes that propose the same for a step are one change, the oldest. Raises `UserError` where two propose
+    different labels, or there is none.
+    """
+    found = list_disputes(store, Which(dataset=dataset.name, state=state))
+    changed = [dispute for dispute in found if dispute.changed]
+    chosen: dict[tuple[str, int], Dispute] = {}
+    for dispute in sorted((one for one in found if not one.changed), key=lambda one: one.id):
+        first = chosen.setdefault((dispute.trace, dispute.step), dispute)
+        if first.proposed != dispute.proposed:
+            raise UserError(
+                f"Disputes {first.id} and {dispute.id} of one step are {state}, and say"
+                f" {first.proposed or 'nothing'} and {dispute.proposed or 'nothing'}.",
+                "Reject one of them first.",
+            )
+    if not chosen:
+        told = f", but for {len(changed)} whose traces have changed" if changed else ""
+        raise UserError(f"No dispute of {dataset.name} is {state}{told}.", "See the page Disputes.")
+    moment = now().isoformat(timespec="seconds")
+    changes = tuple(map(_change, chosen.values()))
+    return Patch(dataset.name, dataset.sha256, moment, changes, name), changed
+
+
+def _change(dispute: Dispute) -> Change:
+    return Change(
+        trace=dispute.trace,
+        digest=dispute.digest,
+        step=dispute.step,
+        old=dispute.gold,
+        new=dispute.proposed,
+        reason=dispute.reason,
+        dispute=dispute.id,
+        by=dispute.user,
+        moment=dispute.moment.isoformat(timespec="seconds"),
+    )
+
+
+def check_patch(store: Store, dataset: Dataset, patch: Patch) -> None:
+    """Raises `UserError` where the patch does not fit the dataset, as `apply_patch` does."""
+    apply_patch(read_gold(store, dataset), patch)
+
+
+def apply_patch(gold: Gold, patch: Patch) -> Gold:
+    """The gold with the patch's labels. Raises `UserError`, naming the entry, on a trace that the dataset does not
+    have, one with another digest, a step past its end, and where the gold does not say what is to be changed."""
+    places = {id: place for place, id in enumerate(gold.ids)}
+    starts = np.cumsum(gold.counts) - gold.counts
+    label, valid = gold.label.copy(), gold.valid.copy()
+    for change in patch.changes:
+        where = f"{patch.name or 'the patch'}, {change.place}"
+        place = places.get(change.trace)
+        if place is None:
+            raise UserError(
+                f"{where}: {gold.dataset.name} has no such trace.", f"It is a patch of {patch.dataset}."
+            )
+        if gold.digests[place] != change.digest:
+            raise UserError(
+                f"{where}: the trace in {gold.dataset.name} is another one ({gold.digests[place]:.12}…) than the"
+                f" patch was made for ({change.digest:.12}…).",
+                "Import the file that the patch was made for, or export the patch again.",
+            )
+        if change.step >= gold.counts[place]:
+            raise UserError(f"{where}: the trace has {gold.counts[place]} steps.", "Export the patch again.")
+        row = int(starts[place]) + change.step
+        said = _said(label[row], valid[row])
+        if said != change.old:
+            raise UserError(
+                f"{where}: the gold says {said or 'nothing'}, the patch changes {change.old or 'nothing'}.",
+                "Export the patch again.",
+            )
+        label[row], valid[row] = (SILENT if part is None else int(part) for part in meaning(change.new))
+    return replace(gold, label=label, valid=valid)
+
+
+def _said(label: int, valid: int) -> str | None:
+    """As `core.patch.gold_of` of a step."""
+    if label != SILENT:
+        return Label(label).text
+    return None if valid == SILENT else VALID if valid else Label.NEG.text

@@ -1,0 +1,83 @@
+"""How far a campaign is."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import case, func, select
+from sqlalchemy.orm import Session
+
+from storage.labelling.campaigns import load_campaign
+from storage.labelling.gold_items import GOLD
+from storage.labelling.slots import FREE, LEASED, SKIPPED, SUBMITTED
+from storage.labelling.tables import ItemRow, SlotRow
+from storage.people.tables import UserRow
+from storage.store import Store
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`submitted` of the `slots` that are to be filled, and `items_done` of `items` of which all are, both without
+    hidden gold items. `mine` is how many a person has submitted, with them: who labels must not notice any."""
+
+    submitted: int
+    slots: int
+    mine: int
+    items_done: int
+    items: int
+
+
+@dataclass(frozen=True)
+class PersonProgress:
+    """What became of the traces that a person got, hidden gold items too. `leased` ones they have now."""
+
+    user: str
+    submitted: int
+    leased: int
+    skipped: int
+
+
+def progress(store: Store, campaign_id: int, user_id: int | None = None) -> Progress:
+    """How far a campaign is, and one person in it. Raises `NotFoundError`."""
+    with store.read() as session:
+        campaign = load_campaign(session, campaign_id)
+        counts = _counts(session, campaign_id)
+        under_way = select(func.count(SlotRow.item_id.distinct())).join(ItemRow, ItemRow.id == SlotRow.item_id)
+        under_way = under_way.where(
+            SlotRow.campaign_id == campaign_id, SlotRow.state.in_((FREE, LEASED)), ItemRow.chosen != GOLD
+        )
+        return Progress(
+            submitted=counts.get(SUBMITTED, 0),
+            slots=sum(count for state, count in counts.items() if state != SKIPPED),
+            mine=0 if user_id is None else _count_mine(session, campaign_id, user_id),
+            items_done=campaign.items - (session.scalar(under_way) or 0),
+            items=campaign.items,
+        )
+
+
+def people_progress(store: Store, campaign_id: int) -> list[PersonProgress]:
+    """Of everybody who got a trace of a campaign, by name, how far they are."""
+    states = [func.sum(case((SlotRow.state == state, 1), else_=0)) for state in (SUBMITTED, LEASED, SKIPPED)]
+    found = (
+        select(UserRow.name, *states)
+        .join(SlotRow, SlotRow.user_id == UserRow.id)
+        .where(SlotRow.campaign_id == campaign_id)
+        .group_by(UserRow.name)
+        .order_by(UserRow.name)
+    )
+    with store.read() as session:
+        return [PersonProgress(*row) for row in session.execute(found)]
+
+
+def _counts(session: Session, campaign_id: int) -> dict[str, int]:
+    """How many slots of the queue are in each state."""
+    found = (
+        select(SlotRow.state, func.count())
+        .join(ItemRow, ItemRow.id == SlotRow.item_id)
+        .where(SlotRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
+        .group_by(SlotRow.state)
+    )
+    return dict(session.execute(found).all())
+
+
+def _count_mine(session: Session, campaign_id: int, user_id: int) -> int:
+    mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user_id, SlotRow.state == SUBMITTED)
+    return session.scalar(select(func.count()).where(*mine)) or 0

@@ -1,0 +1,148 @@
+"""The queue of a campaign: who labels which trace next, and until when.
+
+A trace is held for a person by a lease, which every sign of theirs renews. Once it ran out the trace goes to
+whoever asks next; until then its person, however late, goes on where they were. The queue is gone through by place,
+so that traces that others have begun come before those that nobody has, and get finished.
+"""
+
+import random
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from core.trace import Step
+from storage.labelling.acts import Act
+from storage.labelling.campaigns import Campaign, load_campaign
+from storage.labelling.events import Recorded, record
+from storage.labelling.gold_items import GOLD
+from storage.labelling.progress import Progress, progress
+from storage.labelling.slots import (
+    FREE,
+    LEASED,
+    add_slot,
+    check_open,
+    check_owner,
+    load_slot,
+    lock_person,
+    renew,
+    take,
+)
+from storage.labelling.tables import ItemRow, SlotRow
+from storage.people.users import User
+from storage.queries import StoredTrace, load_traces, traces
+from storage.schema import TraceRow, now
+from storage.store import ConflictError, Store
+
+__all__ = ["Progress", "Task", "claim", "open_slot", "progress", "skip"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A person's turn at a trace. The trace comes without gold, and without its id and what else the source says of
+    it, by which a hidden gold item could be told. `expires` is None where the turn has ended. `guideline` is the
+    version in force."""
+
+    slot_id: int
+    item_id: int
+    campaign: Campaign
+    trace: StoredTrace
+    expires: datetime | None
+    guideline: int
+
+
+def claim(store: Store, campaign_id: int, user: User) -> Task | None:
+    """The trace that a person labels next: the one they have, else the next of the queue, sometimes a hidden gold
+    item instead. None where nothing is left for them now; traces that others have may come back.
+
+    Raises `NotFoundError`, and `ConflictError` where the campaign is closed.
+    """
+    with store.write() as session:
+        lock_person(session, user)
+        campaign = load_campaign(session, campaign_id)
+        if campaign.closed is not None:
+            raise ConflictError(f"The campaign {campaign.name!r} is closed.", "Choose another one.")
+        slot_id = _find_own(session, campaign, user)
+        if slot_id is not None:
+            renew(session, slot_id, campaign.lease)
+            return _task(session, campaign, slot_id)
+        slot_id = _find_free(session, campaign, user)
+        if slot_id is None:
+            return None
+        slot_id = _draw_gold(session, campaign, user) or slot_id
+        take(session, slot_id, user, campaign.lease)
+        return _task(session, campaign, slot_id)
+
+
+def open_slot(store: Store, slot_id: int, user: User) -> Task:
+    """A turn that a person has or had; one that has not ended is held for them from now on.
+
+    Raises `NotFoundError`, `ConflictError` where it went to somebody else or, not having ended, cannot go on, and
+    `ForbiddenError` where it is nobody's.
+    """
+    with store.write() as session:
+        slot = load_slot(session, slot_id, lock=True)
+        check_owner(slot, user)
+        campaign = load_campaign(session, slot.campaign_id)
+        if slot.state == LEASED:
+            check_open(slot)
+            renew(session, slot.id, slot.lease)
+        return _task(session, campaign, slot_id)
+
+
+def skip(store: Store, slot_id: int, user: User, reason: str, key: str) -> Recorded:
+    """Give a trace up for good; somebody else gets it. Raises what `storage.labelling.events.record` raises."""
+    return record(store, slot_id, user, Act(kind="skip", key=key, new=reason))
+
+
+def _task(session: Session, campaign: Campaign, slot_id: int) -> Task:
+    slot = load_slot(session, slot_id)
+    found = load_traces(session, traces().where(TraceRow.id == slot.trace_id))[0]
+    steps = tuple(Step(step.substeps) for step in found.steps)
+    trace = replace(
+        found, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
+    )
+    return Task(slot.id, slot.item_id, campaign, trace, slot.expires, campaign.guideline)
+
+
+def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
+    """The turn that a person has, also where its lease ran out and nobody took it."""
+    mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
+    found = select(SlotRow.id).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
+    newest = found.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
+    return session.scalar(newest.with_for_update(of=SlotRow, key_share=True))
+
+
+def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
+    """The first slot by place that anybody may take, of a trace that the person has not had."""
+    mine = aliased(SlotRow)
+    had = exists().where(mine.item_id == ItemRow.id, mine.user_id == user.id)
+    anybodys = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
+    first = (
+        select(SlotRow.id)
+        .join(ItemRow, ItemRow.id == SlotRow.item_id)
+        .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, anybodys, ~had, _unchanged())
+        .order_by(ItemRow.place, SlotRow.number)
+        .limit(1)
+    )
+    return session.scalar(first.with_for_update(of=SlotRow, key_share=True, skip_locked=True))
+
+
+def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
+    """A new slot of a hidden gold item that the person has not had, as often as the campaign says; which turn it
+    is depends on nothing but the seed, the person and how many traces they had."""
+    turns = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
+    count = session.scalar(select(func.count()).where(*turns)) or 0
+    rng = random.Random(f"{campaign.seed} {user.id} {count}")
+    if rng.random() >= campaign.gold_rate:
+        return None
+    had = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.user_id == user.id)
+    fresh = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, ~had, _unchanged())
+    items = session.scalars(fresh.order_by(ItemRow.place)).all()
+    return add_slot(session, campaign.id, rng.choice(items)) if items else None
+
+
+def _unchanged() -> ColumnElement[bool]:
+    """The trace is what it was when the campaign was made; another one cannot be labelled any more."""
+    return exists().where(TraceRow.id == ItemRow.trace_id, TraceRow.digest == ItemRow.digest)

@@ -1,0 +1,159 @@
+"""Slots: one person's turn at a trace, taken, held, ended, and given to somebody else.
+
+Whoever changes a slot or what belongs to one holds the person's row and then the slot's until the transaction ends,
+so that nothing of one person runs beside itself. On SQLite there is one writer anyway.
+"""
+
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy.orm import Session
+
+from storage.labelling.gold_items import GOLD
+from storage.labelling.plans import Shows, View
+from storage.labelling.tables import CampaignRow, GuidelineRow, ItemRow, SlotRow
+from storage.people.tables import UserRow
+from storage.people.users import User
+from storage.queries import in_range
+from storage.schema import TraceRow, now
+from storage.store import ConflictError, ForbiddenError, NotFoundError
+
+FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A slot with what of its item, trace and campaign decides over an act. `digest` is of the trace as it is to be
+    labelled, `found_digest` as it is now; `guideline` is the version in force."""
+
+    id: int
+    state: str
+    user_id: int | None
+    expires: datetime | None
+    campaign_id: int
+    item_id: int
+    chosen: str
+    trace_id: int
+    digest: str
+    found_digest: str
+    n_steps: int
+    view: str
+    shows: str
+    after_error: bool
+    evaluator_id: int | None
+    lease: int
+    closed: datetime | None
+    guideline: int
+
+    @property
+    def stepwise(self) -> bool:
+        return self.view == View.STEPWISE
+
+    @property
+    def shows_scores(self) -> bool:
+        return self.shows == Shows.SCORES
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer was submitted, or is not to come."""
+        return self.state in (SUBMITTED, SKIPPED)
+
+
+def lock_person(session: Session, user: User) -> None:
+    """Let nothing else that this person does go on until the transaction ends."""
+    session.execute(select(UserRow.id).where(UserRow.id == user.id).with_for_update(key_share=True))
+
+
+def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
+    """The slot with that database id. Raises `NotFoundError`."""
+    wanted = _slots().where(SlotRow.id == in_range(slot_id))
+    if lock:
+        wanted = wanted.with_for_update(of=SlotRow, key_share=True)
+    row = session.execute(wanted).mappings().one_or_none()
+    if row is None:
+        raise NotFoundError(f"There is no slot {slot_id}.")
+    return Slot(**row)
+
+
+def check_owner(slot: Slot, user: User) -> None:
+    """Raises `ForbiddenError` where nobody has the slot, `ConflictError` where it is not this person's any more,
+    or never was: only the log could tell."""
+    if slot.state == FREE:
+        raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
+    if slot.user_id != user.id:
+        raise ConflictError(
+            "Somebody else has this trace now: your time for it ran out.",
+            "What you did is kept. Go on with the next trace.",
+        )
+
+
+def check_open(slot: Slot) -> None:
+    """Raises `ConflictError` where the campaign is closed, or the trace is not what it was."""
+    if slot.closed is not None:
+        raise ConflictError("The campaign is closed.", "Nothing can be labelled in it any more.")
+    if slot.found_digest != slot.digest:
+        raise ConflictError(
+            "The trace was changed after the campaign was made.", "Go on with the next one; what you did is kept."
+        )
+
+
+def take(session: Session, slot_id: int, user: User, lease: int) -> None:
+    """Give a free slot, or one whose lease ran out, to a person."""
+    moment = now()
+    _set(session, slot_id, state=LEASED, user_id=user.id, taken=moment, expires=_end(moment, lease), ended=None)
+
+
+def renew(session: Session, slot_id: int, lease: int) -> None:
+    """A sign of the person who holds the slot, or takes it up again: the lease begins anew."""
+    _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
+
+
+def end(session: Session, slot: Slot, state: str) -> None:
+    """Put a slot down as submitted or skipped. Where it is skipped, somebody else gets another one."""
+    _set(session, slot.id, state=state, expires=None, ended=now())
+    if state == SKIPPED and slot.chosen != GOLD:
+        add_slot(session, slot.campaign_id, slot.item_id)
+
+
+def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
+    """A further free slot of an item; returns its id."""
+    # Two that add one at a time would give both the same number.
+    session.execute(select(ItemRow.id).where(ItemRow.id == item_id).with_for_update(key_share=True))
+    last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item_id))
+    row = {"campaign_id": campaign_id, "item_id": item_id, "number": 0 if last is None else last + 1}
+    return session.scalars(insert(SlotRow).values(**row, state=FREE).returning(SlotRow.id)).one()
+
+
+def _set(session: Session, slot_id: int, **values: Any) -> None:
+    session.execute(update(SlotRow).where(SlotRow.id == slot_id).values(**values))
+
+
+def _end(moment: datetime, lease: int) -> datetime:
+    return moment + timedelta(seconds=lease)
+
+
+def _slots() -> Select[Any]:
+    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == CampaignRow.id)
+    columns = {
+        "chosen": ItemRow.chosen,
+        "trace_id": ItemRow.trace_id,
+        "digest": ItemRow.digest,
+        "found_digest": TraceRow.digest,
+        "n_steps": TraceRow.n_steps,
+        "guideline": version.scalar_subquery(),
+    }
+    of_slot = ("id", "state", "user_id", "expires", "campaign_id", "item_id")
+    names = [field.name for field in fields(Slot)]
+    of_campaign = [name for name in names if name not in (*of_slot, *columns)]
+    return (
+        select(
+            *[getattr(SlotRow, name) for name in of_slot],
+            *[column.label(name) for name, column in columns.items()],
+            *[getattr(CampaignRow, name) for name in of_campaign],
+        )
+        .join(ItemRow, ItemRow.id == SlotRow.item_id)
+        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
+        .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
+    )

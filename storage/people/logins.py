@@ -1,0 +1,121 @@
+"""Logins: who is behind a token, and until when."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from storage.people.attempts import begin_attempt, forgive
+from storage.people.passwords import is_outdated, is_password, rehash_password
+from storage.people.tables import LoginRow, UserRow
+from storage.people.users import User, user_of_row
+from storage.schema import now
+from storage.store import Store
+
+LASTS = timedelta(days=14)
+"""How long a login lasts after its last use, give or take the hour in which it is renewed once."""
+
+_RENEWED = timedelta(hours=1)
+_TOKEN_BYTES = 32
+
+
+class WrongLoginError(UserError):
+    """The name or the password is wrong; which of them is not told."""
+
+    def __init__(self) -> None:
+        super().__init__("The name or the password is wrong.", "Try again, or ask who runs this server.")
+
+
+@dataclass(frozen=True)
+class Login:
+    """Who is logged in, and until when if nothing more is asked for."""
+
+    user: User
+    expires: datetime
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the login is to be renewed."""
+        return self.expires < now() + LASTS - _RENEWED
+
+
+def log_in(store: Store, name: str, password: str, address: str) -> str:
+    """The token of a new login. `address` is where in the network the person is, as far as the server knows.
+
+    Raises `WrongLoginError`, and `storage.people.attempts.LimitError` after too many of those. An unknown name
+    takes as long as a wrong password.
+    """
+    name = name.strip()
+    attempt = begin_attempt(store, name, address)
+    user_id, hashed = _look_up(store, name)
+    if not is_password(hashed, password) or hashed is None:
+        raise WrongLoginError()
+    better = rehash_password(password) if is_outdated(hashed) else hashed
+    # The password may have been changed, or the user ended, while it was checked.
+    same = update(UserRow).where(UserRow.id == user_id, UserRow.password == hashed, UserRow.ended.is_(None))
+    with store.write() as session:
+        result = session.execute(same.values(password=better).execution_options(synchronize_session=False))
+        if not result.rowcount:  # type: ignore[attr-defined]
+            raise WrongLoginError()
+        forgive(session, attempt)
+        return _open(session, user_id)
+
+
+def open_login(store: Store, user: User) -> str:
+    """The token of a new login of somebody who need not be asked for a password."""
+    with store.write() as session:
+        return _open(session, user.id)
+
+
+def find_login(store: Store, token: str) -> Login | None:
+    """The login of a token; None where there is none, it has expired, or its person was shut out."""
+    found = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
+    found = found.where(LoginRow.digest == _digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
+    with store.read() as session:
+        row = session.execute(found).one_or_none()
+        return None if row is None else Login(user_of_row(row.UserRow), row.expires)
+
+
+def user_of(store: Store, token: str) -> User | None:
+    """Who is behind a token, None where nobody is."""
+    login = find_login(store, token)
+    return None if login is None else login.user
+
+
+def renew(store: Store, token: str) -> None:
+    """Have a login that has not expired last from now on."""
+    held = update(LoginRow).where(LoginRow.digest == _digest(token), LoginRow.expires > now())
+    with store.write() as session:
+        session.execute(held.values(expires=now() + LASTS).execution_options(synchronize_session=False))
+
+
+def log_out(store: Store, token: str) -> None:
+    """End the login of a token, if there is one."""
+    with store.write() as session:
+        session.execute(delete(LoginRow).where(LoginRow.digest == _digest(token)))
+
+
+def _look_up(store: Store, name: str) -> tuple[int, str | None]:
+    """The user of a name and the hash of the password; 0 and None where nobody of that name can log in."""
+    # PostgreSQL cannot look for what nobody can be called.
+    if not name.isprintable():
+        return 0, None
+    known = select(UserRow.id, UserRow.password).where(UserRow.name == name, UserRow.ended.is_(None))
+    with store.read() as session:
+        row = session.execute(known).one_or_none()
+        return (0, None) if row is None else (row.id, row.password)
+
+
+def _open(session: Session, user_id: int) -> str:
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    session.execute(delete(LoginRow).where(LoginRow.expires <= now()))
+    session.add(LoginRow(digest=_digest(token), user_id=user_id, expires=now() + LASTS))
+    return token
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

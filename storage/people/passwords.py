@@ -1,0 +1,61 @@
+"""Passwords, kept only as Argon2id hashes."""
+
+import unicodedata
+from functools import cache
+from threading import Semaphore
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+
+from core.errors import UserError
+
+SHORTEST = 10
+"""Characters that a password has at least. There is no other rule."""
+
+_HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
+# Each takes 64 MiB and all cores; many at once would leave none to anybody else.
+_TURNS = Semaphore(2)
+
+
+def hash_password(password: str) -> str:
+    """The hash to be stored, with its salt and parameters. Raises `UserError` where the password is too short."""
+    if len(password) < SHORTEST:
+        raise UserError(
+            f"The password has {len(password)} characters, expected at least {SHORTEST}.",
+            "A sentence is easy to remember and hard to guess.",
+        )
+    return rehash_password(password)
+
+
+def rehash_password(password: str) -> str:
+    """The same for a password that was taken before, however short."""
+    with _TURNS:
+        return _HASHER.hash(_bytes(password))
+
+
+def is_password(hashed: str | None, password: str) -> bool:
+    """Whether `hashed` is of this password. Where there is no hash, the answer takes as long, and is no."""
+    # Made at the first call, whomever that asks for: it takes as long as a check.
+    nobodys = _nobodys()
+    with _TURNS:
+        try:
+            _HASHER.verify(nobodys if hashed is None else hashed, _bytes(password))
+        except (VerificationError, InvalidHashError):
+            return False
+    return hashed is not None
+
+
+def is_outdated(hashed: str) -> bool:
+    """Whether new hashes are made with other parameters than this one."""
+    return _HASHER.check_needs_rehash(hashed)
+
+
+@cache
+def _nobodys() -> str:
+    return _HASHER.hash("the password of nobody")
+
+
+def _bytes(password: str) -> bytes:
+    # Keyboards differ in how they compose a letter such as ö.
+    return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")

@@ -1,0 +1,161 @@
+"""The people who use a store, and in which role."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from core.errors import UserError
+from storage.names import check_name
+from storage.people.passwords import hash_password
+from storage.people.tables import LoginRow, UserRow
+from storage.schema import now
+from storage.store import NotFoundError, Store
+from storage.upsert import insert_once
+
+LOCAL = "local"
+"""The name of who acts where nobody can log in."""
+
+
+class Role(StrEnum):
+    """What a person may do: `app.web.rights` says it."""
+
+    VIEWER = "viewer"
+    ANNOTATOR = "annotator"
+    ADJUDICATOR = "adjudicator"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True)
+class User:
+    """A person. One who is not `active` was shut out and cannot log in; what the person did stays."""
+
+    id: int
+    name: str
+    role: Role
+    active: bool
+
+
+def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
+    """Add a person; without a password, one who cannot log in until `set_password`.
+
+    Raises `UserError` where the name is none or in use, or the password is too short.
+    """
+    check_name(name, "the name of the user")
+    if name == LOCAL:
+        if password is None:
+            return local_user(store)
+        raise _reserved()
+    hashed = None if password is None else hash_password(password)
+    with store.write() as session:
+        found = _row(session, name)
+        if found is not None:
+            state = "" if found.ended is None else " and was ended"
+            raise UserError(
+                f"There is a user {name!r} already, {found.role}{state}.",
+                "Choose another name." if found.ended is None else "A new password lets them in again.",
+            )
+        row = UserRow(name=name, role=role.value, password=hashed)
+        session.add(row)
+        session.flush()
+        return user_of_row(row)
+
+
+def find_user(store: Store, name: str) -> User:
+    """The person of that name. Raises `NotFoundError`, and `UserError` where it is no name."""
+    check_name(name, "the name of the user")
+    with store.read() as session:
+        return user_of_row(_existing(session, name))
+
+
+def list_users(store: Store) -> list[User]:
+    """Everybody, by name, also who was shut out or never had a password."""
+    with store.read() as session:
+        return [user_of_row(row) for row in session.scalars(select(UserRow).order_by(UserRow.name))]
+
+
+def set_role(store: Store, name: str, role: Role) -> User:
+    """Give a person another role, from the next request on. Raises `NotFoundError`."""
+    with store.write() as session:
+        row = _changeable(session, name)
+        row.role = role.value
+        session.flush()
+        return user_of_row(row)
+
+
+def set_password(store: Store, name: str, password: str, *, lets_in: bool = True) -> User:
+    """Give a person another password, which ends the person's logins and, with `lets_in`, lets in again who was
+    ended.
+
+    Raises `NotFoundError`, and `UserError` where the password is too short or the person is not let in.
+    """
+    hashed = hash_password(password)
+    with store.write() as session:
+        row = _changeable(session, name)
+        if row.ended is not None and not lets_in:
+            raise UserError(f"{name} was ended.", "Ask who runs this server.")
+        row.password, row.ended = hashed, None
+        _end_logins(session, row)
+        return user_of_row(row)
+
+
+def end_user(store: Store, name: str) -> User:
+    """Shut a person out, at once. What the person did stays. Raises `NotFoundError`."""
+    with store.write() as session:
+        row = _changeable(session, name)
+        row.ended = row.ended or now()
+        _end_logins(session, row)
+        return user_of_row(row)
+
+
+def has_users(store: Store) -> bool:
+    """Whether there is somebody who can log in; from then on everybody has to."""
+    with store.read() as session:
+        return can_anybody_log_in(session)
+
+
+def can_anybody_log_in(session: Session) -> bool:
+    found = select(UserRow.id).where(UserRow.password.is_not(None), UserRow.ended.is_(None))
+    return session.scalar(found.limit(1)) is not None
+
+
+def local_user(store: Store) -> User:
+    """Who acts where nobody can log in: an admin without a password, made at the first call."""
+    with store.read() as session:
+        row = _row(session, LOCAL)
+        if row is not None:
+            return user_of_row(row)
+    with store.write() as session:
+        made = {"name": LOCAL, "role": Role.ADMIN.value, "created": now()}
+        insert_once(session, UserRow, [made], "name")
+        return user_of_row(_existing(session, LOCAL))
+
+
+def user_of_row(row: UserRow) -> User:
+    return User(row.id, row.name, Role(row.role), row.ended is None)
+
+
+def _row(session: Session, name: str) -> UserRow | None:
+    return session.scalars(select(UserRow).where(UserRow.name == name)).one_or_none()
+
+
+def _existing(session: Session, name: str) -> UserRow:
+    row = _row(session, name)
+    if row is None:
+        raise NotFoundError(f"There is no user {name!r:.80}.", "List them: stepsight user list")
+    return row
+
+
+def _changeable(session: Session, name: str) -> UserRow:
+    if name == LOCAL:
+        raise _reserved()
+    return _existing(session, name)
+
+
+def _reserved() -> UserError:
+    return UserError(f"{LOCAL!r} is who acts where nobody has to log in.", "Choose another name.")
+
+
+def _end_logins(session: Session, row: UserRow) -> None:
+    session.execute(delete(LoginRow).where(LoginRow.user_id == row.id))

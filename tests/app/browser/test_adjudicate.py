@@ -1,0 +1,187 @@
+"""Deciding disagreements and disputing labels in a real browser."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from storage.labelling.campaigns import Campaign
+from storage.labelling.decisions import past_decisions, read_decisions
+from storage.labelling.disagreements import read_adjudication
+from storage.labelling.disputes import State, get_dispute, list_disputes
+from storage.store import Store, open_store
+from tests.app.browser.test_accessibility import in_both_schemes, violations
+from tests.app.relabel.disagreeing import disagreeing
+from tests.serving import served
+from tests.storage.samples import ERROR, add
+
+TROUBLES = ("ERR_FAILED", "status of 4")
+DECISIONS = "**/relabel/adjudicate/decisions"
+
+
+@pytest.fixture
+def store(sqlite_template, tmp_path) -> Iterator[Store]:
+    with open_store(str(shutil.copy(sqlite_template, tmp_path / "store.db"))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def address(store, evaluators) -> Iterator[str]:
+    with served(store, evaluators) as base:
+        yield base
+
+
+@pytest.fixture
+def made(store) -> Campaign:
+    return disagreeing(store)[0]
+
+
+def start(page: Page, made: Campaign) -> None:
+    page.goto(f"/relabel/adjudicate?campaign={made.id}")
+    expect(page.locator("#step-2.open")).to_be_visible()
+    page.wait_for_load_state()
+
+
+def decide(page: Page, keys: str, reason: str) -> None:
+    page.keyboard.press(keys)
+    expect(page.locator("input[name=reason]:focus")).to_have_count(1)
+    page.keyboard.type(reason)
+    page.keyboard.press("Enter")
+
+
+def test_a_campaign_is_decided_by_keys(store, made, page):
+    start(page, made)
+    first, second = read_adjudication(store, made.id).disagreements
+    expect(page.locator(".progress")).to_contain_text("0 of 3 steps decided")
+    # The first open step, without going there.
+    decide(page, "1", "It is 2, not 3.")
+    expect(page.locator("#step-2.decided .past")).to_contain_text("It is 2, not 3.")
+    expect(page.locator("#step-3")).to_be_focused()
+    expect(page.locator(".progress")).to_contain_text("1 of 3 steps decided")
+    decide(page, "0", "Cannot be told.")
+    expect(page.get_by_role("status")).to_have_text("This trace is decided.")
+    expect(page.get_by_role("link", name="Next trace")).to_be_focused()
+    # Another mind: back to the first, from its reason to it, and further.
+    page.keyboard.press("k")
+    expect(page.locator("#step-2, #step-3").and_(page.locator(":focus"))).to_have_count(1)
+    page.keyboard.press("k")
+    expect(page.locator("#step-2")).to_be_focused()
+    decide(page, "2", "Nothing needs it.")
+    expect(page.locator("#step-2 .past")).to_contain_text("Nothing needs it.")
+    expect(page.locator("#step-2 .past summary")).to_have_text("Decided otherwise before")
+    page.keyboard.press("n")
+    page.wait_for_url(f"**/relabel/adjudicate?campaign={made.id}&item={second.item_id}")
+    expect(page.locator("#step-1.open")).to_be_visible()
+    decide(page, "3", "Needed.")
+    expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
+    assert {place: one.label for place, one in read_decisions(store, made.id).items()} == {
+        (first.item_id, 1): "neu",
+        (first.item_id, 2): None,
+        (second.item_id, 0): "pos",
+    }
+    assert [one.label for one in past_decisions(store, first.item_id)] == ["neg", None, "neu"]
+
+
+def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, address):
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.locator("#step-3 input[name=reason]").fill("Later.")
+        page.locator("#step-3 .choice.neu").click()
+        lost = []
+
+        def lose(route: Route) -> None:
+            """The decision arrives and its answer does not."""
+            if not lost:
+                lost.append(route.fetch())
+                route.abort()
+            else:
+                route.continue_()
+
+        page.route(DECISIONS, lose)
+        page.locator("#step-2 .choice.neg").click()
+        page.locator("#step-2 input[name=reason]").fill("It is 2.")
+        page.locator("#step-2 .button").click()
+        expect(page.locator("#step-2 .notice")).to_contain_text("The server does not answer.")
+        expect(page.locator("#step-2 input[name=reason]")).to_have_value("It is 2.")
+        page.locator("#step-2 .button").click()
+        expect(page.locator("#step-2.decided")).to_be_visible()
+        # Once, though it was sent twice; and the other form is as it was.
+        assert [one.reason for one in read_decisions(store, made.id).values()] == ["It is 2."]
+        item = read_adjudication(store, made.id).disagreements[0].item_id
+        assert len(past_decisions(store, item)) == 1
+        expect(page.locator("#step-3 input[name=reason]")).to_have_value("Later.")
+        expect(page.locator("#step-3 .choice.neu input")).to_be_checked()
+        # What the server refuses is told beside it.
+        page.locator("#step-3 input[name=reason]").fill("  ")
+        page.locator("#step-3 .button").click()
+        expect(page.locator("#step-3 .notice")).to_have_text("The decision has no reason. Say in a few words why.")
+
+
+def test_a_label_is_disputed(store, page):
+    (trace,) = add(store, [ERROR])
+    page.goto(f"/relabel/dispute?trace={trace.trace_id}&step=2")
+    page.get_by_label("✓ pos").check()
+    page.get_by_label("Why").fill("It is $2$.")
+    page.get_by_role("button", name="File the dispute").click()
+    page.wait_for_url("**/relabel/disputes/1")
+    expect(page.locator("h1")).to_have_text("Dispute 1")
+    expect(page.locator(".entries .katex")).to_have_count(1)
+    page.get_by_label("Say something").fill("See step 1.")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator(".entries > li")).to_have_count(2)
+    page.wait_for_load_state()
+    page.get_by_role("button", name="Accept").click()
+    expect(page.locator(".lead .state")).to_have_text("accepted")
+    found = get_dispute(store, 1)
+    assert [(one.text, one.state) for one in found.entries] == [("See step 1.", None), ("", State.ACCEPTED)]
+    assert list_disputes(store) == [found]
+    page.goto("/relabel/disputes")
+    page.get_by_role("link", name="accepted (1)").click()
+    page.wait_for_url("**/relabel/disputes?state=accepted")
+    expect(page.get_by_role("row", name="sums · error, step 2")).to_contain_text("✕ neg")
+
+
+def test_a_dispute_that_is_refused_keeps_what_was_typed(store, opened, address):
+    (trace,) = add(store, [ERROR])
+    with opened(expected=TROUBLES) as page:
+        for _ in range(2):
+            page.goto(f"/relabel/dispute?trace={trace.trace_id}&step=2")
+            page.get_by_label("✓ pos").check()
+            page.get_by_label("Why").fill("It is 2.")
+            page.get_by_role("button", name="File the dispute").click()
+            expect(page.locator("h1:text-is('Dispute 1'), .notice")).to_be_visible()
+        expect(page.locator(".notice")).to_have_text(
+            "You have disputed this label already. It is dispute 1; add to that one."
+        )
+        expect(page.get_by_label("Why")).to_have_value("It is 2.")
+
+
+def test_for_everybody(store, made, opened, address):
+    """No serious violation in light and dark, and nothing wider than a phone."""
+    (trace,) = add(store, [ERROR], "wide")
+    addresses = {
+        f"/relabel/adjudicate?campaign={made.id}": "#step-2",
+        f"/relabel/dispute?trace={trace.trace_id}&step=2": "form",
+        "/relabel/disputes": ".empty, table",
+        "/relabel/disputes/1": ".entries",
+        f"/browse?trace={trace.trace_id}": "a.dispute:not(.file)",
+    }
+    with opened(reduced_motion="reduce") as page:
+        page.goto(f"/relabel/dispute?trace={trace.trace_id}&step=1")
+        page.get_by_label("○ neu").check()
+        page.get_by_label("Why").fill("So.")
+        page.get_by_role("button", name="File the dispute").click()
+        page.wait_for_url("**/relabel/disputes/1")
+        found = {}
+        for where, there in addresses.items():
+            page.goto(where)
+            if wrong := in_both_schemes(page, there):
+                found[where] = wrong
+        assert found == {}
+    with opened(width=390, has_touch=True) as page:
+        for where, there in addresses.items():
+            page.goto(where)
+            expect(page.locator(there).first).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") == 390, where
+            assert violations(page, ("target-size",)) == []

@@ -1,0 +1,79 @@
+"""The page of agreement in a real browser: by keyboard, on a phone, for everybody."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from core.trace import Trace
+from storage.store import open_store
+from tests.app.browser.test_accessibility import in_both_schemes
+from tests.app.relabel.test_agreement import PATH
+from tests.serving import served
+from tests.storage.labelling.samples import campaign, label_all, person, take
+
+LONG = Trace.of("Add up.", [f"Step {i}." for i in range(1, 21)], ["pos"] * 20, id="a-long-trace-" + "x" * 60)
+SHORT = Trace.of("What is 1 + 1?", ["It is a sum.", "So 3."], ["pos", "neg"], id="short")
+# Of the long trace everybody differs in every other step, of the short one in its first.
+SAID = {
+    "ada": (["pos"] * 20, ["pos", "neg"]),
+    "bo": (["pos", "neg"] * 10, ["pos", "neg"]),
+    "a person with a rather long name": (["pos", "neu"] * 10, ["neu", "neg"]),
+}
+
+
+@pytest.fixture(scope="module")
+def address(sqlite_template, tmp_path_factory, evaluators) -> Iterator[str]:
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("agreed") / "store.db")
+    with open_store(str(path)) as store:
+        of = campaign(store, (LONG, SHORT), overlap=3)
+        for name, answers in SAID.items():
+            user = person(store, name)
+            for labels in answers:
+                label_all(store, take(store, of, user), user, labels)
+        with served(store, evaluators) as base:
+            yield base
+
+
+def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):
+    page.goto(f"{PATH}?campaign=1")
+    first = page.get_by_role("link", name="a-long-trace")
+    first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(":focus")).to_have_attribute("aria-label", "step 1: 3 pos; gold pos")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(":focus")).to_have_attribute("aria-label", "step 5: 3 pos; gold pos")
+    # The trace below ends earlier.
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(":focus")).to_have_attribute("aria-label", "step 2: 3 neg; gold neg")
+    # At the edge nothing moves.
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(":focus")).to_have_attribute("aria-label", "step 2: 3 neg; gold neg")
+    # Who comes back by Tab finds the cell last moved to.
+    assert page.locator("table[data-moves] td a[tabindex='0']").count() == 1
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/relabel/adjudicate?campaign=1&item=2")
+
+
+def test_a_phone_scrolls_the_tables_and_not_the_page(opened):
+    with opened(width=390, height=800) as phone:
+        phone.goto(f"{PATH}?campaign=1")
+        expect(phone.get_by_role("heading", name="Step by step")).to_be_visible()
+        assert phone.evaluate("document.documentElement.scrollWidth") == 390
+        heat = phone.get_by_role("region", name="Agreement step by step")
+        assert heat.evaluate("region => region.scrollWidth > region.clientWidth")
+
+
+def test_another_order_is_another_address(page):
+    page.goto(f"{PATH}?campaign=1")
+    page.get_by_role("link", name="in the order of the queue").click()
+    page.wait_for_url("**order=queue")
+    expect(page.locator("nav.kinds [aria-current]")).to_have_text("in the order of the queue")
+
+
+def test_nothing_serious_is_wrong_in_either_scheme(opened):
+    with opened(reduced_motion="reduce") as still:
+        still.goto(f"{PATH}?campaign=1")
+        assert in_both_schemes(still, "#agreement .figures") == {}

@@ -1,0 +1,119 @@
+"""Logging in and out, in headless Chromium."""
+
+import pytest
+from playwright.sync_api import expect
+
+from storage.labelling.campaigns import close_campaign
+from storage.people.users import Role, end_user
+from storage.store import open_store
+from tests.app.browser.test_accessibility import in_both_schemes
+from tests.serving import served
+from tests.storage.labelling.samples import campaign
+from tests.storage.people.samples import PASSWORD, user
+from tests.storage.samples import add
+
+# A problem of the samples.
+PROBLEM = "What is 2 + 2?"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, evaluators):
+    """A store with an annotator, ada, and an admin, grace; and its address."""
+    with open_store(str(tmp_path_factory.mktemp("login") / "store.db")) as store:
+        add(store)
+        user(store, "ada")
+        user(store, "grace", Role.ADMIN)
+        with served(store, evaluators) as address:
+            yield store, address
+
+
+def log_in(page, name="ada", password=PASSWORD):
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")
+
+
+def test_the_way_in_and_out_again(opened, home):
+    _, address = home
+    with opened(base=address, expected=["status of 401"]) as page:
+        page.goto("/browse?trace=2")
+        expect(page).to_have_title("Log in · StepSight")
+        expect(page.get_by_label("Name")).to_be_focused()
+        # Where nobody is logged in there is no page to go to.
+        expect(page.locator("nav.top .places a:visible")).to_have_count(0)
+        log_in(page, password="wrong")
+        expect(page.get_by_role("alert")).to_contain_text("The name or the password is wrong.")
+        expect(page.get_by_label("Name")).to_have_value("ada")
+        expect(page.get_by_label("Password")).to_be_focused()
+        page.keyboard.type(PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/browse?trace=2")
+        expect(page.get_by_text(PROBLEM).first).to_be_visible()
+        expect(page.get_by_role("link", name="ada")).to_be_visible()
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+        # Neither the cache nor the page as it was comes back.
+        page.go_back()
+        page.wait_for_url("**/login?next=/browse**")
+        expect(page.get_by_label("Password")).to_be_visible()
+        expect(page.get_by_text(PROBLEM)).to_have_count(0)
+
+
+def test_the_form_works_without_a_script(browser, home):
+    _, address = home
+    context = browser.new_context(base_url=address, java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto("/login?next=/login/password")
+        log_in(page)
+        page.wait_for_url("**/login/password")
+        expect(page.get_by_text("You are logged in as ada.")).to_be_visible()
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+    finally:
+        context.close()
+
+
+def test_a_login_is_remembered_by_the_browser_and_an_end_counts_at_once(opened, home):
+    store, address = home
+    user(store, "bob", Role.VIEWER)
+    with opened(base=address, expected=["status of 401", "status of 403"]) as page:
+        page.goto("/login")
+        log_in(page, "bob")
+        page.wait_for_url(f"{address}/")
+        kept = page.context.storage_state()
+        with opened(base=address, storage_state=kept) as other:
+            other.goto("/jobs")
+            expect(other.get_by_text("There is no job yet.")).to_be_visible()
+            expect(other.get_by_role("button", name="Start")).to_have_count(0)
+        end_user(store, "bob")
+        page.goto("/jobs")
+        expect(page.get_by_label("Password")).to_be_visible()
+
+
+def test_while_a_blind_campaign_is_open_an_annotator_has_one_page(opened, home):
+    store, address = home
+    made = campaign(store, None, name="blind")
+    with opened(base=address, width=390, expected=["status of 403"]) as page:
+        page.goto("/browse")
+        log_in(page)
+        page.wait_for_url("**/relabel")
+        expect(page.locator("nav.top .places a:visible")).to_have_text(["Relabel"])
+        page.goto("/browse")
+        expect(page.get_by_role("alert")).to_contain_text("Annotators see no scores and no gold")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    close_campaign(store, made.id)
+
+
+def test_the_login_pages_are_accessible(opened, home):
+    _, address = home
+    found = {}
+    with opened(base=address, reduced_motion="reduce") as page:
+        page.goto("/login")
+        found["/login"] = in_both_schemes(page, "form.login")
+        log_in(page)
+        page.wait_for_url(f"{address}/")
+        page.goto("/login/password")
+        expect(page.get_by_role("link", name="ada")).to_be_visible()
+        found["/login/password"] = in_both_schemes(page, "form.login")
+    assert found == {"/login": {}, "/login/password": {}}

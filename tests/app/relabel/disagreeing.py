@@ -1,0 +1,49 @@
+"""A campaign whose annotators disagree, for the tests of adjudication."""
+
+from collections.abc import Sequence
+
+from core.trace import Trace
+from storage.labelling.campaigns import Campaign
+from storage.labelling.queue import Task, claim
+from storage.people.users import User
+from storage.store import Store
+from tests.storage.labelling.samples import campaign, do, label_all, people
+
+FIRST = Trace.of("What is $1 + 1$?", ["It is a <b>sum</b>.", "So 3.", "So it is 2."], id="one")
+SECOND = Trace.of("What is 2 + 2?", ["A sum.", "So 4."], id="two")
+LAST = Trace.of("What is 3 + 3?", ["It is 6."], id="three")
+# By trace what the annotators say.
+SAID = {
+    "one": (["pos", "neg", "pos"], ["pos", "pos", "unsure"], ["pos", "neg", "neu"]),
+    "two": (["pos", "neg"], ["neu", "neg"], ["pos", "neg"]),
+    "three": (["pos"], ["pos"], ["pos"]),
+}
+"""Disagreed upon are steps 2 and 3 of the first, and step 1 of the second."""
+
+
+def disagreeing(store: Store) -> tuple[Campaign, list[User]]:
+    """The campaign and its three annotators. In the first trace the first says more of step 2."""
+    made, annotators = campaign(store, [FIRST, SECOND, LAST], overlap=3), people(store, 3)
+    for place, user in enumerate(annotators):
+        _label(store, made, user, place)
+    return made, annotators
+
+
+def _label(store: Store, made: Campaign, user: User, place: int) -> None:
+    for said in SAID.values():
+        task = claim(store, made.id, user)
+        assert task is not None
+        if place == 0 and said is SAID["one"]:
+            _remark(store, task, user)
+        label_all(store, task, user, _of(said, place))
+
+
+def _of(said: tuple[Sequence[str], ...], place: int) -> Sequence[str]:
+    return said[place]
+
+
+def _remark(store: Store, task: Task, user: User) -> None:
+    do(store, task.slot_id, user, "label", 1, "neg")
+    do(store, task.slot_id, user, "error", 1, "step_contradiction")
+    do(store, task.slot_id, user, "comment", 1, "It is <i>2</i>.")
+    do(store, task.slot_id, user, "correction", 1, "So $2$.")

@@ -1,0 +1,88 @@
+"""Decisions over HTTP."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.evaluators import Evaluators
+from storage.labelling.campaigns import Campaign
+from storage.labelling.decisions import read_decisions
+from storage.labelling.disagreements import read_adjudication
+from storage.store import Store
+from tests.app.client import PAGE, asking
+from tests.app.relabel.disagreeing import disagreeing
+
+ROUTE = "/relabel/adjudicate/decisions"
+
+
+@pytest.fixture
+def of(sqlite_store: Store) -> Campaign:
+    return disagreeing(sqlite_store)[0]
+
+
+@pytest.fixture
+def body(sqlite_store: Store, of: Campaign) -> dict[str, Any]:
+    item = read_adjudication(sqlite_store, of.id).disagreements[0].item_id
+    return {"campaign": of.id, "item": item, "step": 1, "label": "neg", "reason": "It is 2.", "key": "one"}
+
+
+@pytest.fixture
+def client(sqlite_store: Store, evaluators: Evaluators) -> Iterator[TestClient]:
+    with asking(sqlite_store, evaluators) as client:
+        yield client
+
+
+def test_a_decision(sqlite_store: Store, of: Campaign, body: dict[str, Any], client: TestClient) -> None:
+    answer = client.post(ROUTE, json=body)
+    assert answer.status_code == 200
+    assert answer.json().keys() == {"item", "step", "label", "reason", "moment"}
+    # Sent again, its answer having been lost.
+    assert client.post(ROUTE, json=body).json() == answer.json()
+    found = read_decisions(sqlite_store, of.id)
+    assert {place: (one.label, one.user) for place, one in found.items()} == {(body["item"], 1): ("neg", "local")}
+    assert client.post(ROUTE, json=body | {"label": None, "key": "two"}).json()["label"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "message"),
+    [
+        ({"campaign": 99999}, 404, "no item"),
+        ({"item": None}, 422, "item is None"),
+        ({"step": 9}, 422, "There is no step 10"),
+        ({"label": "unsure"}, 422, "label is 'unsure'"),
+        ({"reason": ""}, 422, "has no reason"),
+        ({"reason": 1}, 422, "reason is 1"),
+        ({"key": ""}, 422, "The key is ''"),
+    ],
+)
+def test_refusals(
+    sqlite_store: Store,
+    of: Campaign,
+    body: dict[str, Any],
+    client: TestClient,
+    changes: dict[str, Any],
+    status: int,
+    message: str,
+) -> None:
+    answer = client.post(ROUTE, json=body | changes)
+    assert answer.status_code == status
+    assert message in answer.json()["error"]
+    assert read_decisions(sqlite_store, of.id) == {}
+
+
+def test_the_same_key_for_something_else(body: dict[str, Any], client: TestClient) -> None:
+    assert client.post(ROUTE, json=body).status_code == 200
+    assert client.post(ROUTE, json=body | {"label": "pos"}).status_code == 409
+
+
+def test_no_json(client: TestClient) -> None:
+    assert client.post(ROUTE, content="[").status_code == 422
+
+
+def test_pages(of: Campaign, client: TestClient) -> None:
+    assert "Adjudicate: first" in client.get(f"/relabel/adjudicate?campaign={of.id}", headers=PAGE).text
+    assert "first</a>" in client.get("/relabel/adjudicate", headers=PAGE).text
+    assert client.get("/relabel/adjudicate?campaign=x", headers=PAGE).status_code == 422
+    assert client.get("/relabel/adjudicate?campaign=99999", headers=PAGE).status_code == 404

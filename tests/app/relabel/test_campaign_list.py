@@ -1,0 +1,45 @@
+"""The campaigns, as people in different roles see them."""
+
+from app.relabel.campaign_list import list_html
+from storage.labelling.campaigns import close_campaign
+from storage.people.users import Role
+from tests.app.markup import read
+from tests.storage.labelling.samples import campaign, label_all, person, take
+
+
+def test_an_admin_sees_everything(sqlite_store):
+    made = campaign(sqlite_store)
+    page = read(list_html(sqlite_store, person(sqlite_store, "boss", Role.ADMIN)))
+    links = {link.text: link["href"] for link in page.all("a")}
+    assert links == {
+        "New campaign": "/relabel/new",
+        "Disputes": "/relabel/disputes",
+        "Start": f"/relabel/label?campaign={made.id}",
+        "Agreement": f"/relabel/agreement?campaign={made.id}",
+        "Adjudicate": f"/relabel/adjudicate?campaign={made.id}",
+        "Manage": f"/relabel/campaign?campaign={made.id}",
+    }
+    assert page.one("details").one("summary").text == "Guideline, version 1"
+
+
+def test_an_annotator_sees_where_to_label_and_how_far_they_are(sqlite_store):
+    made = campaign(sqlite_store)
+    ann = person(sqlite_store, "ann")
+    page = read(list_html(sqlite_store, ann))
+    # A blind campaign is open: no figures, and no gold.
+    assert [link.text for link in page.all("a")] == ["Start"]
+    assert page.one(id="relabel")["data-person"] == str(ann.id)
+    label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
+    page = read(list_html(sqlite_store, ann))
+    assert [link.text for link in page.all("a")] == ["Continue"]
+    assert [bar["aria-label"] for bar in page.all(cls="meter")] == ["You: 1 of 3 answers", "All: 1 of 3 answers"]
+    close_campaign(sqlite_store, made.id)
+    page = read(list_html(sqlite_store, ann))
+    assert page.one(cls="end").text == "closed"
+    assert [link.text for link in page.all("a")] == ["Disputes", "Agreement"]
+
+
+def test_none_yet(sqlite_store):
+    boss, ann = person(sqlite_store, "boss", Role.ADMIN), person(sqlite_store, "ann")
+    assert "Label these traces" in list_html(sqlite_store, boss)
+    assert "An admin of this server makes one." in list_html(sqlite_store, ann)

@@ -1,0 +1,149 @@
+"""The addresses of the pages to label on."""
+
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.web.identity import COOKIE
+from storage.labelling.campaigns import close_campaign, get_campaign, guideline_text, list_campaigns
+from storage.people.logins import log_in
+from storage.people.users import Role, add_user, local_user
+from storage.store import Store, open_store
+from tests.app.client import PAGE, asking
+from tests.storage.labelling.samples import TRACES, campaign, do, label_all, take
+from tests.storage.samples import add
+
+FORM = {"name": "by form", "guideline": "Look.", "dataset": "sums"}
+
+
+@pytest.fixture(scope="module")
+def shared(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+    """A store with traces for the tests that leave nothing behind, or what none other minds."""
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("shared") / "store.db")
+    with open_store(str(path)) as opened:
+        add(opened, TRACES)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def client(shared, evaluators) -> Iterator[TestClient]:
+    """Asks the application over that store, as the local user."""
+    with asking(shared, evaluators) as asked:
+        yield asked
+
+
+def slot_of(html: str) -> int:
+    found = re.search(r'data-slot="(\d+)"', html)
+    assert found is not None
+    return int(found[1])
+
+
+def test_labelling_goes_from_the_campaign_to_a_slot_and_on(store, evaluators):
+    made = campaign(store, TRACES[:2])
+    me = local_user(store)
+    with asking(store, evaluators) as client:
+        assert made.name in client.get("/relabel", headers=PAGE).text
+        page = client.get(f"/relabel/label?campaign={made.id}", headers=PAGE)
+        slot = slot_of(page.text)
+        assert (page.history[0].status_code, page.url.query) == (303, f"slot={slot}".encode())
+        # The same trace as long as it is not submitted.
+        assert slot_of(client.get(f"/relabel/label?campaign={made.id}", headers=PAGE).text) == slot
+        label_all(store, take(store, made, me), me, ["pos", "neg"])
+        assert 'id="review"' in client.get(f"/relabel/label?slot={slot}", headers=PAGE).text
+        other = slot_of(client.get(f"/relabel/label?campaign={made.id}", headers=PAGE).text)
+        do(store, other, me, "skip", None, "odd")
+        assert "You skipped this trace" in client.get(f"/relabel/label?slot={other}", headers=PAGE).text
+        left = client.get(f"/relabel/label?campaign={made.id}", headers=PAGE).text
+        assert [part in left for part in ("Nothing is left for you", "look again later")] == [True, True]
+
+
+def test_parts_of_the_page(shared, client):
+    made = campaign(shared, None, name="in parts", view="stepwise")
+    me = local_user(shared)
+    slot = take(shared, made, me).slot_id
+    assert client.get(f"/relabel/label/steps?slot={slot}&from=1").text == ""
+    do(shared, slot, me, "label", 0, "pos")
+    do(shared, slot, me, "reveal", None, 2)
+    assert 'data-step="1"' in client.get(f"/relabel/label/steps?slot={slot}&from=1").text
+    assert "version 1" in client.get(f"/relabel/label/guideline?campaign={made.id}").text
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/relabel/label", 422),
+        ("/relabel/label?campaign=abc", 422),
+        ("/relabel/label?campaign=700", 404),
+        ("/relabel/label?slot=700", 404),
+        ("/relabel/label?slot=99999999999", 404),
+        ("/relabel/label/steps?slot=700&from=0", 404),
+        ("/relabel/label/guideline?campaign=700", 404),
+        ("/relabel/campaign?campaign=700", 404),
+        ("/relabel/new?dataset=none", 404),
+    ],
+)
+def test_what_is_not_there(client, path, status):
+    for headers in (PAGE, {}):
+        assert client.get(path, headers=headers).status_code == status
+
+
+def test_a_closed_campaign_gives_no_traces(shared, client):
+    made = campaign(shared, None, name="closed")
+    close_campaign(shared, made.id)
+    answer = client.get(f"/relabel/label?campaign={made.id}", headers=PAGE)
+    assert (answer.status_code, "is closed" in answer.text) == (409, True)
+
+
+def test_a_campaign_is_made_amended_and_closed(shared, client):
+    made = client.post("/relabel/campaigns", json=FORM)
+    assert made.status_code == 201
+    number = made.json()["campaign"]
+    assert made.json()["go"] == f"/relabel/campaign?campaign={number}"
+    assert client.get(made.json()["go"], headers=PAGE).status_code == 200
+    amended = client.post(f"/relabel/campaigns/{number}/guideline", json={"text": " Look twice. "})
+    assert (amended.json()["version"], guideline_text(shared, number)) == (2, "Look twice.")
+    assert client.post(f"/relabel/campaigns/{number}/close").status_code == 200
+    assert get_campaign(shared, number).closed is not None
+    assert client.post(f"/relabel/campaigns/{number}/guideline", json={"text": "Late."}).status_code == 409
+    # The name stays taken.
+    assert client.post("/relabel/campaigns", json=FORM).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        (FORM | {"name": ""}, 422, "the name of the campaign"),
+        (FORM | {"guideline": " "}, 422, "the guideline is empty."),
+        (FORM | {"traces": "dataset=sums&q=nowhere"}, 422, "No trace of 'sums' meets the conditions."),
+        (FORM | {"shows": "scores"}, 422, "no evaluator is named"),
+        (FORM | {"shows": "scores", "evaluator": "7"}, 404, "There is no evaluator 7."),
+        (FORM | {"dataset": "none"}, 404, "There is no dataset 'none'."),
+        (FORM | {"overlap": "0"}, 422, "The overlap is 0."),
+        ([], 422, "The body is no JSON object."),
+    ],
+)
+def test_a_form_that_makes_no_sense_makes_nothing(shared, client, fields, status, message):
+    before = list_campaigns(shared)
+    answer = client.post("/relabel/campaigns", json=fields)
+    assert (answer.status_code, message in answer.json()["error"]) == (status, True), answer.text
+    assert list_campaigns(shared) == before
+
+
+def test_annotators_label_and_do_not_manage(sqlite_store, evaluators):
+    made = campaign(sqlite_store)
+    add_user(sqlite_store, "ann", Role.ANNOTATOR, "a long password")
+    token = log_in(sqlite_store, "ann", "a long password", "127.0.0.1")
+    with asking(sqlite_store, evaluators) as client:
+        nobody = client.get(f"/relabel/label?campaign={made.id}", headers=PAGE, follow_redirects=False)
+        assert (nobody.status_code, nobody.headers["location"].startswith("/login?")) == (303, True)
+        client.cookies.set(COOKIE, token)
+        assert client.get(f"/relabel/label?campaign={made.id}", headers=PAGE).status_code == 200
+        for path in ("/relabel/new", f"/relabel/campaign?campaign={made.id}"):
+            assert client.get(path, headers=PAGE).status_code == 403
+        for path in ("", f"/{made.id}/guideline", f"/{made.id}/close"):
+            assert client.post(f"/relabel/campaigns{path}", json=FORM | {"text": "x"}).status_code == 403
+    assert get_campaign(sqlite_store, made.id).closed is None
+    assert len(list_campaigns(sqlite_store)) == 1

@@ -1,0 +1,69 @@
+"""`stepsight agreement` as it is typed."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from core.agreement import ALL_SAME
+from storage.store import Store
+from tests.app.relabel.test_agreement import labelled
+from tests.storage.labelling.samples import THREE, TWO, campaign
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def db(sqlite_store: Store) -> str:
+    """A store with the campaigns `first` and `again`, whose two traces three people have labelled."""
+    labelled(sqlite_store, campaign(sqlite_store, (TWO, THREE), overlap=3))
+    labelled(sqlite_store, campaign(sqlite_store, None, name="again", overlap=3))
+    return sqlite_store.name
+
+
+def test_every_table_is_printed(command: Command, db: str) -> None:
+    code, out, err = command("agreement", "first", "--db", db, "--draws", 50)
+    assert (code, err) == (0, "")
+    assert out.startswith("first: 6 answers; 2 traces and 0 hidden gold items\n")
+    assert "0 answers of people who had seen scores, gold or labels are left out" in out
+    lines = out.splitlines()
+    # As in the test of the page: 1 - 14 * 6 / 94 of 15 labels, of which 9 of 15 pairs agree.
+    row = next(line for line in lines if line.startswith("labels  "))
+    assert row.split()[1] == "0.106"
+    assert "60.0 [" in row
+    for title in ("Every two people", "Each person", "Against the benchmark's gold", "By step number"):
+        assert any(line.startswith(title) for line in lines)
+
+
+def test_json_has_every_number(command: Command, db: str) -> None:
+    code, out, _ = command("agreement", "first", "--against", "again", "--db", db, "--draws", 50, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["campaign"], found["against"], found["answers"], found["traces"]) == ("first", "again", 6, 2)
+    assert found["exposed"] == {"answers": 0, "included": False}
+    labels = next(row for row in found["tables"]["agreement"] if row["of"] == "labels")
+    assert labels["alpha"]["value"] == pytest.approx(1 - 14 * 6 / 94)
+    assert labels["alpha"]["low"] <= labels["alpha"]["value"] <= labels["alpha"]["high"]
+    assert (labels["units"], labels["unit"], labels["pairs"]) == (5, "steps", 15)
+    # Step 3 is pos to everybody.
+    third = found["tables"]["positions"][2]
+    assert third["ordinal"] == {"value": None, "low": None, "high": None, "reason": ALL_SAME}
+    assert third["agreeing"]["value"] == 1
+    # Everybody says the same in both campaigns.
+    assert found["tables"]["majorities"][-1]["changed"]["value"] == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["nowhere"], "nowhere"),
+        (["first", "--against", "nowhere"], "nowhere"),
+        (["first", "--against", "first"], "'first' is compared with itself. Name another campaign."),
+        (["first", "--draws", "0"], "--draws is 0, expected more than 0."),
+    ],
+)
+def test_mistakes_are_told(command: Command, sqlite_store: Store, argv: list[str], told: str) -> None:
+    campaign(sqlite_store, (TWO,))
+    code, out, err = command("agreement", *argv, "--db", sqlite_store.name)
+    assert (code, out) == (2, "")
+    assert told in err

@@ -1,0 +1,123 @@
+"""`stepsight campaign`, as it is typed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+
+from app.commands.campaigns import WORDS
+from storage.evaluators import register_evaluator
+from storage.filters import TraceFilter
+from storage.judgments import save_judgments
+from storage.labelling.campaigns import find_campaign, guideline_text, list_campaigns
+from storage.store import Store
+from tests.storage.labelling.samples import TRACES, do, label_all, people, take
+from tests.storage.samples import add, evaluator, judge
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def guideline(tmp_path: Path) -> Path:
+    path = tmp_path / "guideline.md"
+    path.write_text("Say what is right.", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def filled(sqlite_store: Store) -> Store:
+    add(sqlite_store, TRACES)
+    return sqlite_store
+
+
+def test_its_words_are_those_of_the_filter() -> None:
+    hints = get_type_hints(TraceFilter)
+    assert {name: get_args(hints[name]) for name in WORDS} == WORDS
+
+
+def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Store, guideline: Path) -> None:
+    db = ("--db", filled.name)
+    assert command("campaign", "list", *db) == (
+        0, "There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE\n", "",
+    )  # fmt: skip
+    terms = "blind, every step, file order, guideline 1\n"
+    made = ("--guideline", guideline, "--overlap", 2, "--ordering", "file", "--lease", 5)
+    assert command("campaign", "create", "first", "sums", *made, *db) == (
+        0, f"first: open, 3 traces of sums, 0 of 6 answers\nwhole view, {terms}", "",
+    )  # fmt: skip
+    found = find_campaign(filled, "first")
+    assert (found.lease, guideline_text(filled, found.id)) == (300, "Say what is right.")
+    one, other = people(filled, 2)
+    label_all(filled, take(filled, found, one), one, ["pos", "pos"])
+    do(filled, take(filled, found, one).slot_id, one, "skip", None, "No.")
+    take(filled, found, other)
+    assert command("campaign", "show", "first", *db) == (
+        0,
+        f"first: open, 3 traces of sums, 1 of 6 answers\nwhole view, {terms}"
+        "annotator 1  1 submitted, 0 under way, 1 skipped\nannotator 2  0 submitted, 1 under way, 0 skipped\n",
+        "",
+    )
+    guideline.write_text("Be strict.", encoding="utf-8")
+    assert "guideline 2" in command("campaign", "guideline", "first", guideline, *db)[1]
+    assert guideline_text(filled, found.id) == "Be strict."
+    assert command("campaign", "close", "first", *db)[1].startswith("first: closed, 3 traces of sums")
+    assert command("campaign", "list", *db)[1] == "first  closed, 3 traces of sums, 1 of 6 answers\n"
+
+
+def test_conditions_and_terms_are_as_given(command: Command, filled: Store, guideline: Path) -> None:
+    judged = evaluator(filled, "one")
+    traces = add(filled, TRACES)
+    save_judgments(filled, judged.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
+    code, out, err = command(
+        *("campaign", "create", "first", "sums", "--guideline", guideline, "--db", filled.name),
+        *("--text", "what", "--verdict", "invalid", "--evaluator", "one", "--view", "stepwise", "--to-first-error"),
+        *("--show-scores", "--ordering", "change", "--random-share", "0.5", "--seed", "3"),
+    )
+    assert (code, err) == (0, "")
+    assert "stepwise view, with scores, steps up to the first error, change order, guideline 1" in out
+    found = find_campaign(filled, "first")
+    assert found.conditions == {"text": "what", "verdict": "invalid", "evaluator": judged.id}
+    assert (found.evaluator_id, found.random_share, found.seed, found.after_error) == (judged.id, 0.5, 3, False)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--text", "zebra"], "No trace of 'sums' meets the conditions. Loosen them."),
+        (["--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It knows none."),
+        (["--show-scores"], "no evaluator is named"),
+        (["--verdict", "valid"], "evaluator"),
+        (["--cell", "neg"], "--cell is 'neg'. Expected a gold label"),
+        (["--overlap", "0"], "The overlap is 0. Expected 1 to 50."),
+        (["--gold-rate", "0.9"], "The rate of gold items is 0.9."),
+        (["--guideline", "nowhere.md"], "nowhere.md: cannot be read"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_told(
+    command: Command, filled: Store, guideline: Path, argv: list[str], message: str
+) -> None:
+    given = ["--guideline", guideline, *argv]
+    code, out, err = command("campaign", "create", "first", "sums", "--db", filled.name, *given)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert list_campaigns(filled) == []
+
+
+def test_an_unknown_campaign_and_an_unreadable_guideline(command: Command, filled: Store, tmp_path: Path) -> None:
+    code, _, err = command("campaign", "show", "second", "--db", filled.name)
+    assert (code, "There is no campaign 'second'" in err) == (2, True)
+    binary = tmp_path / "guideline.bin"
+    binary.write_bytes(b"\xff\xfe\x00")
+    code, _, err = command("campaign", "create", "a", "sums", "--guideline", binary, "--db", filled.name)
+    assert (code, "is no UTF-8 text" in err) == (2, True)
+
+
+def test_a_name_that_several_evaluators_have(command: Command, filled: Store, guideline: Path) -> None:
+    evaluator(filled, "one")
+    register_evaluator(filled, name="one", fingerprint="another", format="x", attention="causal")
+    argv = ("campaign", "create", "first", "sums", "--guideline", guideline, "--db", filled.name, "--show-scores")
+    code, _, err = command(*argv, "--evaluator", "one")
+    assert (code, "2 evaluators are called 'one'. Give the fingerprint instead." in err) == (2, True)
+    assert command(*argv, "--evaluator", "another")[0] == 0

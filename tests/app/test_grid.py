@@ -1,0 +1,105 @@
+"""`stepsight grid`, its plan and its report as they are typed, within this process."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import training.config
+from app.cli import main
+from core.assets import asset
+from tests.training.grid.toy import write_toy
+
+CONFIGS = Path(training.config.__file__).parent / "configs"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Without the picture of a run's curves, and with the number of threads as it was in the end."""
+    monkeypatch.setenv("BROWSER_PATH", "/nowhere/chromium")
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_part_of_a_grid_is_run_and_says_where_its_results_are(tmp_path, capsys):
+    path, folder, db = write_toy(tmp_path), tmp_path / "out", str(tmp_path / "store.db")
+    options = ["--output", str(folder), "--jobs", "1", "--mask", "causal", "--db", db]
+    assert main(["grid", str(path), *options]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{folder / 'results.json'}\n"
+    assert "1 run into" in err
+    assert "1 of 2 runs are done." in err
+    assert [file.name for file in (folder / "results").iterdir()] == ["tiny-24-causal-13.json"]
+    # A report needs pairs, and there is none yet.
+    assert main(["report", "grid", str(folder)]) == 2
+    assert "has no pair of runs" in capsys.readouterr().err
+
+
+def test_the_plan_of_the_papers_grid(capsys):
+    assert main(["grid", str(CONFIGS / "grid.yaml"), "--plan", "--gpu", "a40", "--size", "3B", "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("parameters    2,755,422,208") == 3
+    assert out.splitlines()[-1].startswith("6 runs, ")
+
+
+def test_the_plan_of_the_papers_evaluator(capsys):
+    recipe = str(CONFIGS / "llada-prm-8b.yaml")
+    assert main(["train", recipe, "--plan", "--gpu", "h100-80gb"]) == 0
+    assert "steps         12,035 in 1 epochs" in capsys.readouterr().out
+    assert main(["train", recipe, "--plan", "--gpu", "h100-80gb", "--devices", "1"]) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1] == "fits          no"
+    assert "of 1 x h100-80gb 73.6 GiB can be filled. Raise accumulation above 1; or use more than 1 device;" in err
+
+
+def test_the_report_of_the_papers_rows(tmp_path, capsys):
+    paper = str(asset("reference", "full-grid-results.json"))
+    assert main(["report", "grid", paper]) == 0
+    out = capsys.readouterr().out
+    assert "| macro-AUC | 22/27 | 0    | +1.06 [" in out
+    assert main(["report", "grid", paper, "--output", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'report.html'}\n"
+    assert "+6.20" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--size", "huge"], "--size is 'huge', expected one of tiny."),
+        (["--seed", "1"], "--seed is '1', expected one of 13."),
+        (["--jobs", "0"], "--jobs is 0, expected 1 or more."),
+        (["--gpu", "h200"], "--gpu goes with --plan."),
+        (["--plan", "--gpu", "h0"], "there is no figure of the GPU 'h0'."),
+    ],
+)
+def test_mistakes_are_told_and_nothing_is_written(tmp_path, capsys, options, message):
+    folder = tmp_path / "out"
+    assert main(["grid", str(write_toy(tmp_path)), "--output", str(folder), *options]) == 2
+    assert capsys.readouterr().err.startswith(f"stepsight grid: {message}")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["report", "--output", "x"], "stepsight report: --dataset is missing. See stepsight report --help."),
+        (["report", "--dataset", "x"], "stepsight report: --output is missing."),
+        (
+            ["report", "grid", "nowhere"],
+            "stepsight report: nowhere: there is no nowhere with the results of a grid.",
+        ),
+        (
+            ["train", str(CONFIGS / "mini-bidir.yaml"), "--gpu", "h200"],
+            "stepsight train: --gpu and --devices go with",
+        ),
+        (
+            ["train", str(CONFIGS / "mini-bidir.yaml"), "--plan", "--devices", "0"],
+            "stepsight train: --devices is 0",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(capsys, options, message):
+    assert main(options) == 2
+    assert capsys.readouterr().err.startswith(message)

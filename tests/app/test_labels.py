@@ -1,0 +1,67 @@
+"""The commands that write and read labels and backups."""
+
+import pytest
+
+from storage.queries import list_datasets
+from storage.store import open_store
+from tests.storage.labelling.labelled_sums import labelled
+from tests.storage.labelling.samples import TRACES
+from tests.storage.samples import add
+
+
+@pytest.fixture
+def path(sqlite_store):
+    labelled(sqlite_store)
+    return sqlite_store.name
+
+
+def test_labels_go_out_and_in(path, command, tmp_path):
+    file = tmp_path / "labels.jsonl"
+    code, out, err = command("export", "labels", "first", file, "--format", "processbench", "--db", path)
+    assert (code, err) == (0, "")
+    assert out == f"{file}: 2 traces.\n  not in it: 1 traces whose first error cannot be told\n"
+    code, _, err = command("export", "labels", "first", file, "--format", "jsonl", "--db", path)
+    assert (code, err) == (
+        2,
+        f"stepsight export: {file}: there already. Name another file, or replace it with --force.\n",
+    )
+    assert command("export", "labels", "first", file, "--format", "jsonl", "--force", "--db", path)[0] == 0
+    other = tmp_path / "other.db"
+    with open_store(str(other)) as store:
+        add(store, TRACES, "sums")
+    assert command("import", "labels", file, "--db", other) == (0, "first: 10 answers and decisions added.\n", "")
+    assert command("import", "labels", file, "--db", other)[1].startswith("first: nothing new")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("labels",), "give the path of the file"),
+        (("labels", "x.jsonl"), "x.jsonl: cannot be read"),
+        (("labels", "x.jsonl", "--skip-bad"), "neither downloaded nor imported in part"),
+        (("jsonl", "x.jsonl", "--campaign", "a"), "--campaign and --annotator go with labels"),
+    ],
+)
+def test_what_cannot_be_imported_is_told(arguments, message, command, tmp_path):
+    code, _, err = command("import", *arguments, "--db", tmp_path / "new.db")
+    assert code == 2
+    assert message in err
+
+
+def test_a_store_is_backed_up_and_restored(path, command, tmp_path):
+    file = tmp_path / "monday.backup"
+    code, out, _ = command("backup", file, "--db", path)
+    assert code == 0
+    assert "rows" in out
+    assert command("backup", file, "--db", path)[0] == 2
+    code, out, _ = command("restore", file, "--db", tmp_path / "new.db")
+    assert code == 0
+    with open_store(str(tmp_path / "new.db")) as store:
+        assert [dataset.name for dataset in list_datasets(store)] == ["sums"]
+    code, _, err = command("restore", file, "--db", path)
+    assert code == 2
+    assert "the store is not empty" in err
+    code, out, _ = command("restore", file, "--force", "--db", path)
+    assert code == 0
+    (aside,) = tmp_path.glob("store.before-*.db")
+    assert str(aside) in out

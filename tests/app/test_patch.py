@@ -1,0 +1,147 @@
+"""`stepsight patch`, and `--patch` of `stepsight evaluate` and `stepsight report`, as they are typed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.patch import Change, Patch, format_patch, read_patch
+from storage.labelling.disputes import State, add_entry, open_dispute
+from storage.people.users import local_user
+from storage.queries import find_trace
+from storage.store import Store
+from tests.storage.samples import add, evaluator
+from tests.training.hand import say, traces
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def db(sqlite_store: Store) -> str:
+    """A store in which `first` and `second` have judged the four traces of `tests.training.hand`."""
+    stored = add(sqlite_store, traces())
+    for name in ("first", "second"):
+        say(sqlite_store, stored, evaluator(sqlite_store, name).id)
+    return sqlite_store.name
+
+
+@pytest.fixture
+def patch(sqlite_store: Store, db: str, command: Command, tmp_path: Path) -> Path:
+    """A 2 is pos: accepted and exported."""
+    accept(sqlite_store, "A", 1, "pos")
+    path = tmp_path / "fixes.json"
+    code, out, err = command("patch", "export", "sums", path, "--db", db)
+    assert (code, out) == (0, "")
+    assert err == f"sums: 1 label of 1 trace, digest {read_patch(path).digest}\n"
+    return path
+
+
+def accept(store: Store, trace: str, step: int, proposed: str) -> None:
+    user = local_user(store)
+    made = open_dispute(store, find_trace(store, "sums", trace).trace_id, step, proposed, "It is right.", user)
+    add_entry(store, made.id, user, "", State.ACCEPTED)
+
+
+def test_export_and_show(command: Command, db: str, patch: Path) -> None:
+    code, out, err = command("patch", "show", patch)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "fixes.json: 1 label of 1 trace"
+    assert lines[1].startswith("dataset sums (SHA-256 000000000000…), written 20")
+    assert lines[2] == f"digest {read_patch(patch).digest}"
+    assert lines[4:6] == ["trace 'A', step 2: neg -> pos", "  It is right."]
+    assert lines[6].startswith("  dispute 1, local, 20")
+    code, out, _ = command("patch", "export", "sums", "-", "--db", db)
+    assert (code, json.loads(out)["digest"]) == (0, read_patch(patch).digest)
+
+
+def test_refusals(command: Command, db: str, tmp_path: Path) -> None:
+    path = tmp_path / "fixes.json"
+    code, out, err = command("patch", "export", "sums", path, "--db", db)
+    assert (code, out) == (2, "")
+    assert err == "stepsight patch: No dispute of sums is accepted. See the page Disputes.\n"
+    assert not path.exists()
+    assert command("patch", "export", "none", path, "--db", db)[0] == 2
+    path.write_text("{}")
+    for argv in (["patch", "show", path], ["evaluate", "--dataset", "sums", "--patch", path, "--db", db]):
+        code, out, err = command(*argv)
+        assert (code, out) == (2, "")
+        assert "this is no label patch" in err
+
+
+def test_evaluate_shows_every_figure_with_and_without(command: Command, db: str, patch: Path) -> None:
+    argv = ["evaluate", "--dataset", "sums", "--evaluator", "first", "--patch", patch, "--db", db, "--draws", 20]
+    code, out, err = command(*argv, "--mode", "offline")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[1] == f"Label patch fixes.json (digest {read_patch(patch).digest[:12]}…): 1 label of 1 trace"
+    assert lines[3] == "sums (4 traces), invalid errors, offline, percent with 95 % intervals"
+    place = next(i for i, line in enumerate(lines) if line.startswith("first "))
+    # The figures are those of tests/training/test_patched.py.
+    told = [[cell for cell in line.split("  ") if cell] for line in lines[place : place + 3]]
+    assert [row[1 if row[0] == "first" else 0].strip() for row in told] == ["benchmark", "patched", "change"]
+    figures = [[part.split(" [")[0].strip() for part in row if "[" in part][:4] for row in told]
+    assert figures == [
+        ["50.0", "75.0", "65.0", "90.0"],
+        ["73.3", "100.0", "79.5", "100.0"],
+        ["+23.3", "+25.0", "+14.5", "+10.0"],
+    ]
+    assert "  4 solutions and 7 steps count with the benchmark's labels, 4 and 8 with the patch" in lines
+
+
+def test_evaluate_as_json_and_compared(command: Command, db: str, patch: Path) -> None:
+    argv = ["evaluate", "--dataset", "sums", "--compare", "first", "second", "--db", db, "--draws", 20]
+    code, out, _ = command(*argv, "--patch", patch, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert list(found) == ["dataset", "patch", "without", "with", "changes"]
+    assert found["patch"]["digest"] == read_patch(patch).digest
+    # What it is without is what it is by itself.
+    assert found["without"] == json.loads(command(*argv, "--json")[1])
+    assert found["with"]["comparisons"][0]["differences"]["sol_auc"]["value"] == 0
+    code, out, _ = command(*argv, "--patch", patch)
+    told = [line for line in out.splitlines() if line.startswith("first minus second, invalid")]
+    assert told == [
+        "first minus second, invalid errors, offline, 4 traces",
+        "first minus second, invalid errors, offline, 4 traces, patched",
+    ]
+
+
+def test_a_patch_that_takes_a_kind_of_error_away(
+    command: Command, sqlite_store: Store, db: str, tmp_path: Path
+) -> None:
+    accept(sqlite_store, "C", 0, "pos")
+    path = tmp_path / "fixes.json"
+    assert command("patch", "export", "sums", path, "--db", db)[0] == 0
+    code, out, _ = command("evaluate", "--dataset", "sums", "--patch", path, "--db", db, "--draws", 20)
+    assert code == 0
+    assert "sums, redundant errors, offline: the patched gold has no such error, nothing is compared" in out
+
+
+def test_a_patch_that_does_not_fit_is_refused_before_scoring(
+    command: Command, db: str, patch: Path, tmp_path: Path
+) -> None:
+    found = json.loads(patch.read_text("utf-8"))
+    change = read_patch(patch).changes[0]
+    other = Change(**(vars(change) | {"trace": "Z"}))
+    path = tmp_path / "other.json"
+    path.write_text(format_patch(Patch("sums", found["sha256"], found["moment"], (other,))), encoding="utf-8")
+    # This evaluator is there and would have to score first.
+    code, out, err = command(
+        "evaluate", "--dataset", "sums", "--evaluator", "mini-causal", "--patch", path, "--db", db
+    )
+    assert (code, out) == (2, "")
+    assert err == (
+        "stepsight evaluate: other.json, trace 'Z', step 2: sums has no such trace. It is a patch of sums.\n"
+    )
+
+
+def test_report(command: Command, db: str, patch: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    argv = ["report", "--dataset", "sums", "--patch", patch, "--output", folder, "--db", db, "--draws", 20]
+    code, out, _ = command(*argv)
+    assert (code, out) == (0, f"{folder / 'report.html'}\n")
+    assert "What the patch changes" in (folder / "report.html").read_text("utf-8")
+    assert (folder / "tables" / "sums-patched-change-invalid-offline.csv").is_file()
+    assert (folder / "tables" / "sums-invalid-offline.csv").is_file()

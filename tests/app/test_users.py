@@ -1,0 +1,97 @@
+"""`stepsight user`, as it is typed."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from storage.people.logins import log_in, open_login, user_of
+from storage.people.users import Role, find_user, list_users
+from tests.conftest import ROOT
+from tests.storage.people.samples import PASSWORD, user
+
+# Runs a command on a terminal of its own, which gets what comes on standard input.
+TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+
+
+@pytest.fixture
+def typed(command, sqlite_store, monkeypatch):
+    """Run `stepsight user …`, with a text on standard input."""
+
+    def typed(*argv, text=""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return command("user", *argv, "--db", sqlite_store.name)
+
+    return typed
+
+
+def test_the_first_user_is_added_and_can_log_in(typed, sqlite_store):
+    code, out, err = typed("add", "ada", "--role", "admin", "--password-stdin", text=f"{PASSWORD}\nmore\n")
+    assert (code, err) == (0, "")
+    assert out == "ada: admin\nFrom now on everybody has to log in.\n"
+    assert user_of(sqlite_store, log_in(sqlite_store, "ada", PASSWORD, "")).role is Role.ADMIN
+    assert typed("add", "bob", "--role", "viewer", "--password-stdin", text=PASSWORD)[1] == "bob: viewer\n"
+
+
+def test_users_are_listed(typed, sqlite_store):
+    assert typed("list")[1] == "There is no user. Add one: stepsight user add NAME --role admin\n"
+    user(sqlite_store, "ada", Role.ADJUDICATOR)
+    user(sqlite_store, "Grace Hopper")
+    typed("end", "ada")
+    assert typed("list")[1] == "Grace Hopper  annotator\nada           adjudicator, ended\n"
+
+
+def test_role_password_and_end(typed, sqlite_store):
+    user(sqlite_store)
+    assert typed("role", "ada", "adjudicator")[1] == "ada: adjudicator\n"
+    token = open_login(sqlite_store, find_user(sqlite_store, "ada"))
+    assert typed("password", "ada", "--password-stdin", text="another password")[1] == "ada: adjudicator\n"
+    assert user_of(sqlite_store, token) is None
+    told = typed("end", "ada")[1]
+    assert told == "ada: adjudicator, ended\nNobody can log in any more, or has to.\n"
+    told = typed("password", "ada", "--password-stdin", text=PASSWORD)[1]
+    assert told == "ada: adjudicator\nFrom now on everybody has to log in.\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "text", "message"),
+    [
+        (["add", "ada", "--role", "boss"], "", "invalid choice: 'boss'"),
+        (["add", "ada"], "", "--role"),
+        (["add", "ada", "--role", "admin", "--password", PASSWORD], "", "unrecognized arguments: --password"),
+        (["add", "ada", "--role", "admin"], "", "There is no terminal to ask for the password on."),
+        (["add", "ada", "--role", "admin", "--password-stdin"], "", "has 0 characters, expected at least 10"),
+        (["add", " ", "--role", "admin", "--password-stdin"], PASSWORD, "the name of the user"),
+        (["add", "local", "--role", "admin", "--password-stdin"], PASSWORD, "'local' is who acts"),
+        (["role", "nobody", "admin"], "", "There is no user 'nobody'"),
+        (["password", "nobody"], "", "There is no user 'nobody'"),
+        (["end", "nobody"], "", "There is no user 'nobody'"),
+        ([], "", "ACT"),
+    ],
+)
+def test_what_cannot_be_ends_with_2_and_adds_nobody(typed, sqlite_store, argv, text, message):
+    code, out, err = typed(*argv, text=text)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert PASSWORD not in err or "--password" in argv
+    assert list_users(sqlite_store) == []
+
+
+@pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), ("another password", 2)])
+def test_a_password_is_asked_for_twice_and_not_shown(sqlite_store, again, code):
+    command = [sys.executable, "-m", "app.cli", "user", "add", "ada", "--role", "admin", "--db", sqlite_store.name]
+    shell = [sys.executable, "-c", TERMINAL, *command]
+    with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        told = b""
+        # The terminal echoes what is typed before the command turns that off.
+        for prompt, answer in ((b"Password of ada: ", PASSWORD), (b"Once more: ", again)):
+            while not told.endswith(prompt):
+                told += process.stdout.read(1)
+            process.stdin.write(f"{answer}\n".encode())
+            process.stdin.flush()
+        told += process.stdout.read()
+        assert process.wait(30) == code
+    assert PASSWORD.encode() not in told
+    assert [one.name for one in list_users(sqlite_store)] == (["ada"] if code == 0 else [])
+    assert (b"The two passwords differ." in told) == (code == 2)

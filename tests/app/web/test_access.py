@@ -1,0 +1,311 @@
+"""Who gets through where: every route of the application, for everybody."""
+
+import json
+import re
+from contextlib import ExitStack
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from sqlalchemy import select, update
+from starlette.routing import Mount
+
+from app.server import build_app
+from app.web.identity import COOKIE
+from app.web.rules import RULES, find_rule
+from storage.people.logins import LASTS, open_login
+from storage.people.tables import LoginRow
+from storage.people.users import Role, end_user, find_user, set_role
+from storage.queries import find_dataset
+from storage.schema import now
+from storage.store import open_store
+from tests.app.client import PAGE, asking
+from tests.storage.labelling.samples import campaign
+from tests.storage.people.samples import user
+from tests.storage.samples import add
+
+# Who may do what. A blind annotator is one while a blind campaign is open, local who asks where nobody can log in.
+OPEN_TO = {
+    "everybody": "anonymous public-anonymous local viewer annotator blind-annotator adjudicator admin",
+    "by name": "local viewer annotator blind-annotator adjudicator admin",
+    "looking": "public-anonymous local viewer annotator adjudicator admin",
+    "looking or labelling": "public-anonymous local viewer annotator blind-annotator adjudicator admin",
+    "labelling": "local annotator blind-annotator adjudicator admin",
+    "adjudicating": "local adjudicator admin",
+    "managing": "local admin",
+}
+EVERYBODY = OPEN_TO["everybody"].split()
+ROUTES = {
+    "everybody": """
+        GET /stepsight/{path} GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /static/{path}
+        GET /theme.css GET /favicon.ico GET /login POST /login GET /login/who POST /logout""",
+    "by name": "GET /login/password POST /login/password GET /relabel",
+    "looking": """
+        GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/
+        GET /browse/trace.json GET /browse/trace.csv GET /results GET /results/ GET /results/table
+        GET /results/report GET /jobs GET /jobs/ GET /jobs/list GET /score/result.json GET /score/result.csv
+        POST /gradio_api/run/{api_name} GET /gradio_api/heartbeat/{session_hash}
+        GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score GET /api/v1/datasets
+        GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
+        GET /relabel/agreement GET /relabel/disputes/patch""",
+    "looking or labelling": "GET /relabel/disputes GET /relabel/disputes/{number}",
+    "labelling": """
+        GET /relabel/label GET /relabel/label/steps GET /relabel/label/guideline GET /relabel/slots/{slot}
+        POST /relabel/slots/{slot}/events POST /relabel/slots/{slot}/undo POST /relabel/slots/{slot}/redo
+        POST /relabel/campaigns/{campaign}/claim GET /relabel/dispute POST /relabel/disputes
+        POST /relabel/disputes/{number}/entries""",
+    "adjudicating": "GET /relabel/adjudicate POST /relabel/adjudicate/decisions",
+    "managing": """
+        POST /api/v1/jobs POST /api/v1/jobs/{job}/cancel POST /api/v1/jobs/{job}/resume
+        GET /relabel/new GET /relabel/campaign POST /relabel/campaigns POST /relabel/campaigns/{campaign}/guideline
+        POST /relabel/campaigns/{campaign}/close""",
+}
+EXPECTED = {
+    " ".join(route): OPEN_TO[group].split()
+    for group, text in ROUTES.items()
+    for route in zip(*[iter(text.split())] * 2, strict=True)
+}
+# What a part of a path stands for, where it matters.
+PARTS = {"path": "style.css", "api_name": "predict", "name": "sums", "trace": "1", "campaign": "1", "slot": "999"}
+# This never ends; and these refuse by themselves who gives no password.
+STREAMS = ("GET /gradio_api/heartbeat/{session_hash}",)
+CONFIG = "window.gradio_config = "
+PASSWORDS = ("POST /login", "POST /login/password")
+
+
+def walk(routes, prefix=""):
+    """Every method and path of an application, those of what is mounted too, with whether they are Gradio's."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        path = prefix + re.sub(r":\w+}", "}", getattr(route, "path", ""))
+        if inner is not None:
+            yield from walk(inner.routes, prefix)
+        elif isinstance(route, Mount):
+            yield from walk(route.routes, path) if route.routes else [f"GET {path}/{{path}}"]
+        else:
+            yield from (f"{method} {path}" for method in sorted(route.methods - {"HEAD", "OPTIONS"}))
+
+
+def concrete(path):
+    return re.sub(r"{(\w+)}", lambda part: PARTS.get(part[1], "1"), path)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """A store without users, one with a user of each role, and one where a blind campaign is open besides."""
+    folder = tmp_path_factory.mktemp("access")
+    with ExitStack() as stack:
+        opened = {name: stack.enter_context(open_store(str(folder / name))) for name in ("free", "open", "blind")}
+        for name, store in opened.items():
+            add(store)
+            for role in Role if name != "free" else ():
+                user(store, role.value, role)
+        campaign(opened["blind"])
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def clients(stores, evaluators):
+    """How each of `EVERYBODY` asks: a client, and a function that gives the headers of a fresh login."""
+    with ExitStack() as stack:
+        free, open_, blind = (stack.enter_context(asking(store, evaluators)) for store in stores.values())
+        public = stack.enter_context(asking(stores["open"], evaluators, public=True))
+        yield {
+            "anonymous": (open_, dict),
+            "public-anonymous": (public, dict),
+            "local": (free, dict),
+            "blind-annotator": (blind, partial(logged_in, stores["blind"], "annotator")),
+            **{role.value: (open_, partial(logged_in, stores["open"], role.value)) for role in Role},
+        }
+
+
+def logged_in(store, name):
+    """The header of somebody who has just logged in."""
+    return {"cookie": f"{COOKIE}={open_login(store, find_user(store, name))}"}
+
+
+def test_every_route_is_known_here_and_what_gradio_adds_is_there_for_nobody(stores, evaluators):
+    *ours, gradio = build_app(stores["free"], evaluators).routes
+    assert isinstance(gradio, Mount)
+    assert gradio.path == ""
+    added = set(walk(gradio.routes))
+    assert len(added) > 30
+    used = {route for route in added if find_rule(*concrete(route).split(" "))}
+    assert set(walk(ours)) | used == set(EXPECTED)
+    meant = {find_rule(*concrete(route).split(" ")) for route in EXPECTED}
+    assert [rule.path.pattern for rule in RULES if rule not in meant] == []
+
+
+@pytest.mark.parametrize("route", sorted(EXPECTED))
+def test_everybody_gets_through_where_they_may_and_nowhere_else(clients, route):
+    method, path = route.split(" ")
+    for name in EVERYBODY:
+        may = name in EXPECTED[route]
+        if may and route in STREAMS:
+            continue
+        client, login = clients[name]
+        response = client.request(method, concrete(path), headers=PAGE | login(), follow_redirects=False)
+        told = f"{route} for {name}: {response.status_code} {response.text[:200]}"
+        if may and route in PASSWORDS:
+            assert "password" in response.text, told
+        elif may:
+            assert response.status_code not in (401, 403, 405), told
+            assert not response.headers.get("location", "").startswith("/login?"), told
+        elif name.endswith("anonymous"):
+            page = method == "GET" and not path.startswith("/api/")
+            assert response.status_code == (303 if page else 401), told
+        else:
+            assert response.status_code == 403, told
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/config", 404),
+        ("POST", "/gradio_api/upload", 404),
+        ("GET", "/relabel/elsewhere", 404),
+        ("GET", "/browsed", 404),
+        ("GET", "/login/", 404),
+        ("GET", "/Browse", 404),
+        ("GET", "/browse\n", 404),
+        ("GET", "/logout", 405),
+        ("POST", "/browse", 405),
+        ("DELETE", "/api/v1/traces/1", 405),
+        ("OPTIONS", "/browse", 405),
+        ("TRACE", "/", 405),
+    ],
+)
+def test_what_is_not_listed_is_not_there_for_an_admin_either(stores, clients, method, path, status):
+    client, login = clients["admin"]
+    response = client.request(method, path.replace("\n", "%0A"), headers=login(), follow_redirects=False)
+    assert response.status_code == status
+    assert ("GET" in response.headers.get("allow", "")) == (status == 405 and path != "/logout")
+
+
+def test_a_page_is_come_back_to_after_the_login(clients):
+    client, _ = clients["anonymous"]
+    asked = {"/browse?trace=1&q=a%20b": "/login?next=/browse%3Ftrace%3D1%26q%3Da%2520b", "/": "/login?next=/"}
+    for address, place in asked.items():
+        response = client.get(address, headers=PAGE, follow_redirects=False)
+        assert (response.status_code, response.headers["location"]) == (303, place)
+
+
+def test_a_program_is_told_to_log_in(clients):
+    client, _ = clients["anonymous"]
+    for path in ("/api/v1/datasets", "/jobs/list"):
+        response = client.get(path)
+        assert response.status_code == 401
+        assert response.json() == {"error": "Nobody is logged in.", "mend": "Log in: /login"}
+
+
+def test_why_not_is_told(clients):
+    for name, path, why in (
+        ("viewer", "/relabel/new", "This is not for the role viewer."),
+        ("blind-annotator", "/browse", "Annotators see no scores and no gold while a blind campaign is open."),
+        ("blind-annotator", "/relabel/new", "This is not for the role annotator."),
+    ):
+        client, login = clients[name]
+        response = client.get(path, headers=PAGE | login())
+        assert response.status_code == 403
+        assert why in response.text
+
+
+def test_an_event_that_saves_is_for_who_may_write(stores, clients):
+    saved = []
+    for name in ("viewer", "adjudicator", "admin"):
+        client, login = clients[name]
+        text = client.get("/", headers=login()).text
+        config = json.JSONDecoder().raw_decode(text[text.index(CONFIG) + len(CONFIG) :])[0]
+        save = next(one for one in config["dependencies"] if one["api_name"] == "save_result")
+        event = {"fn_index": save["id"], "data": ["What is 2 + 3?", "5.", ["tiny"], ""], "session_hash": "one"}
+        told = client.post("/gradio_api/run/predict", json=event, headers=login()).json()["data"][0]
+        refused = f"This is not for the role {name}." in told
+        assert refused != ("Saved as" in told), told
+        saved += [] if refused else [name]
+    assert saved == ["admin"]
+    assert find_dataset(stores["open"], "saved").traces == 1
+
+
+def test_while_a_blind_campaign_is_open_nobody_looks_without_a_name(stores, evaluators):
+    """Or an annotator could log out to see the gold."""
+    with asking(stores["blind"], evaluators, public=True) as client:
+        for path in ("/api/v1/traces/1", "/api/v1/datasets"):
+            assert client.get(path).status_code == 401
+        assert client.get("/api/v1/traces/1", headers=logged_in(stores["blind"], "viewer")).status_code == 200
+
+
+def test_no_browser_keeps_what_was_shown_where_somebody_can_log_in(clients):
+    for name in ("anonymous", "viewer"):
+        client, login = clients[name]
+        for path in ("/browse", "/api/v1/datasets", "/login"):
+            assert client.get(path, headers=PAGE | login()).headers["cache-control"] == "no-store"
+        assert client.get("/stepsight/style.css", headers=login()).headers["cache-control"] == "no-cache"
+    client, _ = clients["local"]
+    assert client.get("/browse").headers.get("cache-control") != "no-store"
+
+
+def test_the_first_user_ends_the_time_without_logins_and_the_last_brings_it_back(sqlite_store, evaluators):
+    with asking(sqlite_store, evaluators) as client:
+        assert client.get("/api/v1/datasets").status_code == 200
+        user(sqlite_store)
+        assert client.get("/api/v1/datasets").status_code == 401
+        end_user(sqlite_store, "ada")
+        assert client.get("/api/v1/datasets").status_code == 200
+
+
+def test_other_machines_are_never_the_local_user(sqlite_store, evaluators):
+    with asking(sqlite_store, evaluators, loopback=False) as client:
+        assert client.get("/api/v1/datasets").status_code == 403
+        assert client.get("/stepsight/style.css").status_code == 200
+
+
+def test_a_role_an_end_and_a_log_out_count_from_the_next_request_on(sqlite_store, evaluators):
+    user(sqlite_store)
+    user(sqlite_store, "boss", Role.ADMIN)
+    add(sqlite_store)
+    login = logged_in(sqlite_store, "ada")
+    with asking(sqlite_store, evaluators) as client:
+        assert client.get("/relabel/new", headers=login).status_code == 403
+        set_role(sqlite_store, "ada", Role.ADMIN)
+        assert client.get("/relabel/new", headers=login).status_code == 200
+        end_user(sqlite_store, "ada")
+        assert client.get("/relabel/new", headers=login).status_code == 401
+
+
+def test_a_login_outlasts_the_server(sqlite_store, evaluators):
+    user(sqlite_store)
+    login = logged_in(sqlite_store, "ada")
+    for _ in range(2):
+        with asking(sqlite_store, evaluators) as client:
+            assert client.get("/api/v1/datasets", headers=login).status_code == 200
+
+
+def test_a_login_in_use_is_renewed_once_an_hour(sqlite_store, evaluators):
+    store = sqlite_store
+    login = logged_in(store, user(store).name)
+    with asking(store, evaluators) as client:
+        for left, renewed in ((LASTS - timedelta(minutes=59), False), (LASTS - timedelta(minutes=61), True)):
+            with store.write() as session:
+                session.execute(update(LoginRow).values(expires=now() + left))
+            assert client.get("/login/who", headers=login).json()["name"] == "ada"
+            with store.read() as session:
+                expires = session.scalars(select(LoginRow.expires)).one()
+            assert (expires > now() + left + timedelta(minutes=1)) == renewed
+
+
+def test_any_other_cookie_is_nobodys(sqlite_store, evaluators):
+    open_login(sqlite_store, user(sqlite_store))
+    values = ("", COOKIE, f"{COOKIE}=", f"{COOKIE}=x", f"{COOKIE}={'x' * 4_000}", f'{COOKIE}="\\000"', "=;=;é=é")
+    with asking(sqlite_store, evaluators) as client:
+        for cookie in values:
+            assert client.get("/api/v1/datasets", headers={"cookie": cookie.encode()}).status_code == 401
+
+
+def test_without_its_store_the_server_lets_nobody_in_once_it_knows_users(tmp_path, evaluators):
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store, asking(store, evaluators) as client:
+        user(store)
+        assert client.get("/").status_code == 401
+        path.rename(tmp_path / "away.db")
+        for route in ("/", "/login/who", "/api/v1/datasets"):
+            assert client.get(route).status_code == 503

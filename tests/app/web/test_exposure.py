@@ -1,0 +1,136 @@
+"""What people look at is noted where they may have to label it: by the real pages and routes."""
+
+import json
+import secrets
+
+import pytest
+from sqlalchemy import delete, select
+
+from app.web.exposure import note_shown
+from app.web.identity import COOKIE
+from storage.judgments import save_judgments
+from storage.labelling.campaigns import close_campaign
+from storage.labelling.tables import ExposureRow
+from storage.people.logins import open_login
+from storage.people.users import Role, local_user
+from storage.store import open_store
+from tests.app.client import asking
+from tests.storage.labelling.samples import campaign
+from tests.storage.people.samples import user
+from tests.storage.samples import add
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, evaluators):
+    """Four traces, judged by an evaluator in hindsight mode, and the adjudicator ada."""
+    with open_store(str(tmp_path_factory.mktemp("exposure") / "store.db")) as store:
+        traces = add(store)
+        (name, *_) = evaluators.names
+        judged = [evaluators.judge(name, trace) for trace in traces]
+        save_judgments(store, evaluators.register(store, name).id, judged)
+        user(store, role=Role.ADJUDICATOR)
+        yield store
+
+
+@pytest.fixture(scope="module")
+def client(store, evaluators):
+    with asking(store, evaluators) as client:
+        yield client
+
+
+@pytest.fixture
+def look(store, client):
+    """Ask as ada; gives which traces were noted with what, while a campaign of all of them is open."""
+    from storage.people.users import find_user
+
+    ada = find_user(store, "ada")
+    made = campaign(store, None, name=secrets.token_hex(4))
+
+    def look(path, event=None):
+        with store.write() as session:
+            session.execute(delete(ExposureRow))
+        login = {"cookie": f"{COOKIE}={open_login(store, ada)}"}
+        response = client.post(path, json=event, headers=login) if event else client.get(path, headers=login)
+        assert response.status_code == 200
+        found = _noted(store)
+        assert {row.user_id for row in found} <= {ada.id}
+        noted = {}
+        for row in found:
+            noted.setdefault(row.trace_id, set()).add(row.what)
+        return noted
+
+    yield look
+    close_campaign(store, made.id)
+
+
+BOTH = {"scores", "gold"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/traces/2",
+        "/browse/trace.json?trace=2",
+        "/browse/trace.csv?trace=2",
+        "/evidence/file?trace=2",
+        "/evidence/left-out?trace=2",
+    ],
+)
+def test_a_trace_that_is_opened_is_noted(look, path):
+    assert look(path) == {2: BOTH}
+
+
+def test_a_list_notes_the_traces_it_shows_and_no_others(look):
+    assert look("/api/v1/datasets/sums/traces?limit=2&offset=1") == {2: BOTH, 3: BOTH}
+    assert look("/api/v1/datasets") == {}
+    assert look("/jobs/list") == {}
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "noted"),
+    [
+        ("browse", "?trace=3", {3}),
+        ("browse", "?dataset=sums", {1, 2, 3, 4}),
+        ("browse", "?dataset=sums&page=2", set()),
+        ("evidence", "?trace=3", {3}),
+        ("evidence", "?trace=99", set()),
+    ],
+)
+def test_a_page_notes_what_it_shows(look, client, store, page, query, noted):
+    assert look("/gradio_api/run/predict", _event(store, client, page, query)) == dict.fromkeys(noted, BOTH)
+
+
+def test_the_gallery_of_evidence_notes_the_traces_it_shows(look, client, store):
+    found = {}
+    for kind in ("righted", "misled", "unjudged", "stayed"):
+        found |= look("/gradio_api/run/predict", _event(store, client, "evidence", f"?dataset=sums&kind={kind}"))
+    # Each trace is of one kind.
+    assert found == dict.fromkeys([1, 2, 3, 4], BOTH)
+
+
+def test_who_is_not_logged_in_is_not_noted(sqlite_store):
+    made = campaign(sqlite_store)
+    note_shown(sqlite_store, None, [1])
+    assert _noted(sqlite_store) == []
+    note_shown(sqlite_store, local_user(sqlite_store), [1])
+    assert len(_noted(sqlite_store)) == 2
+    assert made.blind
+
+
+def _noted(store):
+    with store.read() as session:
+        return session.execute(select(ExposureRow.trace_id, ExposureRow.what, ExposureRow.user_id)).all()
+
+
+def _event(store, client, page, query):
+    """What the page's script sends to show an address."""
+    text = client.get(f"/{page}", headers={"cookie": f"{COOKIE}={open_login(store, _ada(store))}"}).text
+    config = json.JSONDecoder().raw_decode(text[text.index("window.gradio_config = ") + 23 :])[0]
+    show = next(one for one in config["dependencies"] if one["js"] and "location.search" in one["js"])
+    return {"fn_index": show["id"], "data": [query], "session_hash": "one"}
+
+
+def _ada(store):
+    from storage.people.users import find_user
+
+    return find_user(store, "ada")

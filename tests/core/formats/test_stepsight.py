@@ -1,0 +1,27 @@
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from core.formats.stepsight import HEADS
+from core.loading import load_evaluator
+from core.scorer import Scorer
+from tests.checkpoints import write_evaluator
+from tests.core.formats.by_hand import TRACES
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_may_go_by_several_names_and_have_a_bias(tmp_path, name):
+    write_evaluator(tmp_path)
+    plain = Scorer(load_evaluator(tmp_path)).score_one(TRACES[0]).offline
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    head = tensors.pop("score.weight")
+    save_file(tensors | {name: head}, path, {"format": "pt"})
+    same = Scorer(load_evaluator(tmp_path)).score_one(TRACES[0]).offline
+    np.testing.assert_array_equal(plain.probs, same.probs)
+    # Adding log 2 to the first logit doubles its odds: p / (1 - p) of neg.
+    bias = torch.tensor([np.log(2.0), 0, 0], dtype=torch.float32)
+    save_file(tensors | {name: head, name.replace("weight", "bias"): bias}, path, {"format": "pt"})
+    shifted = Scorer(load_evaluator(tmp_path)).score_one(TRACES[0]).offline
+    np.testing.assert_allclose(shifted.neg / (1 - shifted.neg), 2 * plain.neg / (1 - plain.neg), rtol=1e-3)

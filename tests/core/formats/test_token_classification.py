@@ -1,0 +1,179 @@
+"""Token classifiers against the logits of Transformers' own class at places counted here."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+
+from core.errors import UserError
+from core.loading import load_evaluator
+from core.outputs import Outputs
+from core.ragged import RaggedForward
+from core.scorer import Scorer
+from core.trace import Trace
+from tests.checkpoints import write_evaluator, write_shards, write_token_classifier
+from tests.core.formats.by_hand import EXACT, TRACES, check_modes, of_two, softmax
+
+DECODERS, ENCODERS = ("llama", "qwen2"), ("modernbert", "eurobert", "roberta")
+THREE = {"id2label": {"0": "pos", "1": "neg", "2": "neu"}, "label2id": {"pos": 0, "neg": 1, "neu": 2}}
+
+
+def trl(folder, trace, j, separator="\n"):
+    """TRL's input for the sub-steps up to `j`, with the last token of each step's separator."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+    def tokens(text):
+        return tokenizer.encode(text, add_special_tokens=False).ids
+
+    bos = json.loads((folder / "tokenizer_config.json").read_text()).get("bos_token")
+    ids = ([] if bos is None else [tokenizer.token_to_id(bos)]) + tokens(trace.problem)
+    places = []
+    for step in trace.substeps[: j + 1]:
+        ids += tokens(step) + tokens(separator)
+        places.append(len(ids) - 1)
+    return ids, places
+
+
+@torch.inference_mode()
+def logits_of(model, ids, places):
+    return model(input_ids=torch.tensor([ids])).logits[0, places].numpy()
+
+
+@pytest.mark.parametrize("kind", [*DECODERS, *ENCODERS])
+def test_two_classes_in_every_mode(tmp_path, kind):
+    model = write_token_classifier(tmp_path / kind, kind)
+    evaluator = load_evaluator(tmp_path / kind)
+    assert (evaluator.format, evaluator.outputs) == ("token-classification", Outputs.VALIDITY)
+    assert evaluator.attention == ("causal" if kind in DECODERS else "bidirectional")
+    # The fast pass is for Llama, and computes the same.
+    assert RaggedForward.supports(evaluator.model) == (kind == "llama")
+
+    def rows(trace, j):
+        return of_two(softmax(logits_of(model, *trl(tmp_path / kind, trace, j)))[:, 1])
+
+    check_modes(evaluator, rows)
+
+
+@pytest.mark.parametrize("kind", ["llama", "modernbert"])
+def test_three_classes_in_another_order(tmp_path, kind):
+    model = write_token_classifier(tmp_path / kind, kind, **THREE)
+    evaluator = load_evaluator(tmp_path / kind)
+    assert evaluator.outputs == Outputs.THREE_WAY
+
+    def rows(trace, j):
+        # neg is class 1, neu class 2, pos class 0.
+        return softmax(logits_of(model, *trl(tmp_path / kind, trace, j)))[:, [1, 2, 0]]
+
+    check_modes(evaluator, rows)
+
+
+def test_bert_reads_steps_at_a_token_that_stepsight_json_names(tmp_path):
+    card = {"template": {"separator": "[SEP]", "bos": "[CLS]"}}
+    model = write_token_classifier(tmp_path / "bert", "bert", card=card)
+    evaluator = load_evaluator(tmp_path / "bert")
+    assert (evaluator.attention, evaluator.context) == ("bidirectional", 256)
+    begin = evaluator.encoder.tokenizer.token_to_id("[CLS]")
+
+    def rows(trace, j):
+        ids, places = trl(tmp_path / "bert", trace, j, "[SEP]")
+        return of_two(softmax(logits_of(model, [begin, *ids], np.array(places) + 1))[:, 1])
+
+    check_modes(evaluator, rows)
+    encoded = evaluator.encode(Trace.of("[CLS]", ["a [SEP] b", "c"]))
+    assert (encoded.ids == evaluator.encoder.separator).sum() == 2
+
+
+def test_bert_drops_line_breaks_and_says_so(tmp_path):
+    write_token_classifier(tmp_path / "bert", "bert")
+    with pytest.raises(UserError, match=r"the tokenizer makes no token of the separator '\\n'.*\"read\": \"last\""):
+        load_evaluator(tmp_path / "bert")
+    card = {"template": {"separator": "", "read": "last"}}
+    model = write_token_classifier(tmp_path / "last", "bert", card=card)
+
+    def rows(trace, j):
+        return of_two(softmax(logits_of(model, *trl(tmp_path / "last", trace, j, "")))[:, 1])
+
+    check_modes(load_evaluator(tmp_path / "last"), rows)
+
+
+def test_absolute_positions_end_where_the_table_does(tmp_path):
+    card = {"template": {"separator": "[SEP]"}}
+    write_token_classifier(tmp_path / "bert", "bert", card=card, max_position_embeddings=12)
+    # RoBERTa's positions begin at 2: of 14 places 12 are left.
+    write_token_classifier(tmp_path / "roberta", "roberta", card=card, max_position_embeddings=14)
+    for name in ("bert", "roberta"):
+        evaluator = load_evaluator(tmp_path / name)
+        assert evaluator.context == 12
+        fits = "5 " * 9 if name == "bert" else "5" * 9
+        trace = Trace.of("q", [fits.strip()])
+        # A problem, nine fives and the separator, with BERT's q in a word of its own.
+        assert len(evaluator.encode(trace)) <= 12
+        assert len(Scorer(evaluator).score_one(trace, "offline").offline) == 1
+        with pytest.raises(UserError, match="reads at most 12"):
+            evaluator.encode(Trace.of("q", [fits.strip() + " 5 5 5 5"]))
+
+
+def test_labels_of_stepsight_json_come_first_and_change_the_fingerprint(tmp_path):
+    names = {"id2label": {"0": "B", "1": "I"}, "label2id": {"B": 0, "I": 1}}
+    folders = [tmp_path / name for name in ("unknown", "straight", "turned")]
+    write_token_classifier(folders[0], "llama", **names)
+    with pytest.raises(UserError, match=r"unknown: it is not clear which class is which: 'B', 'I'"):
+        load_evaluator(folders[0])
+    write_token_classifier(folders[1], "llama", card={"labels": ["wrong", "right"]}, **names)
+    write_token_classifier(folders[2], "llama", card={"labels": ["pos", "neg"]}, **names)
+    straight, turned = load_evaluator(folders[1]), load_evaluator(folders[2])
+    first, second = (Scorer(one).score_one(TRACES[0], "offline").offline for one in (straight, turned))
+    np.testing.assert_allclose(first.validity, 1 - second.validity, atol=EXACT)
+    assert straight.fingerprint != turned.fingerprint
+    (folders[2] / "stepsight.json").write_text('{"labels": ["pos"]}')
+    with pytest.raises(UserError, match=r"labels is \['pos'\], expected a list of one word for each of"):
+        load_evaluator(folders[2])
+
+
+def test_a_decoder_may_be_made_bidirectional_and_an_encoder_not_causal(tmp_path):
+    write_token_classifier(tmp_path / "llama", "llama", card={"attention": "bidirectional"})
+    evaluator = load_evaluator(tmp_path / "llama")
+    assert evaluator.attention == "bidirectional"
+    assert np.abs(Scorer(evaluator).score_one(TRACES[0]).hindsight.retroactive).max() > EXACT
+    write_token_classifier(tmp_path / "eurobert", "eurobert", card={"attention": "causal"})
+    # Transformers makes it causal in batches without padding, and not in others.
+    with pytest.raises(UserError, match="eurobert: a backbone of type 'eurobert' cannot have the mask"):
+        load_evaluator(tmp_path / "eurobert")
+
+
+def test_weights_may_be_sharded_and_in_bfloat16(tmp_path):
+    model = write_token_classifier(tmp_path / "modernbert", "modernbert")
+    exact = load_evaluator(tmp_path / "modernbert")
+    (tmp_path / "modernbert" / "model.safetensors").unlink()
+    write_shards(tmp_path / "modernbert", model.state_dict())
+    assert load_evaluator(tmp_path / "modernbert").fingerprint == exact.fingerprint
+    rough = load_evaluator(tmp_path / "modernbert", dtype=torch.bfloat16)
+    assert {weight.dtype for weight in rough.model.parameters()} == {torch.bfloat16}
+    first, second = (Scorer(one).score_one(TRACES[1], "offline").offline.probs for one in (exact, rough))
+    assert 0 < np.abs(first - second).max() < 0.1
+
+
+@pytest.mark.parametrize("kind", ["llama", "modernbert"])
+def test_missing_and_misshapen_tensors_are_named(tmp_path, kind):
+    name = "score.weight" if kind == "llama" else "classifier.weight"
+    write_token_classifier(tmp_path, kind)
+    tensors = load_file(tmp_path / "model.safetensors")
+    save_file(tensors | {name: torch.zeros(3, 24)}, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UserError, match=rf"{name} has shape \(3, 24\), the config asks for \(2, 24\)"):
+        load_evaluator(tmp_path)
+    del tensors[name]
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UserError, match=f"1 tensors are missing, the first is {name}"):
+        load_evaluator(tmp_path)
+
+
+def test_another_format_is_refused(tmp_path):
+    write_evaluator(tmp_path / "tiny")
+    (tmp_path / "tiny" / "stepsight.json").write_text('{"format": "token-classification"}')
+    config = json.loads((tmp_path / "tiny" / "config.json").read_text())
+    (tmp_path / "tiny" / "config.json").write_text(json.dumps(config | {"architectures": ["LlamaForCausalLM"]}))
+    with pytest.raises(UserError, match=r"\['LlamaForCausalLM'\], expected one for token classification"):
+        load_evaluator(tmp_path / "tiny")

@@ -1,0 +1,103 @@
+"""Label patches as files: what is read back, what is refused."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import UserError
+from core.label import Label
+from core.patch import SAID, VALID, Change, Patch, format_patch, gold_of, meaning, parse_patch, read_patch
+from core.trace import Step
+
+ONE = Change("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")
+TWO = Change("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T10:00:00+00:00")
+PATCH = Patch("sums", "f" * 64, "2026-11-21T14:30:00+00:00", (ONE, TWO), "fixes.json")
+
+
+def test_what_the_gold_says_of_a_step() -> None:
+    steps = [Step(("x",), Label.NEG), Step(("x",), Label.NEU), Step(("x",), Label.POS), Step(("x",), valid=True)]
+    assert [gold_of(step) for step in [*steps, Step(("x",))]] == list(SAID)
+    # Wrong without a label is neg.
+    assert gold_of(Step(("x",), valid=False)) == "neg"
+
+
+def test_what_it_means() -> None:
+    assert {said: meaning(said) for said in SAID} == {
+        "neg": (Label.NEG, False),
+        "neu": (Label.NEU, True),
+        "pos": (Label.POS, True),
+        VALID: (None, True),
+        None: (None, None),
+    }
+
+
+def test_a_patch_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "fixes.json"
+    path.write_text(format_patch(PATCH), encoding="utf-8")
+    assert read_patch(path) == PATCH
+    # Sorted by trace and step, whatever the order given; steps count from 1 in the file.
+    assert [change.place for change in PATCH.changes] == ["trace 'a', step 1", "trace 'b', step 2"]
+    found = json.loads(path.read_text("utf-8"))
+    assert (found["format"], found["version"], found["dataset"]) == ("stepsight-label-patch", 1, "sums")
+    assert found["entries"][1] == {
+        "trace": "b", "trace_digest": "d1", "step": 2, "from": "neg", "to": "pos", "reason": "It is so.",
+        "dispute": 7, "by": "anna", "moment": "2026-11-20T09:12:44+00:00",
+    }  # fmt: skip
+    assert (PATCH.size, PATCH.about()["digest"]) == ("2 labels of 2 traces", found["digest"])
+    assert Patch("sums", "", "", (ONE,)).size == "1 label of 1 trace"
+
+
+def test_the_digest_is_of_the_entries_alone() -> None:
+    later = Patch("other", "0" * 64, "2027-01-01T00:00:00+00:00", (TWO, ONE), "else.json")
+    assert later.digest == PATCH.digest
+    # By hand: the entries, sorted, with sorted keys, without spaces, in ASCII.
+    entries = json.loads(format_patch(PATCH))["entries"]
+    text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
+    assert PATCH.digest == hashlib.sha256(text.encode("ascii")).hexdigest()
+    assert Patch("sums", "", "", (ONE,)).digest != PATCH.digest
+
+
+def changed(**changes: Any) -> str:
+    return json.dumps(json.loads(format_patch(PATCH)) | changes)
+
+
+def entry(**changes: Any) -> str:
+    """The file with its first entry changed."""
+    first, second = json.loads(format_patch(PATCH))["entries"]
+    return changed(entries=[first | changes, second])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "this is no label patch"),
+        ('{"format": "other"}', "this is no label patch"),
+        (changed(version=2), "version 2 found, expected 1"),
+        (changed(dataset=None), "the field 'dataset' is None, expected text"),
+        (changed(entries={}), "the field 'entries' is {}, expected a list"),
+        (changed(entries=[1]), "entry 1 does not have the fields"),
+        (entry(more=1), "entry 1 does not have the fields"),
+        (entry(step=0), "entry 1: step 0 found, expected 1 or more"),
+        (entry(step=True), "entry 1: the field 'step' is True, expected a whole number"),
+        (entry(to="unsure"), "entry 1: to is 'unsure', expected neg, neu, pos, valid or null"),
+        (entry(reason="Another."), "its entries were changed after it was written"),
+        (entry(trace="b", step=2), "trace 'b', step 2 is changed twice"),
+    ],
+)
+def test_refusals(text: str, message: str) -> None:
+    with pytest.raises(UserError) as error:
+        parse_patch(text, "folder/fixes.json")
+    assert error.value.message.startswith("folder/fixes.json: ")
+    assert message in str(error.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        read_patch(tmp_path / "none.json")
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with pytest.raises(UserError, match="not UTF-8"):
+        read_patch(tmp_path / "bytes")

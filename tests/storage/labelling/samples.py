@@ -1,0 +1,86 @@
+"""People, traces and campaigns that the tests of labelling share."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+from sqlalchemy import update
+
+from core.trace import Trace
+from storage.labelling.acts import Act
+from storage.labelling.campaigns import Campaign, Plan, create_campaign
+from storage.labelling.events import Recorded, record
+from storage.labelling.queue import Task, claim
+from storage.labelling.tables import SlotRow
+from storage.people.users import Role, User, add_user, find_user
+from storage.schema import now
+from storage.store import NotFoundError, Store
+from tests.storage.samples import add
+
+DATASET = "sums"
+GUIDELINE = "Say of each step whether it is right."
+_KEYS = count(1)
+
+TWO = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 3.", "Done."]], ["pos", "neg"], id="two")
+THREE = Trace.of("What is 2 + 2?", ["A sum.", "It is nice.", "So 4."], ["pos", "neu", "pos"], id="three")
+ONE = Trace.of("What is 3 + 3?", ["It is 6."], id="one")
+TRACES = (TWO, THREE, ONE)
+
+
+def person(store: Store, name: str, role: Role = Role.ANNOTATOR) -> User:
+    """The person of that name, added where there is none; without a password, since hashing one takes long."""
+    try:
+        return find_user(store, name)
+    except NotFoundError:
+        return add_user(store, name, role, None)
+
+
+def people(store: Store, count: int) -> list[User]:
+    return [person(store, f"annotator {number}") for number in range(1, count + 1)]
+
+
+def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: Any) -> Campaign:
+    """A campaign over traces of the dataset `sums`, which are added unless None is given; in file order."""
+    if traces is not None:
+        add(store, traces, DATASET)
+    given: dict[str, Any] = {"name": "first", "dataset": DATASET, "guideline": GUIDELINE, "ordering": "file"}
+    return create_campaign(store, Plan(**(given | changes)), person(store, "boss", Role.ADMIN))
+
+
+def take(store: Store, of: Campaign, user: User) -> Task:
+    """The person's next trace, which there has to be."""
+    task = claim(store, of.id, user)
+    assert task is not None
+    return task
+
+
+def key() -> str:
+    """One that was not used before."""
+    return f"key-{next(_KEYS)}"
+
+
+def act(kind: str, step: int | None = None, new: Any = None, **other: Any) -> Act:
+    return Act(kind, other.pop("key", None) or key(), step, new, **other)
+
+
+def do(store: Store, slot_id: int, user: User, kind: str, *about: Any, **other: Any) -> Recorded:
+    """Record an act under a fresh key: kind, then step and new as the kind takes them."""
+    return record(store, slot_id, user, act(kind, *about, **other))
+
+
+def label_all(store: Store, task: Task, user: User, labels: Sequence[str | None]) -> None:
+    """Label the steps in order, revealing each next one where the campaign goes step by step, and submit."""
+    for step, label in enumerate(labels):
+        if step and task.campaign.view == "stepwise":
+            do(store, task.slot_id, user, "reveal", None, step + 1)
+        if label is not None:
+            do(store, task.slot_id, user, "label", step, label)
+    do(store, task.slot_id, user, "submit")
+
+
+def expire(store: Store, slot_id: int) -> None:
+    """As if nothing had been heard of the slot's person for longer than the lease."""
+    with store.write() as session:
+        gone = update(SlotRow).where(SlotRow.id == slot_id).values(expires=now() - timedelta(seconds=1))
+        session.execute(gone)

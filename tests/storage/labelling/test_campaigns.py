@@ -1,0 +1,173 @@
+"""Campaigns: what is frozen when one is made, and what is refused."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from core.errors import UserError
+from core.label import Label
+from storage.filters import TraceFilter
+from storage.judgments import save_judgments
+from storage.labelling.campaigns import (
+    Campaign,
+    add_guideline,
+    close_campaign,
+    find_campaign,
+    get_campaign,
+    guideline_text,
+    list_campaigns,
+)
+from storage.labelling.tables import CampaignRow, GuidelineRow, ItemRow, SlotRow
+from storage.queries import iterate_traces
+from storage.schema import Base
+from storage.store import ConflictError, NotFoundError, Store
+from tests.storage.labelling.samples import GUIDELINE, TRACES, TWO, campaign, person
+from tests.storage.samples import add, evaluator, judge
+
+
+def rows(store: Store, table: type[Base]) -> int:
+    with store.read() as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_a_campaign_says_what_was_planned(store: Store) -> None:
+    made = campaign(store, overlap=2, after_error=False, view="stepwise", lease=60, seed=7)
+    assert (made.name, made.dataset, made.items, made.guideline) == ("first", "sums", 3, 1)
+    assert (made.overlap, made.after_error, made.view, made.lease, made.seed) == (2, False, "stepwise", 60, 7)
+    assert (made.blind, made.closed, made.conditions) == (True, None, {})
+    assert get_campaign(store, made.id) == find_campaign(store, "first") == list_campaigns(store)[0] == made
+    assert guideline_text(store, made.id) == guideline_text(store, made.id, 1) == GUIDELINE
+    # Three traces with two slots each.
+    assert (rows(store, ItemRow), rows(store, SlotRow)) == (3, 6)
+
+
+def test_the_traces_are_those_of_the_filter_when_it_was_made(store: Store) -> None:
+    where = TraceFilter(gold="error", text="1 + 1")
+    made = campaign(store, where=where)
+    assert made.conditions == {"gold": "error", "text": "1 + 1"}
+    assert made.items == 1
+    with store.read() as session:
+        found = session.execute(select(ItemRow.trace_id, ItemRow.digest, ItemRow.place, ItemRow.chosen)).one()
+    trace = next(iterate_traces(store, made.dataset_id))
+    assert tuple(found) == (trace.trace_id, TWO.digest, 0, "ordered")
+    more = TWO.of("What is 1 + 1 + 0?", ["It is 3."], ["neg"], id="later")
+    add(store, [*TRACES, more])
+    assert get_campaign(store, made.id).items == 1
+
+
+def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
+    judged = evaluator(store)
+    traces = add(store, TRACES)
+    save_judgments(store, judged.id, [judge(trace, "offline") for trace in traces])
+    for cell in ((gold, said) for gold in Label for said in Label):
+        where = TraceFilter(evaluator=judged.id, cell=cell)
+        try:
+            made = campaign(store, None, where=where)
+        except UserError:
+            continue
+        assert made.conditions == {"evaluator": judged.id, "cell": [cell[0].text, cell[1].text]}
+        return
+    pytest.fail("no cell has a trace")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"where": TraceFilter(text="zebra")}, "No trace of 'sums' meets the conditions"),
+        ({"dataset": "other"}, "There is no dataset 'other'"),
+        ({"evaluator": 99, "shows": "scores"}, "There is no evaluator 99"),
+        ({"evaluator": 2**40}, "There is no evaluator"),
+        ({"where": TraceFilter(evaluator=99, verdict="valid")}, "There is no evaluator 99"),
+        ({"where": TraceFilter(verdict="valid")}, "evaluator"),
+        ({"shows": "scores"}, "no evaluator is named"),
+        ({"ordering": "change"}, "no evaluator is named"),
+        ({"ordering": "disagreement"}, "no two evaluators judged"),
+        ({"ordering": "best"}, "The ordering is 'best'"),
+        ({"view": "half"}, "The view is 'half'"),
+        ({"name": " first "}, "outer spaces"),
+        ({"name": ""}, "is empty"),
+        ({"guideline": "  "}, "the guideline is empty"),
+        ({"guideline": "x" * 100_001}, "100,001 characters"),
+        ({"overlap": 0}, "The overlap is 0"),
+        ({"overlap": 51}, "The overlap is 51"),
+        ({"lease": 0}, "The lease in seconds is 0"),
+        ({"seed": -1}, "The seed is -1"),
+        ({"random_share": 1.5}, "The random share is 1.5"),
+        ({"random_share": float("nan")}, "The random share is nan"),
+        ({"gold_rate": 0.6}, "The rate of gold items is 0.6"),
+        ({"gold_rate": 0.2, "gold_dataset": "other"}, "other: no trace outside the campaign has gold"),
+        ({"gold_rate": 0.2}, "sums and gallery: no trace outside the campaign has gold"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_told_and_nothing_is_stored(store: Store, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        campaign(store, **wrong)
+    assert [rows(store, table) for table in (CampaignRow, GuidelineRow, ItemRow, SlotRow)] == [0, 0, 0, 0]
+
+
+def test_a_name_is_used_once(store: Store) -> None:
+    campaign(store)
+    with pytest.raises(ConflictError, match="There is a campaign 'first' already"):
+        campaign(store, None)
+    assert rows(store, CampaignRow) == 1
+
+
+def test_of_many_who_make_the_same_one_does(store: Store) -> None:
+    add(store, TRACES)
+    person(store, "boss")
+
+    def make(_: int) -> Campaign | None:
+        try:
+            return campaign(store, None)
+        except ConflictError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        made = [found for found in pool.map(make, range(8)) if found is not None]
+    assert len(made) == 1
+    assert (rows(store, CampaignRow), rows(store, SlotRow)) == (1, 3)
+
+
+def test_an_unknown_one_is_told(store: Store) -> None:
+    for wrong in (0, 99, 2**40):
+        with pytest.raises(NotFoundError, match=f"There is no campaign {wrong}"):
+            get_campaign(store, wrong)
+        with pytest.raises(NotFoundError):
+            close_campaign(store, wrong)
+        with pytest.raises(NotFoundError):
+            add_guideline(store, wrong, "Text.", person(store, "boss"))
+        with pytest.raises(NotFoundError):
+            guideline_text(store, wrong)
+    with pytest.raises(NotFoundError, match="There is no campaign 'second'"):
+        find_campaign(store, "second")
+
+
+def test_closing_is_for_good(store: Store) -> None:
+    made = campaign(store)
+    other = campaign(store, None, name="other")
+    closed = close_campaign(store, other.id)
+    assert closed.closed is not None
+    assert close_campaign(store, other.id).closed == closed.closed
+    # Open ones come first.
+    assert [row.name for row in list_campaigns(store)] == [made.name, "other"]
+
+
+def test_a_guideline_gets_a_new_version(store: Store) -> None:
+    made, boss = campaign(store), person(store, "boss")
+    assert add_guideline(store, made.id, GUIDELINE, boss) == 1
+    assert add_guideline(store, made.id, "Be strict.", boss) == 2
+    assert get_campaign(store, made.id).guideline == 2
+    assert [guideline_text(store, made.id, version) for version in (None, 1, 2)] == [
+        "Be strict.", GUIDELINE, "Be strict.",
+    ]  # fmt: skip
+    with pytest.raises(NotFoundError, match="has no guideline 3"):
+        guideline_text(store, made.id, 3)
+    with pytest.raises(UserError, match="is empty"):
+        add_guideline(store, made.id, " ", boss)
+    close_campaign(store, made.id)
+    with pytest.raises(ConflictError, match="closed"):
+        add_guideline(store, made.id, "Later.", boss)
+    assert rows(store, GuidelineRow) == 2

@@ -1,0 +1,126 @@
+"""What is shown beside a person's labels, and when."""
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from core.hindsight import Hindsight
+from core.judgment import Judgment, Mode
+from core.label import Label
+from core.scores import StepScores
+from storage.judgments import save_judgments
+from storage.labelling.comparison import Peer, Said, read_comparison, read_scores
+from storage.labelling.drafts import read_draft
+from storage.labelling.queue import Task
+from storage.labelling.tables import ExposureRow
+from storage.people.users import User
+from storage.queries import get_trace
+from storage.store import ConflictError, NotFoundError, Store
+from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
+from tests.storage.samples import add, evaluator
+
+
+def seen(store: Store, user: User) -> set[str]:
+    with store.read() as session:
+        return set(session.scalars(select(ExposureRow.what).where(ExposureRow.user_id == user.id)))
+
+
+def judge(store: Store, task: Task | None = None) -> int:
+    """An evaluator's judgment of the trace of three sub-steps, the last two of which are one step."""
+    (trace,) = [get_trace(store, task.trace.trace_id)] if task else add(store, [TWO])
+    rows = [[[0.1, 0, 0.9]], [[0.2, 0, 0.8], [0.5, 0.25, 0.25]], [[0.25, 0, 0.75], [0.5, 0, 0.5], [1, 0, 0]]]
+    triangle = Hindsight(tuple(np.array(row, np.float32) for row in rows))
+    judged = evaluator(store).id
+    save_judgments(store, judged, [Judgment(trace, Mode.HINDSIGHT, triangle)])
+    return judged
+
+
+# Offline is the last row: 0.75 of the first step; of the second the least of 0.5 and 0.
+OFFLINE = Said("mini", Mode.OFFLINE, (0.75, 0.0), (0.0, 0.0))
+
+
+def test_nothing_before_submission_and_everything_after(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2)
+    first, second = people(store, 2)
+    tasks = [take(store, made, user) for user in (first, second)]
+    judge(store, tasks[0])
+    do(store, tasks[0].slot_id, first, "label", 1, "neg")
+    do(store, tasks[0].slot_id, first, "error", 1, "confidence")
+    do(store, tasks[0].slot_id, first, "error", 0, "circular")
+    do(store, tasks[0].slot_id, first, "label", 0, "neu")
+    assert read_comparison(store, tasks[0].slot_id, first) is None
+    assert read_scores(store, tasks[0].slot_id, first, read_draft(store, tasks[0].slot_id)) == ()
+    assert seen(store, first) == set()
+    do(store, tasks[0].slot_id, first, "submit")
+    found = read_comparison(store, tasks[0].slot_id, first)
+    assert found is not None
+    assert (found.trace.labels, found.scores, found.peers) == ((Label.POS, Label.NEG), (OFFLINE,), ())
+    assert seen(store, first) == {"gold", "scores"}
+    label_all(store, tasks[1], second, ["pos", "pos"])
+    theirs = read_comparison(store, tasks[1].slot_id, second)
+    assert theirs is not None
+    # The kind of error of a step that is not called wrong is left out.
+    assert theirs.peers == (Peer(("neu", "neg"), (None, "confidence")),)
+    assert seen(store, second) == {"gold", "scores", "labels"}
+
+
+def test_who_took_the_answer_back_sees_nothing(store: Store) -> None:
+    made, user = campaign(store, [TWO]), person(store, "ann")
+    task = take(store, made, user)
+    label_all(store, task, user, ["pos", "pos"])
+    do(store, task.slot_id, user, "reopen")
+    assert read_comparison(store, task.slot_id, user) is None
+
+
+def test_a_trace_that_is_ahead_in_another_blind_campaign_is_not_shown_yet(store: Store) -> None:
+    made, user = campaign(store, [TWO]), person(store, "ann")
+    other = campaign(store, None, name="second")
+    task = take(store, made, user)
+    label_all(store, task, user, ["pos", "pos"])
+    assert read_comparison(store, task.slot_id, user) is None
+    label_all(store, take(store, other, user), user, ["pos", "pos"])
+    assert read_comparison(store, task.slot_id, user) is not None
+
+
+def test_a_campaign_may_show_scores_before(store: Store) -> None:
+    judged = judge(store)
+    made, user = campaign(store, None, shows="scores", evaluator=judged), person(store, "ann")
+    task = take(store, made, user)
+    assert read_scores(store, task.slot_id, user, read_draft(store, task.slot_id)) == (OFFLINE,)
+
+
+def test_step_by_step_scores_are_the_online_ones_of_what_is_revealed(store: Store) -> None:
+    judged = judge(store)
+    made = campaign(store, None, shows="scores", evaluator=judged, view="stepwise")
+    user = person(store, "ann")
+    task = take(store, made, user)
+
+    def shown() -> tuple[Said, ...]:
+        return read_scores(store, task.slot_id, user, read_draft(store, task.slot_id))
+
+    # Online is the diagonal, 0.9, 0.5 and 0; of the second step the least of 0.5 and 0.
+    assert shown() == (Said("mini", Mode.ONLINE, (0.9,), (0.0,)),)
+    do(store, task.slot_id, user, "label", 0, "pos")
+    do(store, task.slot_id, user, "reveal", None, 2)
+    assert shown() == (Said("mini", Mode.ONLINE, (0.9, 0.0), (0.0, 0.0)),)
+
+
+def test_an_evaluator_that_only_saw_the_whole_is_silent_step_by_step(store: Store) -> None:
+    (trace,) = add(store, [TWO])
+    judged = evaluator(store).id
+    save_judgments(store, judged, [Judgment(trace, Mode.OFFLINE, StepScores(np.eye(3, dtype=np.float32)))])
+    made = campaign(store, None, shows="scores", evaluator=judged, view="stepwise")
+    user = person(store, "ann")
+    task = take(store, made, user)
+    assert read_scores(store, task.slot_id, user, read_draft(store, task.slot_id)) == ()
+
+
+def test_somebody_else_s_turn_is_not_shown(store: Store) -> None:
+    made = campaign(store, [TWO])
+    one, other = people(store, 2)
+    task = take(store, made, one)
+    label_all(store, task, one, ["pos", "pos"])
+    with pytest.raises(ConflictError):
+        read_comparison(store, task.slot_id, other)
+    with pytest.raises(NotFoundError):
+        read_comparison(store, 99, other)

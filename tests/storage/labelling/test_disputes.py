@@ -1,0 +1,253 @@
+"""Disputes of a benchmark's labels: who may do what with them, and that nothing of them goes."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, update
+from sqlalchemy.exc import DatabaseError
+
+from core.errors import UserError
+from storage.labelling.disputes import (
+    Dispute,
+    State,
+    Which,
+    add_entry,
+    count_disputes,
+    disputed_datasets,
+    get_dispute,
+    list_disputes,
+    open_dispute,
+)
+from storage.labelling.tables import DisputeEntryRow, DisputeRow
+from storage.people.users import Role, User
+from storage.queries import StoredTrace
+from storage.schema import TraceRow
+from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
+from tests.storage.labelling.samples import campaign, label_all, people, person, take
+from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
+
+
+@pytest.fixture
+def traces(store: Store) -> list[StoredTrace]:
+    """`error` says pos and neg of its two steps, `clean` pos of its one."""
+    return add(store, [ERROR, CLEAN])
+
+
+@pytest.fixture
+def anna(store: Store) -> User:
+    return person(store, "anna")
+
+
+@pytest.fixture
+def judge(store: Store) -> User:
+    return person(store, "judge", Role.ADJUDICATOR)
+
+
+def filed(store: Store, traces: list[StoredTrace], user: User, **changes: Any) -> Dispute:
+    """That step 2 of `error` is pos."""
+    given: dict[str, Any] = {"trace_id": traces[0].trace_id, "step": 1, "proposed": "pos", "reason": "It is right."}
+    return open_dispute(store, **(given | {"user": user} | changes))
+
+
+def test_a_dispute(store: Store, traces: list[StoredTrace], anna: User) -> None:
+    made = filed(store, traces, anna, reason=" It is right.\n")
+    assert (made.trace, made.dataset, made.step) == ("error", "sums", 1)
+    assert (made.gold, made.proposed, made.reason) == ("neg", "pos", "It is right.")
+    assert (made.user, made.state, made.changed, made.entries) == ("anna", State.OPEN, False, ())
+    assert made.digest == traces[0].digest
+    assert get_dispute(store, made.id) == made
+
+
+def test_what_the_gold_says_where_it_tells_of_validity_only(store: Store, anna: User) -> None:
+    (trace,) = add(store, [FIRST_ERROR], "first errors")
+    said = [
+        open_dispute(store, trace.trace_id, step, proposed, "So.", anna).gold
+        for step, proposed in ((0, "neg"), (1, "valid"), (2, "valid"))
+    ]
+    assert said == ["valid", "neg", None]
+    with pytest.raises(UserError, match="'pos', and the gold can say neg, valid, null here"):
+        open_dispute(store, trace.trace_id, 1, "pos", "So.", anna)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        ({"trace_id": 99999}, NotFoundError, "no trace 99999"),
+        ({"step": 2}, UserError, "There is no step 3: the trace has 2"),
+        ({"step": -1}, UserError, "There is no step 0"),
+        ({"proposed": "neg"}, UserError, "The gold says neg of this step already"),
+        ({"proposed": "unsure"}, UserError, "can say neg, neu, pos, null here"),
+        ({"proposed": "valid"}, UserError, "can say neg, neu, pos, null here"),
+        ({"reason": ""}, UserError, "has no reason"),
+        ({"digest": "0" * 64}, ConflictError, "has changed since the page was loaded"),
+    ],
+)
+def test_what_cannot_be_filed(
+    store: Store, traces: list[StoredTrace], anna: User, changes: dict[str, Any], kind: type, message: str
+) -> None:
+    with pytest.raises(kind, match=re.escape(message)):
+        filed(store, traces, anna, **changes)
+    assert list_disputes(store) == []
+
+
+def test_the_same_is_filed_once_by_one_person(store: Store, traces: list[StoredTrace], anna: User) -> None:
+    first = filed(store, traces, anna)
+    with pytest.raises(ConflictError, match=f"It is dispute {first.id}"):
+        filed(store, traces, anna)
+    filed(store, traces, anna, proposed="neu")
+    filed(store, traces, anna, proposed=None)
+    with pytest.raises(ConflictError):
+        filed(store, traces, anna, proposed=None)
+    filed(store, traces, person(store, "ben"))
+    # Withdrawn, it may come again.
+    add_entry(store, first.id, anna, "", State.WITHDRAWN)
+    filed(store, traces, anna)
+    assert len(list_disputes(store)) == 5
+
+
+def test_a_discussion(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+    made = filed(store, traces, anna)
+    add_entry(store, made.id, judge, "Why?")
+    # Pressed twice.
+    add_entry(store, made.id, judge, "Why?")
+    add_entry(store, made.id, anna, "See step 1.")
+    add_entry(store, made.id, judge, "Agreed.", State.ACCEPTED)
+    found = get_dispute(store, made.id)
+    assert [(one.user, one.state, one.text) for one in found.entries] == [
+        ("judge", None, "Why?"),
+        ("anna", None, "See step 1."),
+        ("judge", State.ACCEPTED, "Agreed."),
+    ]
+    assert found.state == State.ACCEPTED
+    with pytest.raises(UserError, match="has no text"):
+        add_entry(store, made.id, anna, " ")
+    with pytest.raises(NotFoundError):
+        add_entry(store, 99999, anna, "Hm.")
+
+
+STATES = {
+    # From a state, what its author can do, and what an adjudicator.
+    State.OPEN: ({State.WITHDRAWN}, {State.ACCEPTED, State.REJECTED}),
+    State.ACCEPTED: (set(), {State.OPEN, State.REJECTED}),
+    State.REJECTED: (set(), {State.OPEN, State.ACCEPTED}),
+    State.WITHDRAWN: ({State.OPEN}, set()),
+}
+
+
+@pytest.mark.parametrize("state", State)
+def test_who_may_put_it_into_which_state(
+    store: Store, traces: list[StoredTrace], anna: User, judge: User, state: State
+) -> None:
+    made = filed(store, traces, anna)
+    if state != State.OPEN:
+        add_entry(store, made.id, anna if state == State.WITHDRAWN else judge, "", state)
+    made = get_dispute(store, made.id)
+    by_author, by_adjudicator = STATES[state]
+    assert [set(made.possible(who)) for who in (anna, judge, person(store, "ben"))] == [
+        by_author, by_adjudicator, set(),
+    ]  # fmt: skip
+    for wanted in State:
+        for who, allowed in ((anna, by_author), (judge, by_adjudicator)):
+            if wanted in allowed:
+                continue
+            kind = ForbiddenError if wanted in by_author | by_adjudicator else ConflictError
+            with pytest.raises(kind):
+                add_entry(store, made.id, who, "So.", wanted)
+    assert get_dispute(store, made.id) == made
+
+
+def test_two_labels_of_a_step_are_not_accepted(
+    store: Store, traces: list[StoredTrace], anna: User, judge: User
+) -> None:
+    one, two = filed(store, traces, anna), filed(store, traces, anna, proposed="neu")
+    same, other = filed(store, traces, judge), filed(store, traces, anna, step=0, proposed="neu")
+    for dispute in (one, same, other):
+        add_entry(store, dispute.id, judge, "", State.ACCEPTED)
+    with pytest.raises(ConflictError, match=f"Dispute {one.id} of this step is accepted, which says pos"):
+        add_entry(store, two.id, judge, "", State.ACCEPTED)
+    for dispute in (one, same):
+        add_entry(store, dispute.id, judge, "", State.REJECTED)
+    assert add_entry(store, two.id, judge, "", State.ACCEPTED).state == State.ACCEPTED
+
+
+def at_once(*acts: Callable[[], object]) -> list[str]:
+    """Do all of them at the same time; gives how each ended, sorted."""
+
+    def ended(act: Callable[[], object]) -> str:
+        start.wait()
+        try:
+            act()
+        except ConflictError:
+            return "refused"
+        return "done"
+
+    start = Barrier(len(acts))
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return sorted(pool.map(ended, acts))
+
+
+def test_people_who_act_at_once(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+    # The same is filed once, and of two labels of a step one is accepted.
+    assert at_once(*[partial(filed, store, traces, anna)] * 4) == ["done", "refused", "refused", "refused"]
+    filed(store, traces, anna, proposed="neu")
+    accepting = [partial(add_entry, store, one.id, judge, "", State.ACCEPTED) for one in list_disputes(store)]
+    assert at_once(*accepting) == ["done", "refused"]
+    assert count_disputes(store)[State.ACCEPTED] == 1
+
+
+def test_a_trace_that_has_changed(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+    made = filed(store, traces, anna)
+    with store.write() as session:
+        session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
+    assert get_dispute(store, made.id).changed
+    with pytest.raises(ConflictError, match="has changed since"):
+        add_entry(store, made.id, judge, "", State.ACCEPTED)
+    assert add_entry(store, made.id, judge, "", State.REJECTED).state == State.REJECTED
+
+
+def test_lists(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+    add(store, [ERROR], "more")
+    first, second = filed(store, traces, anna), filed(store, traces, judge, step=0, proposed=None)
+    third = filed(store, traces, anna, trace_id=traces[1].trace_id, step=0, proposed="neu")
+    add_entry(store, second.id, judge, "", State.ACCEPTED)
+
+    def ids(which: Which = Which(), **part: int) -> list[int]:  # noqa: B008
+        return [one.id for one in list_disputes(store, which, **part)]
+
+    assert ids() == [third.id, second.id, first.id]
+    assert ids(start=1, limit=1) == [second.id]
+    assert ids(Which(state=State.OPEN)) == [third.id, first.id]
+    assert ids(Which(state=State.ACCEPTED)) == [second.id]
+    assert ids(Which(trace_id=traces[1].trace_id)) == [third.id]
+    assert ids(Which(trace_id=2**40)) == []
+    assert (ids(Which(dataset="sums")), ids(Which(dataset="more"))) == (ids(), [])
+    counts = count_disputes(store, Which(dataset="sums", state=State.OPEN))
+    assert counts == {State.OPEN: 2, State.ACCEPTED: 1, State.REJECTED: 0, State.WITHDRAWN: 0}
+    assert disputed_datasets(store) == ["sums"]
+
+
+def test_who_labels_sees_those_of_traces_seen_through(store: Store, judge: User) -> None:
+    (anna, ben), first = people(store, 2), campaign(store, overlap=2)
+    task = take(store, first, anna)
+    label_all(store, task, anna, ["pos", "neg"])
+    two = open_dispute(store, task.trace.trace_id, 0, "neg", "So.", judge)
+    open_dispute(store, take(store, first, anna).trace.trace_id, 0, "neg", "So.", judge)
+    assert [one.id for one in list_disputes(store, Which(seen_by=anna.id))] == [two.id]
+    assert count_disputes(store, Which(seen_by=anna.id))[State.OPEN] == 1
+    assert list_disputes(store, Which(seen_by=ben.id)) == []
+    assert (disputed_datasets(store, anna.id), disputed_datasets(store, ben.id)) == (["sums"], [])
+
+
+def test_nothing_is_changed_or_deleted(store: Store, traces: list[StoredTrace], anna: User) -> None:
+    made = filed(store, traces, anna)
+    add_entry(store, made.id, anna, "Hm.")
+    for table in (DisputeRow, DisputeEntryRow):
+        for statement in (delete(table), update(table).values(user_id=anna.id)):
+            with pytest.raises(DatabaseError, match="append-only"), store.write() as session:
+                session.execute(statement)
+    assert len(get_dispute(store, made.id).entries) == 1

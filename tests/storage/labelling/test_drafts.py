@@ -1,0 +1,54 @@
+"""Where a person stands, as the store tells it."""
+
+import pytest
+
+from storage.labelling.drafts import read_draft, redo_act, undo_act
+from storage.store import ConflictError, NotFoundError, Store
+from tests.storage.labelling.samples import TWO, campaign, do, expire, key, label_all, people, take
+
+
+def test_a_draft_is_of_who_has_the_slot_or_of_who_is_asked_for(store: Store) -> None:
+    made = campaign(store, [TWO])
+    one, other = people(store, 2)
+    task = take(store, made, one)
+    do(store, task.slot_id, one, "label", 0, "neu")
+    expire(store, task.slot_id)
+    take(store, made, other)
+    do(store, task.slot_id, other, "flag", None, "Bad.")
+    found = read_draft(store, task.slot_id)
+    assert (found.labels, found.flag) == ((None, None), "Bad.")
+    found = read_draft(store, task.slot_id, one.id)
+    assert (found.labels, found.flag) == (("neu", None), None)
+
+
+def test_nobody_has_an_empty_one(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2)
+    task = take(store, made, people(store, 1)[0])
+    free = task.slot_id + 1
+    assert read_draft(store, free).labels == (None, None)
+    with pytest.raises(NotFoundError):
+        read_draft(store, 99)
+
+
+def test_undo_and_redo_reach_back_across_submissions(store: Store) -> None:
+    made = campaign(store, [TWO])
+    (user,) = people(store, 1)
+    task = take(store, made, user)
+    slot = task.slot_id
+    label_all(store, task, user, ["pos", "neg"])
+    with pytest.raises(ConflictError, match="submitted already"):
+        undo_act(store, slot, user, key())
+    do(store, slot, user, "reopen")
+    do(store, slot, user, "comment", 1, "Why?")
+    before = [read_draft(store, slot)]
+    for _ in range(3):
+        undo_act(store, slot, user, key())
+        before.append(read_draft(store, slot))
+    assert [draft.labels for draft in before] == [("pos", "neg"), ("pos", "neg"), ("pos", None), (None, None)]
+    assert [draft.comments[1] for draft in before] == ["Why?", None, None, None]
+    for expected in before[-2::-1]:
+        redo_act(store, slot, user, key())
+        found = read_draft(store, slot)
+        assert (found.labels, found.comments, found.undo, found.redo) == (
+            expected.labels, expected.comments, expected.undo, expected.redo,
+        )  # fmt: skip

@@ -1,0 +1,81 @@
+"""Hidden gold items: which traces can be some."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from core.errors import UserError
+from core.label import Label
+from core.trace import Step, Trace
+from storage.filters import TraceFilter
+from storage.labelling.campaigns import Campaign
+from storage.labelling.tables import ItemRow, SlotRow
+from storage.schema import TraceRow
+from storage.store import Store
+from tests.storage.labelling.samples import campaign
+from tests.storage.samples import add, many
+
+# 40 to be labelled, and a few of which more or less is known.
+TASKS = [Trace.of(f"Task {i}", ["One."], id=f"task {i}") for i in range(40)]
+KNOWN = [
+    Trace.of("Clean", ["a", "b"], ["pos", "neu"], id="clean"),
+    Trace("error", "Error", (Step(("a",), valid=True), Step(("b",), Label.NEG), Step(("c",)))),
+]
+UNKNOWN = [
+    Trace("half", "Half", (Step(("a",), valid=True), Step(("b",)))),
+    Trace("gap", "Gap", (Step(("a",)), Step(("b",), Label.NEG))),
+]
+
+
+def gold_items(store: Store, of: Campaign) -> list[str]:
+    with store.read() as session:
+        found = select(TraceRow.external_id).join(ItemRow, ItemRow.trace_id == TraceRow.id)
+        gold = found.where(ItemRow.campaign_id == of.id, ItemRow.chosen == "gold")
+        return list(session.scalars(gold.order_by(ItemRow.place)))
+
+
+def make(store: Store, **changes: Any) -> Campaign:
+    return campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.2, **changes)
+
+
+def test_they_are_the_rest_of_the_dataset_as_far_as_its_gold_says_all(store: Store) -> None:
+    add(store, [*TASKS, *KNOWN, *UNKNOWN], "sums")
+    made = make(store)
+    assert sorted(gold_items(store, made)) == ["clean", "error"]
+    assert made.items == 40
+    with store.read() as session:
+        gold = select(SlotRow.id).join(ItemRow, ItemRow.id == SlotRow.item_id).where(ItemRow.chosen == "gold")
+        assert session.scalars(gold).all() == []
+
+
+def test_where_that_has_none_they_are_the_gallery_s(store: Store) -> None:
+    add(store, [*TASKS, *UNKNOWN], "sums")
+    add(store, KNOWN[:1], "gallery")
+    assert gold_items(store, make(store)) == ["clean"]
+
+
+def test_a_dataset_that_is_named_is_the_only_one(store: Store) -> None:
+    add(store, [*TASKS, *KNOWN], "sums")
+    add(store, [Trace.of("Other", ["a"], ["neg"], id="other")], "others")
+    add(store, UNKNOWN, "unknown")
+    assert gold_items(store, make(store, gold_dataset="others")) == ["other"]
+    with pytest.raises(UserError, match="unknown: no trace outside the campaign has gold"):
+        make(store, name="second", gold_dataset="unknown")
+
+
+def test_there_are_as_many_as_one_person_needs_and_a_few_more(store: Store) -> None:
+    add(store, TASKS, "sums")
+    # Two of three have gold: 200.
+    add(store, many(300), "others")
+    made = make(store, gold_dataset="others")
+    # Who labels all 40, of which with gold 80 % are not gold, gets 40 * 0.2 / 0.8 = 10 of them; 10 are to spare.
+    assert len(gold_items(store, made)) == 20
+    again = make(store, name="second", gold_dataset="others")
+    other = make(store, name="third", gold_dataset="others", seed=1)
+    assert gold_items(store, again) == gold_items(store, made) != gold_items(store, other)
+
+
+def test_at_rate_0_there_are_none(store: Store) -> None:
+    add(store, [*TASKS, *KNOWN], "sums")
+    assert gold_items(store, campaign(store, None, where=TraceFilter(text="Task"))) == []

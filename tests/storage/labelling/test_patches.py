@@ -1,0 +1,162 @@
+"""Label patches of the store: made of disputes, and applied to gold in memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sqlalchemy import update
+
+from core.errors import UserError
+from core.label import Label
+from core.metrics.table import SILENT
+from core.patch import Change, Patch, format_patch, parse_patch
+from core.trace import Step, Trace
+from storage.columns import Gold, read_gold
+from storage.labelling.disputes import State, add_entry, open_dispute
+from storage.labelling.patches import apply_patch, check_patch, make_patch
+from storage.people.users import Role, User
+from storage.queries import Dataset, StoredTrace, find_dataset
+from storage.schema import TraceRow
+from storage.store import Store
+from tests.storage.labelling.samples import person
+from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
+
+# Valid, neg, unlabelled.
+TRACES = (ERROR, CLEAN, FIRST_ERROR)
+
+
+@pytest.fixture
+def stored(store: Store) -> list[StoredTrace]:
+    return add(store, TRACES)
+
+
+@pytest.fixture
+def dataset(store: Store, stored: list[StoredTrace]) -> Dataset:
+    return find_dataset(store, "sums")
+
+
+@pytest.fixture
+def judge(store: Store) -> User:
+    return person(store, "judge", Role.ADJUDICATOR)
+
+
+def patch(*changes: Change) -> Patch:
+    return Patch("sums", "", "", changes, "fixes.json")
+
+
+def change(trace: Trace, step: int, old: str | None, new: str | None) -> Change:
+    return Change(trace.id, trace.digest, step, old, new)
+
+
+def said(gold: Gold) -> dict[str, list[tuple[int, int]]]:
+    """Label and validity of each step, by trace."""
+    pairs = list(zip(gold.label.tolist(), gold.valid.tolist(), strict=True))
+    starts = np.cumsum(gold.counts) - gold.counts
+    return {id: pairs[start : start + n] for id, start, n in zip(gold.ids, starts, gold.counts, strict=True)}
+
+
+def test_from_a_dispute_to_changed_gold(
+    store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
+) -> None:
+    one = open_dispute(store, stored[1].trace_id, 0, "neu", "Nothing needs it.", judge)
+    two = open_dispute(store, stored[0].trace_id, 1, "pos", "So it is.", judge)
+    open_dispute(store, stored[0].trace_id, 0, "neg", "Not accepted.", judge)
+    for dispute in (one, two):
+        add_entry(store, dispute.id, judge, "", State.ACCEPTED)
+    made, left_out = make_patch(store, dataset, name="fixes.json")
+    assert left_out == []
+    assert (made.dataset, made.sha256, made.name) == ("sums", "0" * 64, "fixes.json")
+    # By the trace's id: clean before error.
+    assert [(one.trace, one.step, one.old, one.new, one.by, one.dispute) for one in made.changes] == [
+        ("clean", 0, "pos", "neu", "judge", one.id),
+        ("error", 1, "neg", "pos", "judge", two.id),
+    ]
+    gold = read_gold(store, dataset)
+    assert said(gold)["error"] == [(Label.POS, 1), (Label.NEG, 0)]
+    changed = apply_patch(gold, parse_patch(format_patch(made), "fixes.json"))
+    assert said(changed) == said(gold) | {"clean": [(Label.NEU, 1)], "error": [(Label.POS, 1), (Label.POS, 1)]}
+    # In memory only, and the judgments still belong to their traces.
+    assert said(read_gold(store, dataset)) == said(gold)
+    assert changed.digests == gold.digests
+    opened, _ = make_patch(store, dataset, State.OPEN)
+    assert [(one.step, one.new) for one in opened.changes] == [(0, "neg")]
+
+
+@pytest.mark.parametrize(
+    ("new", "label", "valid"),
+    [("neg", 0, 0), ("neu", 1, 1), ("pos", 2, 1), ("valid", SILENT, 1), (None, SILENT, SILENT)],
+)
+def test_what_a_step_says_then(
+    store: Store, stored: list[StoredTrace], dataset: Dataset, new: str | None, label: int, valid: int
+) -> None:
+    found = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, 2, None, new)))
+    assert said(found)["first"] == [(SILENT, 1), (Label.NEG, 0), (label, valid)]
+
+
+def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(
+    store: Store, stored: list[StoredTrace], dataset: Dataset
+) -> None:
+    found = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, 1, "neg", "valid")))
+    assert said(found)["first"] == [(SILENT, 1), (SILENT, 1), (SILENT, SILENT)]
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (change(Trace.of("q", ["a"], id="none"), 0, None, "pos"), "trace 'none', step 1: sums has no such trace"),
+        (replace(change(ERROR, 1, "neg", "pos"), digest="0" * 64), "step 2: the trace in sums is another one"),
+        (change(ERROR, 5, "neg", "pos"), "trace 'error', step 6: the trace has 2 steps"),
+        (change(ERROR, 0, "neg", "pos"), "trace 'error', step 1: the gold says pos, the patch changes neg"),
+        (change(FIRST_ERROR, 2, "valid", "neg"), "step 3: the gold says nothing, the patch changes valid"),
+    ],
+)
+def test_a_patch_that_does_not_fit(
+    store: Store, stored: list[StoredTrace], dataset: Dataset, made: Change, message: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        check_patch(store, dataset, patch(change(CLEAN, 0, "pos", "neu"), made))
+    assert error.value.message.startswith("fixes.json, trace ")
+    assert message in error.value.message
+
+
+def test_what_is_left_out_and_what_contradicts(
+    store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
+) -> None:
+    with pytest.raises(UserError, match="No dispute of sums is accepted"):
+        make_patch(store, dataset)
+    anna = person(store, "anna")
+    one = open_dispute(store, stored[0].trace_id, 1, "pos", "So.", anna)
+    two = open_dispute(store, stored[0].trace_id, 1, "pos", "Indeed.", judge)
+    made, _ = make_patch(store, dataset, State.OPEN)
+    # Two of the same are one change, the older.
+    assert [change.dispute for change in made.changes] == [one.id]
+    three = open_dispute(store, stored[0].trace_id, 1, "neu", "Or so.", judge)
+    with pytest.raises(
+        UserError, match=f"Disputes {one.id} and {three.id} of one step are open, and say pos and neu"
+    ):
+        make_patch(store, dataset, State.OPEN)
+    open_dispute(store, stored[1].trace_id, 0, "neu", "So.", judge)
+    with store.write() as session:
+        session.execute(update(TraceRow).where(TraceRow.id == stored[0].trace_id).values(digest="0" * 64))
+    made, left_out = make_patch(store, dataset, State.OPEN)
+    assert [change.trace for change in made.changes] == ["clean"]
+    assert [dispute.id for dispute in left_out] == [three.id, two.id, one.id]
+
+
+def test_only_disputes_of_changed_traces(
+    store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
+) -> None:
+    made = open_dispute(store, stored[0].trace_id, 1, "pos", "So.", judge)
+    add_entry(store, made.id, judge, "", State.ACCEPTED)
+    with store.write() as session:
+        session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
+    with pytest.raises(UserError, match="is accepted, but for 1 whose traces have changed"):
+        make_patch(store, dataset)
+
+
+def test_a_step_that_is_wrong_without_a_label(store: Store) -> None:
+    trace = Trace("bare", "q", (Step(("a",), valid=True), Step(("b",), valid=False)))
+    add(store, [trace], "bare")
+    dataset = find_dataset(store, "bare")
+    found = apply_patch(read_gold(store, dataset), patch(change(trace, 1, "neg", "valid")))
+    assert said(found)["bare"] == [(SILENT, 1), (SILENT, 1)]

@@ -1,0 +1,240 @@
+"""The queue: who gets which trace, and that nobody gets what they must not."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from core.trace import Trace
+from storage.filters import TraceFilter
+from storage.labelling.campaigns import Campaign, close_campaign
+from storage.labelling.drafts import read_draft
+from storage.labelling.queue import claim, open_slot, progress, skip
+from storage.labelling.tables import ItemRow, SlotRow
+from storage.people.users import User
+from storage.schema import TraceRow, now
+from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
+from tests.storage.labelling.samples import (
+    ONE,
+    THREE,
+    TWO,
+    campaign,
+    do,
+    expire,
+    key,
+    label_all,
+    people,
+    person,
+    take,
+)
+from tests.storage.samples import add
+
+SHORT = [Trace.of(f"Task {i}", ["One."], id=f"task {i}") for i in range(30)]
+KNOWN = [Trace.of(f"Known {i}", ["One."], ["pos"], id=f"known {i}", meta={"generator": "x"}) for i in range(60)]
+
+
+def label_next(store: Store, made: Campaign, user: User) -> bool:
+    """Take and submit the next trace; whether there was one."""
+    task = claim(store, made.id, user)
+    if task is not None:
+        label_all(store, task, user, ["pos"] * len(task.trace.steps))
+    return task is not None
+
+
+def holders(store: Store) -> dict[int, list[str]]:
+    """By item, the states of its slots."""
+    with store.read() as session:
+        found: dict[int, list[str]] = {}
+        for item, state in session.execute(select(SlotRow.item_id, SlotRow.state).order_by(SlotRow.id)):
+            found.setdefault(item, []).append(state)
+        return found
+
+
+def test_a_turn_says_nothing_but_the_text(store: Store) -> None:
+    made, user = campaign(store, [TWO], lease=60), person(store, "ann")
+    task = take(store, made, user)
+    assert task.trace.problem == "What is 1 + 1?"
+    assert [step.substeps for step in task.trace.steps] == [("It is a sum.",), ("So 3.", "Done.")]
+    assert (task.trace.labels, task.trace.has_gold) == ((None, None), False)
+    assert (task.trace.id, dict(task.trace.meta), task.trace.position) == ("", {}, 0)
+    assert (task.campaign, task.guideline) == (made, 1)
+    assert task.expires is not None
+    assert timedelta(seconds=30) < task.expires - now() <= timedelta(seconds=60)
+
+
+def test_a_person_has_one_trace_at_a_time(store: Store) -> None:
+    made, user = campaign(store), person(store, "ann")
+    first = take(store, made, user)
+    assert take(store, made, user).slot_id == first.slot_id
+    expire(store, first.slot_id)
+    again = take(store, made, user)
+    assert again.slot_id == first.slot_id
+    assert again.expires is not None
+    assert again.expires > now()
+
+
+def test_from_two_windows_at_once_too(store: Store) -> None:
+    made, user = campaign(store), person(store, "ann")
+    with ThreadPoolExecutor(6) as pool:
+        slots = {task.slot_id for task in pool.map(lambda _: claim(store, made.id, user), range(12)) if task}
+    assert len(slots) == 1
+
+
+def test_traces_come_by_place_and_get_finished_first(store: Store) -> None:
+    made = campaign(store, overlap=2)
+    one, other, third = people(store, 3)
+    assert take(store, made, one).trace.problem == TWO.problem
+    assert take(store, made, other).trace.problem == TWO.problem
+    # Both slots of the first trace are taken.
+    assert take(store, made, third).trace.problem == THREE.problem
+    label_next(store, made, one)
+    assert take(store, made, one).trace.problem == THREE.problem
+
+
+def test_nobody_labels_a_trace_twice(store: Store) -> None:
+    made = campaign(store, [ONE], overlap=2)
+    user, other = people(store, 2)
+    assert label_next(store, made, user)
+    assert claim(store, made.id, user) is None
+    assert label_next(store, made, other)
+    with store.read() as session:
+        item = session.scalars(select(ItemRow.id)).one()
+    second = {"campaign_id": made.id, "item_id": item, "number": 9, "user_id": user.id}
+    with pytest.raises(IntegrityError), store.write() as session:
+        session.add(SlotRow(**second, state="leased", expires=now()))
+
+
+def test_an_abandoned_trace_returns(store: Store) -> None:
+    made = campaign(store, [ONE])
+    one, other = people(store, 2)
+    left = take(store, made, one)
+    assert claim(store, made.id, other) is None
+    expire(store, left.slot_id)
+    assert take(store, made, other).slot_id == left.slot_id
+    # It is the other's now, and may come back once more.
+    assert claim(store, made.id, one) is None
+    expire(store, left.slot_id)
+    assert take(store, made, one).slot_id == left.slot_id
+
+
+def test_people_at_once_fill_every_slot_once(store: Store) -> None:
+    made = campaign(store, SHORT, overlap=3, ordering="random")
+
+    def work(user: User) -> int:
+        done = 0
+        while label_next(store, made, user):
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(6) as pool:
+        done = list(pool.map(work, people(store, 6)))
+    # One that finds the last rows locked may stop early, but then the others go on.
+    assert sum(done) == 90
+    assert set(map(tuple, holders(store).values())) == {("submitted",) * 3}
+    assert progress(store, made.id).items_done == 30
+
+
+def test_hidden_gold_items_come_as_often_as_the_campaign_says(store: Store) -> None:
+    add(store, [*SHORT, *KNOWN], "sums")
+    made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.25, seed=3)
+    user = person(store, "ann")
+    problems = []
+    while (task := claim(store, made.id, user)) is not None:
+        assert (task.trace.id, task.trace.dataset, task.trace.has_gold) == ("", "sums", False)
+        problems.append(task.trace.problem)
+        label_all(store, task, user, ["pos"])
+    gold = [problem for problem in problems if problem.startswith("Known")]
+    assert len(problems) - len(gold) == 30
+    # At one in four, 30 others come with 10; nobody gets one twice, nor one at the end.
+    assert 4 <= len(gold) <= 18
+    assert len(set(problems)) == len(problems)
+    assert problems[-1].startswith("Task")
+    found = progress(store, made.id, user.id)
+    assert (found.submitted, found.slots, found.mine, found.items_done, found.items) == (
+        30,
+        30,
+        len(problems),
+        30,
+        30,
+    )
+
+
+def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store: Store) -> None:
+    add(store, [*SHORT, KNOWN[0]], "sums")
+    made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.5)
+    for user in people(store, 3):
+        seen = [take(store, made, user)]
+        while not seen[-1].trace.problem.startswith("Known"):
+            label_all(store, seen[-1], user, ["pos"])
+            seen.append(take(store, made, user))
+        expire(store, seen[-1].slot_id)
+    with store.read() as session:
+        gold = select(func.count()).join(ItemRow, ItemRow.id == SlotRow.item_id).where(ItemRow.chosen == "gold")
+        assert session.scalar(gold.select_from(SlotRow)) == 3
+    # Skipping one leaves no slot for somebody else.
+    last = people(store, 3)[2]
+    skip(store, take(store, made, last).slot_id, last, "No.", key())
+    with store.read() as session:
+        assert session.scalar(gold.select_from(SlotRow)) == 3
+
+
+def test_a_trace_that_changed_is_passed_over(store: Store) -> None:
+    made, user = campaign(store, [TWO, ONE]), person(store, "ann")
+    held = take(store, made, user)
+    with store.write() as session:
+        session.execute(update(TraceRow).where(TraceRow.external_id == "two").values(digest="changed"))
+    assert take(store, made, user).trace.problem == ONE.problem
+    with pytest.raises(ConflictError, match="The trace was changed"):
+        open_slot(store, held.slot_id, user)
+    assert progress(store, made.id).items_done == 0
+
+
+def test_a_closed_campaign_gives_nothing_out(store: Store) -> None:
+    made, user = campaign(store), person(store, "ann")
+    done = take(store, made, user)
+    label_all(store, done, user, ["pos", "pos"])
+    held = take(store, made, user)
+    close_campaign(store, made.id)
+    with pytest.raises(ConflictError, match="The campaign 'first' is closed"):
+        claim(store, made.id, user)
+    with pytest.raises(ConflictError, match="The campaign is closed"):
+        open_slot(store, held.slot_id, user)
+    # What was submitted can still be looked at.
+    assert open_slot(store, done.slot_id, user).expires is None
+
+
+def test_a_turn_is_opened_by_who_has_it(store: Store) -> None:
+    made = campaign(store, [ONE], overlap=2, lease=1000)
+    user, other = people(store, 2)
+    task = take(store, made, user)
+    expire(store, task.slot_id)
+    again = open_slot(store, task.slot_id, user)
+    assert again.trace == task.trace
+    assert again.expires is not None
+    assert again.expires > now() + timedelta(seconds=900)
+    with pytest.raises(ConflictError, match="Somebody else has this trace"):
+        open_slot(store, task.slot_id, other)
+    with store.read() as session:
+        free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
+    with pytest.raises(ForbiddenError):
+        open_slot(store, free, other)
+    with pytest.raises(NotFoundError):
+        open_slot(store, 2**40, other)
+    with pytest.raises(NotFoundError):
+        claim(store, 99, user)
+
+
+def test_who_lost_a_trace_and_gets_it_again_goes_on_where_they_were(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2)
+    one, other, third = people(store, 3)
+    lost = take(store, made, one)
+    do(store, lost.slot_id, one, "label", 0, "neu")
+    expire(store, lost.slot_id)
+    take(store, made, other)
+    again = take(store, made, one)
+    assert (again.slot_id == lost.slot_id, again.item_id == lost.item_id) == (False, True)
+    assert read_draft(store, again.slot_id).labels == ("neu", None)
+    assert read_draft(store, lost.slot_id).labels == (None, None)
+    assert claim(store, made.id, third) is None

@@ -1,0 +1,23 @@
+"""Of which traces somebody who labels may see the gold."""
+
+from storage.labelling.campaigns import close_campaign
+from storage.labelling.sight import has_seen_through
+from storage.store import Store
+from tests.storage.labelling.samples import campaign, label_all, people, take
+
+
+def test_only_what_is_submitted_and_in_no_other_blind_campaign(store: Store) -> None:
+    (anna, ben), first = people(store, 2), campaign(store, overlap=2)
+    task = take(store, first, anna)
+    trace = task.trace.trace_id
+    assert not has_seen_through(store, anna.id, trace)
+    label_all(store, task, anna, ["pos", "neg"])
+    assert has_seen_through(store, anna.id, trace)
+    # Not for somebody else, nor another trace.
+    assert not has_seen_through(store, ben.id, trace)
+    assert not has_seen_through(store, anna.id, take(store, first, anna).trace.trace_id)
+    # The same trace comes again in another campaign, until that is closed.
+    second = campaign(store, None, name="second")
+    assert not has_seen_through(store, anna.id, trace)
+    close_campaign(store, second.id)
+    assert has_seen_through(store, anna.id, trace)

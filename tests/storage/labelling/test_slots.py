@@ -1,0 +1,110 @@
+"""Slots: whose they are, and until when."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from storage.labelling.queue import Task
+from storage.labelling.slots import (
+    Slot,
+    add_slot,
+    check_open,
+    check_owner,
+    end,
+    load_slot,
+    renew,
+    take,
+)
+from storage.labelling.tables import SlotRow
+from storage.schema import now
+from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
+from tests.storage.labelling.samples import ONE, TWO, campaign, people
+from tests.storage.labelling.samples import take as take_next
+
+
+def first(store: Store) -> Slot:
+    with store.read() as session:
+        return load_slot(session, session.scalars(select(SlotRow.id).order_by(SlotRow.id)).first() or 0)
+
+
+@pytest.fixture
+def slot(store: Store) -> Slot:
+    campaign(store, [TWO], lease=100, view="stepwise", after_error=False)
+    return first(store)
+
+
+def test_a_slot_says_what_decides_over_an_act(slot: Slot) -> None:
+    assert (slot.state, slot.user_id, slot.expires, slot.ended) == ("free", None, None, False)
+    assert (slot.chosen, slot.digest, slot.found_digest, slot.n_steps) == ("ordered", TWO.digest, TWO.digest, 2)
+    assert (slot.stepwise, slot.shows_scores, slot.after_error, slot.evaluator_id) == (True, False, False, None)
+    assert (slot.lease, slot.closed, slot.guideline) == (100, None, 1)
+
+
+def test_it_is_taken_renewed_and_ended(store: Store, slot: Slot) -> None:
+    (user,) = people(store, 1)
+    with store.write() as session:
+        take(session, slot.id, user, 100)
+    taken = first(store)
+    assert (taken.state, taken.user_id) == ("leased", user.id)
+    assert taken.expires is not None
+    assert timedelta(seconds=50) < taken.expires - now() <= timedelta(seconds=100)
+    with store.write() as session:
+        renew(session, slot.id, 1000)
+    renewed = first(store)
+    assert renewed.expires is not None
+    assert renewed.expires > now() + timedelta(seconds=900)
+    with store.write() as session:
+        end(session, renewed, "submitted")
+    ended = first(store)
+    assert (ended.state, ended.user_id, ended.expires, ended.ended) == ("submitted", user.id, None, True)
+    with store.write() as session:
+        renew(session, slot.id, 100)
+    assert first(store).state == "leased"
+
+
+def test_a_skipped_one_is_replaced(store: Store, slot: Slot) -> None:
+    (user,) = people(store, 1)
+    with store.write() as session:
+        take(session, slot.id, user, 100)
+        end(session, load_slot(session, slot.id), "skipped")
+    with store.read() as session:
+        rows = session.execute(select(SlotRow.number, SlotRow.state).order_by(SlotRow.number)).all()
+    assert [tuple(row) for row in rows] == [(0, "skipped"), (1, "free")]
+
+
+def test_slots_that_are_added_at_once_get_numbers_of_their_own(store: Store, slot: Slot) -> None:
+    def add(_: int) -> int:
+        with store.write() as session:
+            return add_slot(session, slot.campaign_id, slot.item_id)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert len(set(pool.map(add, range(12)))) == 12
+    with store.read() as session:
+        assert session.scalar(select(func.max(SlotRow.number))) == 12
+
+
+def test_it_is_one_persons(store: Store) -> None:
+    made = campaign(store, [ONE], overlap=2)
+    one, other = people(store, 2)
+    task: Task = take_next(store, made, one)
+
+    def loaded() -> Slot:
+        with store.read() as session:
+            return load_slot(session, task.slot_id)
+
+    check_owner(loaded(), one)
+    with pytest.raises(ConflictError, match="Somebody else has this trace"):
+        check_owner(loaded(), other)
+    with store.read() as session:
+        free = load_slot(session, session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one())
+    with pytest.raises(ForbiddenError, match="Nobody has taken this trace"):
+        check_owner(free, one)
+    check_open(loaded())
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 99, 2**40])
+def test_an_unknown_one_is_told(store: Store, wrong: int) -> None:
+    with store.read() as session, pytest.raises(NotFoundError, match=f"There is no slot {wrong}"):
+        load_slot(session, wrong)

@@ -1,0 +1,24 @@
+"""People who log in, for the tests of users and logins."""
+
+from functools import cache
+
+from storage.people.passwords import hash_password
+from storage.people.tables import UserRow
+from storage.people.users import Role, User, user_of_row
+from storage.store import Store
+
+PASSWORD = "correct horse"
+
+
+@cache
+def _hashed() -> str:
+    return hash_password(PASSWORD)
+
+
+def user(store: Store, name: str = "ada", role: Role = Role.ANNOTATOR) -> User:
+    """A new person with `PASSWORD`, which is hashed once for all of them."""
+    with store.write() as session:
+        row = UserRow(name=name, role=role.value, password=_hashed())
+        session.add(row)
+        session.flush()
+        return user_of_row(row)

@@ -1,0 +1,98 @@
+"""What people saw of traces that they still have to label."""
+
+import pytest
+from sqlalchemy import event, select
+
+from storage.labelling.campaigns import close_campaign
+from storage.labelling.tables import ExposureRow
+from storage.people.exposures import GOLD, LABELS, SCORES, exposures_of, is_something_hidden, note_exposure
+from tests.storage.labelling.samples import TRACES, campaign, label_all, person, take
+from tests.storage.samples import add
+
+
+def seen(store, user, trace):
+    with store.read() as session:
+        return exposures_of(session, user.id, trace.trace_id)
+
+
+def count(store):
+    with store.read() as session:
+        return len(session.scalars(select(ExposureRow.trace_id)).all())
+
+
+def test_what_somebody_sees_of_a_trace_to_be_labelled_is_noted_once(store):
+    one, other, _ = add(store, TRACES)
+    campaign(store, None)
+    ada, bob = person(store, "ada"), person(store, "bob")
+    for _ in range(2):
+        note_exposure(store, ada.id, [one.trace_id], SCORES, GOLD)
+    note_exposure(store, ada.id, {other.trace_id}, LABELS)
+    assert seen(store, ada, one) == {SCORES, GOLD}
+    assert seen(store, ada, other) == {LABELS}
+    assert seen(store, bob, one) == frozenset()
+    assert count(store) == 3
+
+
+def test_nothing_is_noted_where_there_is_nothing_to_label(store):
+    outside, *_ = add(store, TRACES, "other")
+    traces = add(store, TRACES)
+    ids = [trace.trace_id for trace in traces]
+    ada = person(store, "ada")
+    note_exposure(store, ada.id, ids, GOLD)
+    made = campaign(store, None)
+    note_exposure(store, ada.id, [outside.trace_id], GOLD)
+    note_exposure(store, ada.id, [], GOLD)
+    close_campaign(store, made.id)
+    note_exposure(store, ada.id, ids, GOLD)
+    assert count(store) == 0
+
+
+def test_what_somebody_has_submitted_is_theirs_to_see(store):
+    one, other, _ = add(store, TRACES)
+    made = campaign(store, None, overlap=2)
+    ada, bob = person(store, "ada"), person(store, "bob")
+    task = take(store, made, ada)
+    assert task.trace.trace_id == one.trace_id
+    note_exposure(store, bob.id, [one.trace_id], GOLD)
+    label_all(store, task, ada, ["pos", "neg"])
+    note_exposure(store, ada.id, [one.trace_id, other.trace_id], GOLD)
+    assert seen(store, ada, one) == frozenset()
+    assert seen(store, ada, other) == {GOLD}
+    assert seen(store, bob, one) == {GOLD}
+
+
+def test_in_a_second_campaign_the_trace_is_still_ahead(store):
+    one, *_ = add(store, TRACES)
+    first = campaign(store, None)
+    campaign(store, None, name="second")
+    ada = person(store, "ada")
+    label_all(store, take(store, first, ada), ada, ["pos", "neg"])
+    note_exposure(store, ada.id, [one.trace_id], GOLD)
+    assert seen(store, ada, one) == {GOLD}
+
+
+def test_without_a_campaign_it_costs_one_query(store):
+    (trace, *_) = add(store, TRACES)
+    ada = person(store, "ada")
+    asked = []
+    event.listen(store.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
+    note_exposure(store, ada.id, [trace.trace_id], SCORES, GOLD)
+    assert len([statement for statement in asked if statement.startswith("SELECT campaigns")]) == 1
+    assert [statement for statement in asked if "INSERT" in statement or "campaign_items" in statement] == []
+
+
+@pytest.mark.parametrize("ids", [[0, -1, 2**31, 10**12], range(1, 12_001)])
+def test_any_numbers_can_be_asked_about(store, ids):
+    made = add(store, TRACES)
+    campaign(store, None)
+    ada = person(store, "ada")
+    note_exposure(store, ada.id, ids, GOLD)
+    assert count(store) == len({trace.trace_id for trace in made} & set(ids))
+
+
+def test_something_is_hidden_while_an_open_campaign_is_blind(store):
+    assert not is_something_hidden(store)
+    made = campaign(store)
+    assert is_something_hidden(store)
+    close_campaign(store, made.id)
+    assert not is_something_hidden(store)

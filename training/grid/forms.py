@@ -1,0 +1,52 @@
+"""Two forms of one grid, such as with and without truncation: what of the bidirectional gain is left."""
+
+from core.metrics.value import Value
+from training.findings import slug
+from training.grid.figures import LATE_AUC, MACRO_AUC, METRICS
+from training.grid.pairs import contrast, differences, pairs_of
+from training.grid.results import Key, Results
+from training.tables import Cell, Column, Kind, Table
+
+_TEXT = Kind.TEXT
+
+
+def survival_table(first: Results, second: Results) -> Table:
+    """The gain of the bidirectional mask in two forms of one grid, and what of the first is left in the second.
+
+    `kept` is the second's mean gain as a share of the first's, where the first's interval is above zero.
+    """
+    columns = (
+        Column("test", "Test", _TEXT),
+        Column("mode", "Mode", _TEXT),
+        Column("figure", "Figure", _TEXT),
+        Column("first", f"Δ {first.name}", Kind.FINE_POINTS),
+        Column("second", f"Δ {second.name}", Kind.FINE_POINTS),
+        Column("change", "Second minus first", Kind.FINE_POINTS),
+        Column("kept", "Kept", Kind.PERCENT),
+        Column("pairs", "Pairs", Kind.COUNT),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for test, mode in (key for key in first.keys if key in second.keys):
+        for name in (MACRO_AUC, LATE_AUC, *(name for name in METRICS if name not in (MACRO_AUC, LATE_AUC))):
+            rows.append((test, mode, METRICS[name], *_survival(first, second, (test, mode), name)))
+    notes = (
+        "Bidirectional minus causal, in points, over the pairs that both have, with intervals of a bootstrap.",
+        "Kept is the second gain as a share of the first, in percent, where the first is above zero.",
+    )
+    name = f"{slug(first.name).lower()}-against-{slug(second.name).lower()}"
+    return Table(name, f"The gain in {first.name} and in {second.name}", columns, tuple(rows), notes)
+
+
+def _survival(first: Results, second: Results, key: Key, metric: str) -> tuple[Cell, ...]:
+    known = {(pair.size, pair.data, pair.bidirectional.cell.seed): pair for pair in pairs_of(second)}
+    both = [
+        (pair, known[place])
+        for pair in pairs_of(first)
+        if (place := (pair.size, pair.data, pair.bidirectional.cell.seed)) in known
+    ]
+    before, after = (differences(side, key, metric) for side in (list(zip(*both, strict=True)) or ((), ())))
+    gains = contrast(before).mean, contrast(after).mean
+    change = contrast(after - before).mean
+    stands = gains[0].exists and gains[0].low > 0
+    kept = Value(gains[1].number / gains[0].number) if stands else Value.none("the first gain is not above zero")
+    return *gains, change, kept, len(both)

@@ -1,0 +1,127 @@
+"""The figures of a grid's report: scaling, matched pairs, thirds, classes and cells."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.label import LABEL_NAMES
+from core.metrics.position import Third
+from core.metrics.value import Value
+from training.grid.figures import MACRO_AUC, METRICS
+from training.grid.pairs import Pair, interval, mean, pairs_of
+from training.grid.results import Key, Results
+from training.grid.tables import MASKS, by_cell, deviation
+from training.plots import GREY, INKS, Plot, make_bars, make_figure, make_plot, rounded
+
+_INK = {"bidirectional": INKS[0], "causal": INKS[1]}
+_UNKNOWN = "The results hold no such figures of single runs."
+
+
+def scaling_plots(results: Results, key: Key, metric: str) -> list[Plot]:
+    """A figure's mean against the size of the evaluator and against the amount of data, over all else."""
+    pairs = pairs_of(results)
+    return [
+        _scaling(pairs, key, metric, "Size", lambda pair: pair.size),
+        _scaling(pairs, key, metric, "Training traces", lambda pair: pair.data),
+    ]
+
+
+def _scaling(pairs: Sequence[Pair], key: Key, metric: str, title: str, group: Callable[[Pair], str]) -> Plot:
+    figure = make_figure(title, METRICS[metric])
+    names = list(dict.fromkeys(group(pair) for pair in pairs))
+    for side, mask in enumerate(MASKS):
+        means = [
+            mean([pair.figures(key)[side].whole[metric] for pair in pairs if group(pair) == name]).number
+            for name in names
+        ]
+        line = {"color": _INK[mask], "width": 2}
+        figure.add_trace(
+            go.Scatter(x=names, y=rounded(np.array(means)), name=MASKS[mask], mode="lines+markers", line=line)
+        )
+    figure.update_xaxes(type="category")
+    return make_plot(f"{METRICS[metric]} by {title.lower()}", figure, ())
+
+
+def scatter_plot(results: Results, key: Key, metric: str = MACRO_AUC) -> Plot:
+    """Every bidirectional run against its causal one; above the dotted line it is ahead."""
+    figure = make_figure(f"{METRICS[metric]}, causal", f"{METRICS[metric]}, bidirectional")
+    pairs = pairs_of(results)
+    ends = []
+    for ink, size in zip(INKS, dict.fromkeys(pair.size for pair in pairs), strict=False):
+        found = np.array(
+            [[side.whole[metric] for side in pair.figures(key)] for pair in pairs if pair.size == size], np.float64
+        )
+        ends += [np.nanmin(found), np.nanmax(found)]
+        figure.add_trace(
+            go.Scatter(
+                x=rounded(found[:, 1]), y=rounded(found[:, 0]), name=size, mode="markers",
+                marker={"color": ink, "size": 8},
+            )
+        )  # fmt: skip
+    if ends:
+        low, high = float(min(ends)) - 0.01, float(max(ends)) + 0.01
+        figure.add_shape(
+            type="line", x0=low, y0=low, x1=high, y1=high, line={"color": GREY, "width": 1, "dash": "dot"}
+        )
+    return make_plot(f"{METRICS[metric]} of matched runs", figure, ())
+
+
+def third_plot(results: Results, key: Key) -> Plot:
+    """Bidirectional minus causal macro-AUC by the third of the solution, with intervals over the pairs."""
+    figure = make_figure("Third of the solution", "macro-AUC, percentage points")
+    known = [pair for pair in pairs_of(results) if pair.bidirectional.figures[key].thirds]
+    caption = "Difference of macro-AUC by third"
+    if not known:
+        return Plot(caption, None, (_UNKNOWN,))
+    values = []
+    for third in Third:
+        both = [[side.thirds[third.value][MACRO_AUC] for side in pair.figures(key)] for pair in known]
+        values.append(_points(one - other for one, other in both))
+    figure.add_trace(make_bars([third.value for third in Third], values, "difference", {"color": INKS[0]}))
+    figure.add_hline(y=0, line={"color": GREY, "width": 1, "dash": "dot"})
+    return make_plot(caption, figure, ())
+
+
+def _points(differences: Iterable[float]) -> Value:
+    found = 100 * np.array([number for number in differences if not np.isnan(number)], np.float64)
+    return Value(float(found.mean())).within(*interval(found)) if len(found) else Value.none("no value")
+
+
+def class_plots(results: Results, key: Key) -> list[Plot]:
+    """AUC and F1 of each class under both masks."""
+    known = [pair for pair in pairs_of(results) if pair.bidirectional.figures[key].classes]
+    plots = []
+    for name, title in (("auc", "AUC"), ("f1", "F1")):
+        caption = f"{title} by class"
+        if not known:
+            plots.append(Plot(caption, None, (_UNKNOWN,)))
+            continue
+        figure = make_figure("Class", title)
+        for side, mask in enumerate(MASKS):
+            found = [[pair.figures(key)[side].classes[label][name] for pair in known] for label in LABEL_NAMES]
+            figure.add_trace(
+                make_bars(LABEL_NAMES, [mean(part) for part in found], MASKS[mask], {"color": _INK[mask]})
+            )
+        figure.update_layout(barmode="group", bargap=0.25)
+        plots.append(make_plot(caption, figure, ()))
+    return plots
+
+
+def cell_plot(results: Results, key: Key, metric: str = MACRO_AUC) -> Plot:
+    """Mean and standard deviation over the seeds, for each size and amount of data."""
+    figure = make_figure("Size and training traces", METRICS[metric])
+    cells = list(by_cell(results))
+    names = [f"{size} {data}" for data, size, _ in cells]
+    for side, mask in enumerate(MASKS):
+        found = [[pair.figures(key)[side].whole[metric] for pair in pairs] for _, _, pairs in cells]
+        spread = [deviation(part).number for part in found]
+        figure.add_trace(
+            go.Scatter(
+                x=names, y=rounded(np.array([mean(part).number for part in found])), name=MASKS[mask],
+                mode="markers", marker={"color": _INK[mask], "size": 8},
+                error_y={"type": "data", "array": rounded(np.array(spread)), "thickness": 1, "color": _INK[mask]},
+            )
+        )  # fmt: skip
+    figure.update_xaxes(type="category")
+    return make_plot(f"{METRICS[metric]} of each cell, mean and standard deviation over the seeds", figure, ())

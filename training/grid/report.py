@@ -1,0 +1,111 @@
+"""The report of a grid, or of two forms of one: tables, figures and what they say, as one page and as files."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from core.errors import UserError
+from core.metrics.value import Value
+from training.findings import slug
+from training.grid.figures import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS
+from training.grid.forms import survival_table
+from training.grid.pairs import contrast, differences, pairs_of
+from training.grid.plots import cell_plot, class_plots, scaling_plots, scatter_plot, third_plot
+from training.grid.results import Key, Results
+from training.grid.tables import (
+    cell_table,
+    class_table,
+    mean_table,
+    paired_table,
+    run_table,
+    third_table,
+)
+from training.page import Chapter, Section, render
+from training.report import Report
+from training.tables import Cell, Kind, Table, show
+
+
+def make_grid_report(found: Sequence[Results], day: date | None = None) -> Report:
+    """The report of one grid, or of several forms of one, each of the later compared with the first.
+
+    Raises `UserError` where two have the same name, or one has no matched pair.
+    """
+    names = [slug(results.name).lower() for results in found]
+    for results, name in zip(found, names, strict=True):
+        if names.count(name) > 1:
+            raise UserError(f"{results.name} is given twice.", "Report each grid once.")
+        if not pairs_of(results):
+            raise UserError(f"{results.name} has no pair of runs that differ in the mask alone.", "Let it go on.")
+    chapters = [_forms(found[0], other) for other in found[1:]]
+    chapters += [_chapter(results) for results in found]
+    tables = [
+        block
+        for chapter in chapters
+        for section in chapter.sections
+        for block in section.blocks
+        if isinstance(block, Table)
+    ]
+    lead = f"{', '.join(results.name for results in found)}; {day or date.today():%d %B %Y}"
+    return Report(render("StepSight grid", lead, chapters), tuple(tables))
+
+
+def _chapter(results: Results) -> Chapter:
+    lead = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")
+    return Chapter(results.name, f"{lead}.", [_section(results, key) for key in results.keys])
+
+
+def _section(results: Results, key: Key) -> Section:
+    note = results.notes.get(key[0], "")
+    tables = (
+        table(results, key) for table in (paired_table, mean_table, third_table, class_table, cell_table, run_table)
+    )
+    paired, means, thirds, classes, cells, runs = tables
+    blocks = [
+        *([note] if note else []),
+        " ".join(_sentences(results, key)),
+        paired,
+        means,
+        [plot for metric in (MACRO_AUC, MACRO_F1) for plot in scaling_plots(results, key, metric)],
+        [scatter_plot(results, key), third_plot(results, key)],
+        thirds,
+        [*class_plots(results, key), cell_plot(results, key)],
+        classes,
+        cells,
+        runs,
+    ]
+    return Section(" ".join(key), [block for block in blocks if block is not None])
+
+
+def _sentences(results: Results, key: Key) -> Iterator[str]:
+    pairs = pairs_of(results)
+    for name in (MACRO_AUC, LATE_AUC):
+        found = contrast(differences(pairs, key, name))
+        if found.mean.exists:
+            yield (
+                f"In {METRICS[name]} the bidirectional run is ahead in {found.wins} of {found.pairs} pairs, "
+                f"by {_points(found.mean)} points on average."
+            )
+
+
+def _points(value: Value) -> str:
+    return str(show(value, Kind.FINE_POINTS))
+
+
+def _forms(first: Results, second: Results) -> Chapter:
+    """What of the gain in one form of a grid is left in another."""
+    table = survival_table(first, second)
+    said = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
+    title = f"{first.name} against {second.name}"
+    lead = f"{first.about or first.name}; {second.about or second.name}."
+    return Chapter(title, lead, [Section("How much of the gain survives", [*said, table])])
+
+
+def _survives(row: Sequence[Cell]) -> str:
+    test, mode, figure = row[:3]
+    before, after, _, kept = (cell for cell in row if isinstance(cell, Value))
+    which = f"{test} {mode}, {figure}"
+    if not before.exists or not after.exists:
+        return f"{which}: no pair has a value in both."
+    said = f"{which}: the gain is {_points(before)} points in the first and {_points(after)} in the second"
+    if kept.exists:
+        return f"{said}: {show(kept, Kind.PERCENT)} % of it is left."
+    return f"{said}; the first is not clearly above zero, so that there is no share to tell."
