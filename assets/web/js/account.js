@@ -29,7 +29,7 @@ const draw = () => {
   account.className = "account";
   if (who.name) account.append(link("/login/password", who.name), logOut());
   else if (who.login && location.pathname !== "/login") account.append(link(`/login?next=${here()}`, "Log in"));
-  tools.append(account);
+  if (account.childElementCount) tools.append(account);
   for (const place of document.querySelectorAll("nav.top .places a")) {
     place.hidden = !who.pages.includes(place.getAttribute("href"));
   }

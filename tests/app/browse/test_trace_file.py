@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from app.browse.address import Address
 from app.browse.trace_file import CSV_PATH, JSON_PATH, file_address, router
+from app.web.access import Access
 from core.jsonl import parse_trace
 from core.judgment import Judgment, Mode
 from core.label import Label
@@ -50,6 +51,7 @@ def trace(sqlite_store):
 def client(sqlite_store, evaluators):
     application = FastAPI()
     application.include_router(router(sqlite_store, evaluators))
+    application.add_middleware(Access, store=sqlite_store)
     return TestClient(application)
 
 

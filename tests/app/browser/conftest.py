@@ -63,12 +63,29 @@ def opened(browser: Browser, address: str) -> Opener:
         local = (base, "data:", "blob:")
         context.on("request", lambda r: None if r.url.startswith(local) else troubles.append(f"left: {r.url}"))
         try:
-            yield context.new_page()
+            yield _patient(context.new_page())
         finally:
             context.close()
         assert troubles == []
 
     return opening
+
+
+def _patient(page: Page) -> Page:
+    """The page, which after loading waits for its scripts: Gradio adds them late, and until then nobody listens."""
+
+    def waiting(load: Callable[..., Any]) -> Callable[..., Any]:
+        def loading(*args: Any, **options: Any) -> Any:
+            response = load(*args, **options)
+            if page.locator("script[src='/stepsight/js/main.js']").count():
+                # All modules run at once, and one of them sets this.
+                page.wait_for_function("window.stepsightScore !== undefined")
+            return response
+
+        return loading
+
+    page.goto, page.reload = waiting(page.goto), waiting(page.reload)  # type: ignore[method-assign]
+    return page
 
 
 @pytest.fixture
