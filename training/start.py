@@ -8,12 +8,14 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, PreTrainedModel, set_seed
 
+from core.backbone import looks_ahead
 from core.checkpoint import read_json, tensor_files
 from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
 from core.evaluator import CARD
 from core.loading import HEADS, evaluator_folder, load_backbone, load_evaluator, load_tokenizer
 from core.model import StepModel
+from core.outputs import Outputs
 from core.trace import Trace
 from training.config import Backbone, TrainConfig
 from training.initialisation import initialise
@@ -31,13 +33,19 @@ def start(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, S
     or the folder of a backbone: a plain Hugging Face one or LLaDA's, with or without a language-modelling head,
     which is never read. Such a one gets a head, and the template that its `stepsight.json` has; without one, the
     default template, for which a token that closes a step is added to the tokenizer. Raises `UserError` where the
-    folder cannot be read, or its architecture cannot have the mask that `config.attention` asks for.
+    folder cannot be read, its architecture cannot have the mask that `config.attention` asks for, or its head has
+    two classes.
     """
     if config.init is None:
         return _from_scratch(config, mixture, root)
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
         evaluator = load_evaluator(folder)
+        if evaluator.outputs != Outputs.THREE_WAY:
+            raise UserError(
+                f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
+                "Start from its backbone, or from an evaluator of three classes.",
+            )
         encoder, model = evaluator.encoder, evaluator.model
     else:
         encoder, model = _from_backbone(folder, config.seed)
@@ -153,15 +161,10 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
     if attention == "bidirectional" and getattr(backbone.config, "sliding_window", None) is not None:
         # A window would hide what is far ahead and what is far behind.
         backbone.config.sliding_window = None
-    if _looks_ahead(backbone) != (attention == "bidirectional"):
+    try:
+        found = looks_ahead(backbone)
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    if found != (attention == "bidirectional"):
         kind = backbone.config.model_type
         raise UserError(f"{folder}: a backbone of type {kind!r} cannot be {attention}.", "Choose another one.")
-
-
-@torch.inference_mode()
-def _looks_ahead(backbone: PreTrainedModel) -> bool:
-    """Whether what comes second changes the first hidden state: the library's word is not taken for it."""
-    backbone.train(False)
-    pair = torch.tensor([[0, 1], [0, 2]])
-    hidden = backbone(input_ids=pair, attention_mask=torch.ones_like(pair), use_cache=False)[0]
-    return not torch.allclose(hidden[0, 0], hidden[1, 0], rtol=1e-6, atol=0)

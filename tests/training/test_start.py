@@ -17,7 +17,7 @@ from transformers import (
 
 from core.errors import UserError
 from core.loading import load_evaluator
-from tests.checkpoints import llada_tensors, tiny_tokenizer, write_evaluator, write_llada
+from tests.checkpoints import llada_tensors, tiny_tokenizer, write_evaluator, write_llada, write_token_classifier
 from tests.training.runs import CONFIG, TRACE
 from training.mixture import Mixture
 from training.start import init_folder, llama_config, start
@@ -182,6 +182,9 @@ def test_what_cannot_be_a_start_is_named(tmp_path):
     with pytest.raises(UserError, match=r"neo: GPTNeoModel does not support .*Choose another backbone"):
         begin(tmp_path / "neo")
     write_backbone(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
+    write_token_classifier(tmp_path / "two", "qwen2", num_labels=2, id2label={0: "bad", 1: "good"})
+    with pytest.raises(UserError, match=r"two: this evaluator .* knows no neu.*Start from its backbone"):
+        begin(tmp_path / "two")
     (tmp_path / "plain" / "tokenizer.json").unlink()
     with pytest.raises(UserError, match=r"plain: tokenizer\.json is missing"):
         begin(tmp_path / "plain")

@@ -17,6 +17,8 @@ const future = [];
 // Which list was drawn last, and where the focus belongs once the next one is there.
 let drawn = null;
 let focus = null;
+// Where it was put last.
+let held = null;
 // The text areas of the step that is edited, which outlive a list that is drawn meanwhile.
 let open = null;
 
@@ -104,7 +106,13 @@ const dress = () => {
   if (!focus || !item) return;
   const wanted = editing ? item.querySelector("textarea") : item.querySelector(`[data-act="${focus}"]:enabled`);
   (wanted ?? item.querySelector(".pick")).focus();
-  focus = null;
+  [held, focus] = [focus, null];
+};
+
+// Whether the list was drawn again as it was, so that what is added to it here is gone.
+const isUndressed = () => {
+  const item = preview().querySelector("ol.preview") && items()[chosen];
+  return item && !item.querySelector(":scope > .tools, :scope > .edit");
 };
 
 const tell = () => {
@@ -254,7 +262,12 @@ const look = () => {
   if (!preview()) return;
   const list = preview().querySelector("ol.preview");
   const now = list?.dataset.state ?? "";
-  if (now === drawn) return;
+  if (now === drawn) {
+    if (!isUndressed()) return;
+    if (document.activeElement === document.body) focus ??= held;
+    dress();
+    return;
+  }
   drawn = now;
   if (list) adopt(list);
   else {

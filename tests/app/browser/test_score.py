@@ -14,11 +14,6 @@ from tests.app.browser.acts import PROBLEM, SOLUTION, bars, score
 STEPS = [line.split(". ", 1)[1] for line in SOLUTION.splitlines()]
 
 
-def steps(page: Page) -> list[list[str]]:
-    """The steps in the list that corrects them."""
-    return json.loads(page.locator("ol.preview").get_attribute("data-steps") or "[]")
-
-
 def enter(page: Page, solution: str) -> None:
     page.goto("/")
     page.get_by_label("Solution").fill(solution)
@@ -90,7 +85,10 @@ def test_the_split_is_corrected_by_button(page):
     page.get_by_label("Text of step 3").fill("2 < 3 & <b>so</b> $x^2$")
     page.get_by_role("button", name="Done").click()
     expect(page.locator("ol.preview .katex")).to_have_count(1)
-    assert steps(page) == [["one"], ["three\nfour"], ["2 < 3 & <b>so</b> $x^2$"], ["two"]]
+    wanted = [["one"], ["three\nfour"], ["2 < 3 & <b>so</b> $x^2$"], ["two"]]
+    listed = """(wanted) =>
+      JSON.stringify(JSON.parse(document.querySelector("ol.preview").dataset.steps)) === JSON.stringify(wanted)"""
+    page.wait_for_function(listed, arg=wanted)
     page.get_by_role("button", name="Delete").click()
     expect_steps(page, "one", "three\nfour", "two")
     for _ in range(5):
