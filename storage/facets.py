@@ -12,6 +12,7 @@ from core.judgment import Mode
 from core.metrics.position import Third
 from core.metrics.table import SILENT
 from storage.catalogue import GOLD, Catalogue
+from storage.sorting import places_in_order
 from storage.verdicts import MISTAKES, Verdicts
 
 Flags = NDArray[np.bool_]
@@ -68,16 +69,21 @@ class Cells:
 def into_cells(facets: Mapping[str, Facet]) -> Cells:
     """The cells of traces by the facets of each."""
     key: Any = 0
+    span = 1
     for facet in facets.values():
-        key = key * (len(facet.names) + 1) + (facet.codes.astype(np.int64) + 1)
+        key, span = key * (len(facet.names) + 1) + (facet.codes.astype(np.int64) + 1), span * (len(facet.names) + 1)
         for flags in facet.also.values():
-            key = key * 2 + flags
-    _, first, cell, numbers = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+            key, span = key * 2 + flags, span * 2
+    order = places_in_order(key.astype(np.uint32)) if span <= 2**32 else np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    first, numbers = order[starts], np.diff(starts, append=len(order))
+    cell = np.empty(len(order), np.int32)
+    cell[order] = np.repeat(np.arange(len(starts), dtype=np.int32), numbers)
     of_cells = {
         name: Facet(facet.names, facet.codes[first], {value: flags[first] for value, flags in facet.also.items()})
         for name, facet in facets.items()
     }
-    return Cells(of_cells, cell.astype(np.int32), numbers)
+    return Cells(of_cells, cell, numbers)
 
 
 def dataset_facets(catalogue: Catalogue) -> dict[str, Facet]:

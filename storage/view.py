@@ -22,6 +22,7 @@ from storage.memory import memory_of
 from storage.profiles import cell_bit
 from storage.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from storage.search import find_text
+from storage.sorting import stable_order
 from storage.store import Store
 from storage.verdicts import Verdicts, read_verdicts
 
@@ -110,9 +111,10 @@ class View:
         if self._sort.by == "position":
             places = np.flatnonzero(chosen)
             return places[::-1] if self._sort.descending else places
+        said = (self._where.evaluator, self._where.mode) if self._sort.by in _OF_EVALUATOR else None
         order = self._memory.get(
-            ("order", self._dataset_id, self._where.evaluator, self._where.mode, self._sort),
-            self._version,
+            ("order", self._dataset_id, said, self._sort),
+            self._version if said else self._versions[None],
             self._read_order,
             lambda found: found.nbytes,
         )
@@ -134,9 +136,7 @@ class View:
         return meets
 
     def _read_order(self) -> Ints:
-        key = self._key()
-        # NaN is sorted last.
-        return np.argsort(-key if self._sort.descending else key, kind="stable")
+        return stable_order(self._key(), self._sort.descending)
 
     def _key(self) -> NDArray[np.float32]:
         by = self._sort.by
