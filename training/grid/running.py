@@ -10,6 +10,7 @@ FOLDER/results.json    all results so far, which `stepsight report grid` reads
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -121,6 +122,7 @@ class Grid:
         waiting, running, failed = list(cells), dict[int, tuple[Cell, subprocess.Popen[bytes]]](), []
         done = 0
         options = ["--no-store"] if store is None else (["--db", db] if db else [])
+        told = signal.signal(signal.SIGTERM, _end)
         try:
             while waiting or running:
                 for slot in sorted(set(range(jobs)) - set(running))[: len(waiting)]:
@@ -142,6 +144,7 @@ class Grid:
                 process.terminate()
             for _, process in running.values():
                 process.wait()
+            signal.signal(signal.SIGTERM, told)
         return failed
 
     def _launch(self, cell: Cell, slot: int, options: Sequence[str]) -> "subprocess.Popen[bytes]":
@@ -191,3 +194,8 @@ def _devices(slot: int, count: int) -> dict[str, str]:
     names = known.split(",") if known else [str(number) for number in range(gpus)]
     first = slot * count % max(1, len(names))
     return {"CUDA_VISIBLE_DEVICES": ",".join(names[first : first + count])}
+
+
+def _end(number: int, _: object) -> None:
+    """What a signal to end does: as after Ctrl-C, no run goes on by itself."""
+    sys.exit(128 + number)

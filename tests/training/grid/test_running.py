@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -135,6 +136,39 @@ def test_two_at_once_reach_the_same(whole, tmp_path, monkeypatch):
         assert len(list_evaluators(store)) == 2
     assert without_times(made.folder / "results.json") == without_times(whole / "whole" / "out" / "results.json")
     assert "macro" not in (made.folder / "logs" / "tiny-24-causal-13.txt").read_text()
+
+
+TOLD_TO_END = """
+import sys
+from pathlib import Path
+from training.grid.design import read_design
+from training.grid.running import Grid
+
+design = read_design(sys.argv[1])
+Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.cells()), 2, None)
+"""
+
+
+def test_a_grid_that_is_told_to_end_leaves_no_run_behind(tmp_path):
+    def runs():
+        shown = subprocess.run(["ps", "-A", "-ww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        return [line for line in shown.splitlines() if "training.grid.cell" in line and str(made.folder) in line]
+
+    made = grid(tmp_path)
+    command = [sys.executable, "-c", TOLD_TO_END, str(made.path), str(made.folder)]
+    parent = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 120
+        while len(runs()) < 2:
+            assert parent.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        parent.terminate()
+        assert parent.wait(60) == 128 + signal.SIGTERM
+        assert runs() == []
+    finally:
+        parent.kill()
+        parent.wait()
 
 
 def test_a_run_that_fails_does_not_keep_the_others_back(whole, tmp_path):
