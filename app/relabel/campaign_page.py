@@ -29,7 +29,7 @@ def _people(store: Store, campaign: Campaign) -> str:
     titles = "".join(
         f'<th scope="col" class="number">{title}</th>' for title in ("Submitted", "In progress", "Skipped")
     )
-    return f"""<h2>People</h2><div class="card"><table class="table people"><thead>
+    return f"""<h2>People</h2><div class="card"><table class="table"><thead>
 <tr><th scope="col">Name</th>{titles}</tr></thead><tbody>{rows}</tbody></table></div>"""
 
 

@@ -8,8 +8,9 @@ so that traces that others have begun come before those that nobody has, and get
 import random
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from core.trace import Step
@@ -35,7 +36,10 @@ from storage.queries import StoredTrace, load_traces, traces
 from storage.schema import TraceRow, now
 from storage.store import ConflictError, Store
 
-__all__ = ["Progress", "Task", "claim", "open_slot", "progress", "skip"]
+__all__ = ["Progress", "Task", "Turn", "claim", "next_turn", "open_slot", "progress", "skip"]
+
+Turn = Literal["held", "new", "nothing"]
+"""A trace that the person has, another one, or none that is left for them now."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,16 @@ def claim(store: Store, campaign_id: int, user: User) -> Task | None:
         return _task(session, campaign, slot_id)
 
 
+def next_turn(store: Store, campaign: Campaign, user: User) -> Turn:
+    """What `claim` would give a person now, without taking it."""
+    if campaign.closed is not None:
+        return "nothing"
+    with store.read() as session:
+        if session.scalar(_own(campaign, user)) is not None:
+            return "held"
+        return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
+
+
 def open_slot(store: Store, slot_id: int, user: User) -> Task:
     """A turn that a person has or had; one that has not ended is held for them from now on.
 
@@ -108,25 +122,31 @@ def _task(session: Session, campaign: Campaign, slot_id: int) -> Task:
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
     """The turn that a person has, also where its lease ran out and nobody took it."""
+    return session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
+
+
+def _own(campaign: Campaign, user: User) -> Select[int]:
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
     found = select(SlotRow.id).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
-    newest = found.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
-    return session.scalar(newest.with_for_update(of=SlotRow, key_share=True))
+    return found.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
 def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
     """The first slot by place that anybody may take, of a trace that the person has not had."""
+    return session.scalar(_free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True))
+
+
+def _free(campaign: Campaign, user: User) -> Select[int]:
     mine = aliased(SlotRow)
     had = exists().where(mine.item_id == ItemRow.id, mine.user_id == user.id)
     anybodys = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
-    first = (
+    return (
         select(SlotRow.id)
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, anybodys, ~had, _unchanged())
         .order_by(ItemRow.place, SlotRow.number)
         .limit(1)
     )
-    return session.scalar(first.with_for_update(of=SlotRow, key_share=True, skip_locked=True))
 
 
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:

@@ -4,7 +4,7 @@ from app.relabel.campaign_list import list_html
 from storage.labelling.campaigns import close_campaign
 from storage.people.users import Role
 from tests.app.markup import read
-from tests.storage.labelling.samples import campaign, label_all, person, take
+from tests.storage.labelling.samples import TWO, campaign, label_all, people, person, take
 
 
 def test_an_admin_sees_everything(sqlite_store):
@@ -43,3 +43,15 @@ def test_none_yet(sqlite_store):
     boss, ann = person(sqlite_store, "boss", Role.ADMIN), person(sqlite_store, "ann")
     assert "Label these traces" in list_html(sqlite_store, boss)
     assert "An admin of this server makes one." in list_html(sqlite_store, ann)
+
+
+def test_whoever_holds_a_trace_continues_and_whoever_has_none_left_is_told_so(sqlite_store):
+    made = campaign(sqlite_store, [TWO], overlap=1)
+    ann, ben = people(sqlite_store, 2)
+    task = take(sqlite_store, made, ann)
+    page = read(list_html(sqlite_store, ann))
+    assert [link.text for link in page.all("a")] == ["Continue"]
+    page = read(list_html(sqlite_store, ben))
+    assert (page.one(cls="end").text, page.all("a")) == ("nothing left for you", [])
+    label_all(sqlite_store, task, ann, ["pos", "neg"])
+    assert read(list_html(sqlite_store, ann)).one(cls="end").text == "nothing left for you"

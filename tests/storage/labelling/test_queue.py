@@ -11,7 +11,7 @@ from core.trace import Trace
 from storage.filters import TraceFilter
 from storage.labelling.campaigns import Campaign, close_campaign
 from storage.labelling.drafts import read_draft
-from storage.labelling.queue import claim, open_slot, progress, skip
+from storage.labelling.queue import claim, next_turn, open_slot, progress, skip
 from storage.labelling.tables import ItemRow, SlotRow
 from storage.people.users import User
 from storage.schema import TraceRow, now
@@ -238,3 +238,16 @@ def test_who_lost_a_trace_and_gets_it_again_goes_on_where_they_were(store: Store
     assert read_draft(store, again.slot_id).labels == ("neu", None)
     assert read_draft(store, lost.slot_id).labels == (None, None)
     assert claim(store, made.id, third) is None
+
+
+def test_what_a_person_would_get_is_told_without_taking_it(store):
+    made = campaign(store, [TWO], overlap=1)
+    ann, ben = people(store, 2)
+    assert [next_turn(store, made, user) for user in (ann, ben)] == ["new", "new"]
+    task = take(store, made, ann)
+    assert [next_turn(store, made, user) for user in (ann, ben)] == ["held", "nothing"]
+    expire(store, task.slot_id)
+    assert [next_turn(store, made, user) for user in (ann, ben)] == ["held", "new"]
+    label_all(store, task, ann, ["pos", "neg"])
+    assert [next_turn(store, made, user) for user in (ann, ben)] == ["nothing", "nothing"]
+    assert next_turn(store, close_campaign(store, made.id), ben) == "nothing"
