@@ -120,10 +120,16 @@ def list_html(store: Store, address: DisputesAddress, found: Sequence[Dispute], 
 <th scope="col">No.</th><th scope="col">Trace</th>
 <th scope="col">Benchmark</th><th scope="col">Should say</th><th scope="col">State</th><th scope="col">Filed</th>
 </tr></thead><tbody>{rows}</tbody></table>"""
-    shown = table if rows else '<p class="hint empty">There is no such dispute.</p>'
+    shown = table if rows else f'<p class="hint empty">{_nothing(address)}</p>'
     return f"""<div id="disputes"><p class="pager"><a href="/relabel">Campaigns</a></p><h1>Disputes</h1>
 <p class="lead">{_LEAD}</p>{_filters(store, address, seen_by)}{shown}{_pager(address, len(found))}
 {_patch(store, address, seen_by)}</div>"""
+
+
+def _nothing(address: DisputesAddress) -> str:
+    if address != DisputesAddress():
+        return "There is no such dispute."
+    return 'There is no dispute yet. One is filed beside a step of a trace in <a href="/browse">Browse</a>.'
 
 
 def _row(dispute: Dispute) -> str:
