@@ -4,10 +4,11 @@ python -m tests.screenshots
 """
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from core.assets import asset
 from tests.browser import launch
@@ -23,17 +24,34 @@ class Shot:
     there: str
     height: int
     scheme: str = "light"
-    example: str = ""
+    first: Callable[[Page], None] | None = None
 
 
-_EXAMPLE = "A solution that fails the substitution"
+def _score_example(page: Page) -> None:
+    page.get_by_role("button", name="A solution that fails the substitution").click()
+
+
+def _begin_to_label(page: Page) -> None:
+    """Make a campaign, and label some steps of its first trace."""
+    page.get_by_label("Name", exact=True).fill("Gallery, once more")
+    page.locator("select[name=ordering]").select_option("file")
+    page.get_by_role("button", name="Make the campaign").click()
+    page.get_by_role("link", name="Start labelling").click()
+    page.locator("#labelling .labels").first.wait_for()
+    page.wait_for_load_state()
+    for step, label in enumerate(("pos", "neg")):
+        page.locator(f"li[data-step='{step}'] [data-label={label}]").click()
+        page.locator(f"li[data-step='{step}'] [aria-pressed=true]").wait_for()
+
+
 SHOTS = (
-    Shot("score", "/", "#result .steps .katex", 1130, example=_EXAMPLE),
+    Shot("score", "/", "#result .steps .katex", 1130, first=_score_example),
     Shot("evidence", "/evidence?trace=2", "main .katex", 1000),
     Shot("evidence-dark", "/evidence?trace=2", "main .katex", 1000, scheme="dark"),
     Shot("browse", "/browse?dataset=gallery&gold=error", "#browse .katex", 720),
     Shot("trace", "/browse?trace=2", "ol.steps .katex", 860),
     Shot("results", "/results?dataset=gallery", "main .js-plotly-plot .main-svg", 1130),
+    Shot("relabel", "/relabel/new", "#labelling .labels", 800, first=_begin_to_label),
 )
 
 
@@ -56,8 +74,8 @@ def take(browser: Browser, address: str, shot: Shot, path: Path) -> None:
     # Results are computed while the page waits.
     page.set_default_timeout(120_000)
     page.goto(shot.path)
-    if shot.example:
-        page.get_by_role("button", name=shot.example).click()
+    if shot.first is not None:
+        shot.first(page)
     page.locator(shot.there).first.wait_for()
     page.wait_for_timeout(500)
     page.evaluate("scrollTo(0, 0)")

@@ -2,10 +2,10 @@
 
 from html import escape
 
-from app.relabel.campaign_view import guideline_html, progress_html, terms_html
+from app.relabel.campaign_view import guideline_html, label_html, progress_html, terms_html
 from app.web.rights import Right, may
 from storage.labelling.campaigns import Campaign, guideline_text, list_campaigns
-from storage.labelling.queue import Progress, next_turn, progress
+from storage.labelling.progress import progress
 from storage.people.users import User
 from storage.store import Store
 
@@ -35,18 +35,13 @@ def _card(store: Store, campaign: Campaign, user: User, rights: set[Right]) -> s
     guideline = guideline_html(campaign.guideline, guideline_text(store, campaign.id))
     return f"""<li class="card"><div class="what"><h2>{escape(campaign.name)}</h2>
 <span>{terms_html(campaign)}</span>
-<span class="end">{_start(store, campaign, user, found) if labels else _state(campaign)}</span></div>
+<span class="end">{_start(store, campaign, user) if labels else _state(campaign)}</span></div>
 {progress_html(campaign, found, mine=labels)}
 <details class="guideline">{guideline}</details>{_links(campaign, rights)}</li>"""
 
 
-def _start(store: Store, campaign: Campaign, user: User, found: Progress) -> str:
-    turn = next_turn(store, campaign, user)
-    if campaign.closed or turn == "nothing":
-        return _state(campaign) if campaign.closed else "nothing left for you"
-    word = "Continue" if found.mine or turn == "held" else "Start"
-    return f"""<a class="button primary" href="/relabel/label?campaign={campaign.id}"
-aria-label="{word} labelling {escape(campaign.name)}">{word}</a>"""
+def _start(store: Store, campaign: Campaign, user: User) -> str:
+    return _state(campaign) if campaign.closed else label_html(store, campaign, user)
 
 
 def _state(campaign: Campaign) -> str:

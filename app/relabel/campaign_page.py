@@ -2,13 +2,14 @@
 
 from html import escape
 
-from app.relabel.campaign_view import counted, guideline_html, progress_html, queue_html, terms_html
+from app.relabel.campaign_view import counted, guideline_html, label_html, progress_html, queue_html, terms_html
 from storage.labelling.campaigns import Campaign, get_campaign, guideline_text
 from storage.labelling.progress import PersonProgress, people_progress, progress
+from storage.people.users import User
 from storage.store import Store
 
 
-def campaign_html(store: Store, campaign_id: int) -> str:
+def campaign_html(store: Store, campaign_id: int, user: User) -> str:
     """The page. Raises `NotFoundError`."""
     campaign = get_campaign(store, campaign_id)
     found = progress(store, campaign.id)
@@ -17,6 +18,7 @@ def campaign_html(store: Store, campaign_id: int) -> str:
     return f"""<div id="relabel"><p class="pager"><a href="/relabel">Campaigns</a></p>
 <h1>{escape(campaign.name)}</h1><p class="lead">{terms_html(campaign)}</p>
 <p class="hint">{queue_html(campaign)} · {made} · {state}</p><div class="told"></div>
+{"" if campaign.closed else f'<p class="out">{label_html(store, campaign, user)}</p>'}
 {progress_html(campaign, found, mine=False)}{_people(store, campaign)}
 {_guidelines(store, campaign)}{"" if campaign.closed else _end(campaign)}</div>"""
 
@@ -51,7 +53,7 @@ def _guidelines(store: Store, campaign: Campaign) -> str:
     return f"""<h2>Guideline</h2><form class="fields" data-post="/relabel/campaigns/{campaign.id}/guideline">
 <label class="wide">Version {campaign.guideline}, in force
 <textarea name="text" rows="10" required>{escape(text)}</textarea></label>
-<p class="wide"><button class="button primary">Put into force as version {campaign.guideline + 1}</button></p>
+<p class="wide"><button class="button">Put into force as version {campaign.guideline + 1}</button></p>
 <p class="hint wide">Whoever is labelling is shown the new text first. What was labelled keeps the version that it
 was labelled under.</p></form>{earlier}"""
 

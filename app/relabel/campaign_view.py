@@ -4,7 +4,9 @@ from html import escape
 
 from app.web.text import text_html
 from storage.labelling.campaigns import Campaign, Ordering, View
-from storage.labelling.progress import Progress
+from storage.labelling.queue import Progress, next_turn, progress
+from storage.people.users import User
+from storage.store import Store
 
 _ORDERS = {
     Ordering.FILE: "in the order of the file",
@@ -36,6 +38,16 @@ def queue_html(campaign: Campaign) -> str:
         parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
     parts += [f"{name.replace('_', ' ')}: {value}" for name, value in campaign.conditions.items()]
     return " · ".join(escape(part) for part in parts)
+
+
+def label_html(store: Store, campaign: Campaign, user: User) -> str:
+    """The way to label for a person who may, or that nothing is left for them."""
+    turn, mine = next_turn(store, campaign, user), progress(store, campaign.id, user.id).mine
+    if turn == "nothing":
+        return "nothing left for you"
+    word = "Continue" if mine or turn == "held" else "Start"
+    return f"""<a class="button primary" href="/relabel/label?campaign={campaign.id}"
+aria-label="{word} labelling {escape(campaign.name)}">{word}</a>"""
 
 
 def progress_html(campaign: Campaign, found: Progress, *, mine: bool = True) -> str:

@@ -90,7 +90,7 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
 
     @routes.get("/relabel/campaign")
     def campaign(request: Request, user: Manager) -> HTMLResponse:
-        return _page("Campaign", campaign_html(store, _number(request, "campaign")))
+        return _page("Campaign", campaign_html(store, _number(request, "campaign"), user))
 
     @routes.post("/relabel/campaigns")
     def create(user: Manager, fields: Fields) -> JSONResponse:
