@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Python keeps what it compiles: else every process that a test starts compiles it anew.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: app test check bench screenshots clean
@@ -11,7 +13,7 @@ app: $(VENV)/.app
 
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -24,6 +26,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.browse
 	$(BIN)/python -m tests.benchmarks.viewers
 	$(BIN)/python -m tests.benchmarks.annotators
+	$(BIN)/python -m tests.training.synth.test_labels
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.benchmarks.page
 

@@ -12,6 +12,7 @@ from app.batching import Batcher
 from core.errors import UserError
 from core.judgment import Judgment, Mode
 from core.loading import evaluator_folder, load_evaluator, shipped_evaluators
+from core.placement import Placement, typed_name
 from core.scorer import Scorer
 from core.scores import Thresholds
 from core.trace import Trace
@@ -30,8 +31,11 @@ _MOST_BEGUN = 64
 class Evaluators:
     """Scores traces with evaluators by name. Safe to use from several threads."""
 
-    def __init__(self, folders: Sequence[str | Path] = (), *, shipped: bool = True) -> None:
-        """`folders` are evaluators to offer, beside the shipped ones unless `shipped` is false.
+    def __init__(
+        self, folders: Sequence[str | Path] = (), *, shipped: bool = True, place: Placement | None = None
+    ) -> None:
+        """`folders` are evaluators to offer, at `place`, beside the shipped ones unless `shipped` is false; those
+        are small, and stay on the processor in float32.
 
         One whose name is taken goes by its path. Raises `UserError` where one cannot load.
         """
@@ -43,18 +47,23 @@ class Evaluators:
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
-        for spec in (*(shipped_evaluators() if shipped else ()), *folders):
-            evaluator = load_evaluator(spec)
-            if evaluator.name in self._scorers:
-                evaluator = replace(evaluator, name=str(spec))
-            scorer = Scorer(evaluator)
-            self._scorers[evaluator.name] = scorer
-            self._specs[evaluator.name] = _spec(spec)
-            self._batchers[evaluator.name] = Batcher(scorer, self._places)
+        for name in shipped_evaluators() if shipped else ():
+            self._add(name, Placement())
+        for folder in folders:
+            self._add(folder, place or Placement())
         if not self._scorers:
             raise UserError(
                 "there is no evaluator to score with.", "Train one and give its folder with --evaluator."
             )
+
+    def _add(self, spec: str | Path, place: Placement) -> None:
+        evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
+        if evaluator.name in self._scorers:
+            evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))
+        scorer = Scorer(evaluator)
+        self._scorers[evaluator.name] = scorer
+        self._specs[evaluator.name] = _spec(spec)
+        self._batchers[evaluator.name] = Batcher(scorer, self._places)
 
     @property
     def names(self) -> list[str]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
 from storage.location import VARIABLE
@@ -17,10 +18,12 @@ _LONGEST_PAUSE = 60.0
 class Supervisor:
     """Starts a worker for a store, and again where it ends; the worker ends with this process in any case.
 
-    `address` names the store; it goes by the environment, since it may hold a password.
+    `address` names the store; it goes by the environment, since it may hold a password. `arguments` are those of
+    the worker's command line.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, arguments: Sequence[str] = ()) -> None:
+        self._arguments = tuple(arguments)
         self._environment = os.environ | {VARIABLE: address}
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -65,7 +68,7 @@ class Supervisor:
     def _start(self) -> "subprocess.Popen[bytes]":
         # A session of its own: Ctrl-C in the terminal is for the server, which then ends the worker.
         return subprocess.Popen(
-            [sys.executable, "-m", "app.worker"],
+            [sys.executable, "-m", "app.worker", *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env=self._environment,

@@ -1,11 +1,12 @@
 """A judged trace as one block of HTML: every step with its online and offline bars."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from app.web.text import text_html
 from core.judgment import Judgment
-from core.label import LABEL_NAMES, Label
+from core.label import Label
+from core.outputs import Outputs
 from core.scores import Floats, StepScores, Thresholds, judge_solution
 from core.trace import Step, Trace
 
@@ -17,6 +18,17 @@ LEGEND = """<div class="key"><span><i class="neg"></i>neg · wrong</span>
 <span><i class="neu"></i>neu · valid but redundant</span><span><i class="pos"></i>pos · correct and useful</span>
 <span>✓ valid</span><span>○ redundant</span><span>✕ not valid</span>
 <span>number beside a bar = validity</span></div>"""
+_LEGEND_OF_VALIDITY = """<div class="key"><span><i class="pos"></i>validity</span>
+<span><i class="neg"></i>what it lacks of 1</span><span>✓ valid</span><span>✕ not valid</span>
+<span>number beside a bar = validity</span></div>"""
+
+ONLY_VALIDITY = "gives validity only: it says nothing of redundancy"
+"""On an evaluator whose outputs are not three-way."""
+
+
+def legend_html(outputs: Iterable[Outputs]) -> str:
+    """What the marks and colours mean in bars of evaluators with these outputs."""
+    return LEGEND if Outputs.THREE_WAY in outputs else _LEGEND_OF_VALIDITY
 
 
 def judged_html(judgment: Judgment, evaluator: str, thresholds: Thresholds) -> str:
@@ -78,11 +90,12 @@ def _summary(
 <span>evaluator <strong>{escape(evaluator)}</strong></span></div>"""
 
 
-def solution_html(scores: StepScores, thresholds: Thresholds) -> str:
-    """The verdict on the solution, with its numbers."""
+def solution_html(scores: StepScores, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY) -> str:
+    """The verdict on the solution, with its numbers; on redundancy only where `outputs` are three-way."""
     verdict = judge_solution(scores, thresholds)
     valid = '<strong class="good">valid</strong>' if verdict.valid else '<strong class="bad">not valid</strong>'
-    redundant = f" · redundant {verdict.redundancy:.2f}" if verdict.redundant else ""
+    told = verdict.redundant and outputs == Outputs.THREE_WAY
+    redundant = f" · redundant {verdict.redundancy:.2f}" if told else ""
     return f"{valid} {verdict.validity:.2f}{redundant}"
 
 
@@ -132,27 +145,33 @@ def gold_html(step: Step) -> str:
     return '<span class="g none" title="the benchmark says nothing of this step">unlabelled</span>'
 
 
-def bar_html(mode: str, probs: Sequence[float] | Floats, thresholds: Thresholds, name: str = "") -> str:
-    """The three probabilities of a sub-step as a bar with its mark and validity; `name` is the evaluator's, where
-    several stand side by side."""
-    values = [float(p) for p in probs]
-    validity = values[Label.NEU] + values[Label.POS]
+def bar_html(
+    mode: str,
+    probs: Sequence[float] | Floats,
+    thresholds: Thresholds,
+    name: str = "",
+    outputs: Outputs = Outputs.THREE_WAY,
+) -> str:
+    """The three probabilities of a sub-step as a bar with its mark and validity, or validity alone where the
+    evaluator's `outputs` are not three-way; `name` is its name, where several stand side by side."""
+    values = {label.text: float(probs[label]) for label in Label}
+    validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
+    shown = values if three else {"neg": 1 - validity, "pos": validity}
     verdict = "not valid"
     if validity >= thresholds.validity:
-        verdict = "redundant" if values[Label.NEU] >= thresholds.redundancy else "valid"
-    numbers = ", ".join(f"{name} {value:.2f}" for name, value in zip(LABEL_NAMES, values, strict=True))
-    parts = "".join(
-        f'<i class="{name}" style="width:{100 * value:.1f}%"></i>'
-        for name, value in zip(LABEL_NAMES, values, strict=True)
-    )
+        verdict = "redundant" if three and values["neu"] >= thresholds.redundancy else "valid"
+    told = shown if three else {"validity": validity}
+    numbers = ", ".join(f"{kind} {value:.2f}" for kind, value in told.items())
+    parts = "".join(f'<i class="{kind}" style="width:{100 * value:.1f}%"></i>' for kind, value in shown.items())
     label = escape(f"{name}, {mode}" if name else mode) + f": {numbers}; {verdict}"
     return f"""<div class="c" data-mode="{mode}"><span class="mark" title="{verdict}">{_MARKS[verdict]}</span>
 <div class="bar" role="img" aria-label="{label}" title="{label}">{parts}</div>
-<span class="num">{validity:.2f}</span><span class="three">{_three(values)}</span></div>"""
+<span class="num">{validity:.2f}</span>{_three(values) if three else ""}</div>"""
 
 
-def _three(values: list[float]) -> str:
-    return " ".join(f"<span>{name} {value:.2f}</span>" for name, value in zip(LABEL_NAMES, values, strict=True))
+def _three(values: Mapping[str, float]) -> str:
+    told = " ".join(f"<span>{name} {value:.2f}</span>" for name, value in values.items())
+    return f'<span class="three">{told}</span>'
 
 
 def change_html(value: float) -> str:

@@ -1,19 +1,21 @@
 """The process that works jobs off, beside the server.
 
-python -m app.worker
+python -m app.worker --device cuda --dtype bfloat16
 
 ends when its standard input does: with the server that started it, however that ended.
 """
 
+import argparse
 import logging
 import os
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from app.commands.options import add_placement, is_placed, read_placement
 from core.errors import UserError
 from core.judgment import Judgment
 from core.trace import Trace
@@ -23,6 +25,8 @@ from storage.store import Store, UnavailableError, open_store
 
 if TYPE_CHECKING:
     # They bring PyTorch, which a worker without a job does not need.
+    from core.evaluator import Evaluator
+    from core.placement import Placement
     from core.scorer import Scorer
 
 _LOG = logging.getLogger("stepsight.worker")
@@ -41,10 +45,14 @@ class _LostError(Exception):
 
 
 class Worker:
-    """Works jobs off, one at a time. `stop` asks it to end at the next trace; the job is then queued again."""
+    """Works jobs off, one at a time. `stop` asks it to end at the next trace; the job is then queued again.
 
-    def __init__(self, store: Store, stop: threading.Event | None = None) -> None:
+    `place` is for evaluators that are not shipped; None is a processor in float32.
+    """
+
+    def __init__(self, store: Store, stop: threading.Event | None = None, place: "Placement | None" = None) -> None:
         self.store = store
+        self.place = place
         self.stop = stop or threading.Event()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._loaded: tuple[str, Scorer] | None = None
@@ -100,7 +108,6 @@ class Worker:
         """The job's evaluator; the last one is kept. Raises `UserError` where it cannot load or has changed."""
         from dataclasses import replace
 
-        from core.loading import load_evaluator
         from core.scorer import Scorer
 
         if (
@@ -109,13 +116,24 @@ class Worker:
             or (self._loaded[1].evaluator.fingerprint != job.fingerprint)
         ):
             self._loaded = None
-            self._loaded = job.spec, Scorer(replace(load_evaluator(job.spec), name=job.evaluator))
+            self._loaded = job.spec, Scorer(replace(self._load(job), name=job.evaluator))
         scorer = self._loaded[1]
         if scorer.evaluator.fingerprint != job.fingerprint:
             raise UserError(
-                f"{job.spec}: the evaluator has changed since the job was started.", "Start a job for the new one."
+                f"{job.spec}: the evaluator has changed since the job was started, or had another type of weights.",
+                "Start a job for the new one.",
             )
         return scorer
+
+    def _load(self, job: Job) -> "Evaluator":
+        """Where `app.evaluators.Evaluators` has it: a shipped one at `place` only if it was named beside."""
+        from core.loading import load_evaluator, shipped_evaluators
+
+        if self.place is None or job.spec in shipped_evaluators():
+            found = load_evaluator(job.spec)
+            if self.place is None or found.fingerprint == job.fingerprint:
+                return found
+        return load_evaluator(job.spec, self.place.device, self.place.dtype, self.place.device_map)
 
 
 class _Hold:
@@ -189,8 +207,11 @@ class _Hold:
             self.lost.set()
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Work until standard input ends. The store is the one that `STEPSIGHT_DB` names."""
+    parser = argparse.ArgumentParser(prog="python -m app.worker")
+    add_placement(parser)
+    args = parser.parse_args(argv)
     logging.basicConfig(format="stepsight: %(message)s", level=logging.WARNING)
     stop = threading.Event()
     threading.Thread(target=_end_with_input, args=(stop,), daemon=True).start()
@@ -198,7 +219,9 @@ def main() -> int:
         # The pages come first.
         os.nice(10)
     with open_store() as store:
-        Worker(store, stop).run()
+        # PyTorch only where it is asked for: a worker without a job does not need it.
+        place = read_placement(args) if is_placed(args) else None
+        Worker(store, stop, place).run()
     return 0
 
 

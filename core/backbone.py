@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,21 +15,9 @@ from transformers.utils import logging
 from core.checkpoint import CARD, Checkpoint, read_json, tensor_files
 from core.errors import UserError
 from core.formats import llada
+from core.placement import Placement as Placement
 
 ATTENTIONS = ("bidirectional", "causal")
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where weights go, and in which type.
-
-    `device_map` is Accelerate's and wins over `device`: "auto" spreads the layers over the GPUs there are, and what
-    does not fit over memory.
-    """
-
-    device: str = "cpu"
-    dtype: torch.dtype = torch.float32
-    device_map: str | dict[str, Any] | None = None
 
 
 def load_backbone(
@@ -84,10 +71,15 @@ def load_weights(
 ) -> PreTrainedModel:
     """A folder's weights in the class that `kind`, one of Transformers' Auto classes, has for the config.
 
-    Raises `UserError` naming the first tensor that is missing or misshapen.
+    Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be taken
+    apart as the placement asks for.
     """
     tensor_files(folder)
     with _quiet():
+        try:
+            place.check_split(kind, config)
+        except UserError as error:
+            raise error.at(str(folder)) from None
         model, report = kind.from_pretrained(
             folder,
             config=config,

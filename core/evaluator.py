@@ -56,6 +56,11 @@ class Evaluator:
         return found
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights, wherever they are."""
+        return next(self.model.parameters()).dtype
+
+    @property
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.model.parameters())
 

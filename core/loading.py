@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from core.assets import asset
-from core.backbone import Placement, context_of
+from core.backbone import context_of
 from core.backbone import load_backbone as load_backbone
 from core.checkpoint import CARD, Checkpoint
 from core.checkpoint import load_tokenizer as load_tokenizer
@@ -20,6 +20,7 @@ from core.formats.stepsight import NAME as OWN
 from core.head import outputs_of
 from core.hub import cached, download, is_hub_id
 from core.model import StepModel
+from core.placement import Placement, dtype_name, typed_name
 from core.recognition import format_of, recognise
 from core.scores import Thresholds
 
@@ -43,10 +44,12 @@ def load_evaluator(
 ) -> Evaluator:
     """Load a shipped evaluator by name, a folder in any of the formats of `core.formats`, or one from a model hub.
 
-    `dtype` is the type of the weights in memory; `device_map` is Accelerate's, such as "auto" for several GPUs, and
-    wins over `device`. `Evaluator.format` says what was recognised. Raises `UserError` where there is no such
-    evaluator, its format is not known, or a file, tensor or token is missing, damaged or misshapen.
+    `dtype` is the type of the weights in memory, and where it is not float32 part of the name and the fingerprint,
+    since the scores are others; `device_map` is Accelerate's, such as "auto" for several GPUs, and wins over
+    `device` (see `Placement`). `Evaluator.format` says what was recognised. Raises `UserError` where there is no
+    such evaluator or device, its format is not known, or a file, tensor or token is missing, damaged or misshapen.
     """
+    place = Placement(device, dtype, device_map).checked()
     checkpoint = Checkpoint.open(evaluator_folder(spec))
     layout = recognise(checkpoint)
     defaults = layout.template(checkpoint)
@@ -57,14 +60,14 @@ def load_evaluator(
         encoder = Encoder(load_tokenizer(checkpoint.folder), template)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
-    loaded = layout.load(checkpoint, Placement(device, dtype, device_map))
+    loaded = layout.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
     return Evaluator(
-        name=checkpoint.name,
+        name=typed_name(checkpoint.name, dtype),
         model=StepModel(loaded.backbone, loaded.head).eval(),
         encoder=encoder,
-        fingerprint=_fingerprint(checkpoint, layout, template, loaded),
+        fingerprint=_fingerprint(checkpoint, layout, template, loaded, dtype),
         format=format_of(checkpoint, layout),
         thresholds=thresholds,
         provenance=provenance,
@@ -100,8 +103,12 @@ def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
     return value
 
 
-def _fingerprint(checkpoint: Checkpoint, layout: Layout, template: PromptTemplate, loaded: Loaded) -> str:
+def _fingerprint(
+    checkpoint: Checkpoint, layout: Layout, template: PromptTemplate, loaded: Loaded, dtype: torch.dtype
+) -> str:
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.
-    more = () if layout.NAME == OWN else (layout.NAME, loaded.rows)
+    more: tuple[object, ...] = () if layout.NAME == OWN else (layout.NAME, loaded.rows)
+    if dtype != torch.float32:
+        more = (*more, dtype_name(dtype))
     return fingerprint(checkpoint.folder, template.to_dict(), attention, *more)

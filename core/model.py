@@ -65,10 +65,7 @@ class StepModel(nn.Module):
         the shares add up to it, where the means of parts with different numbers of ends would not average to it.
         """
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
-        index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
-        # The layers of a large model may lie on several devices.
-        read = hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
-        logits = self.score(read)
+        logits = self.logits(hidden, ends)
         if labels is None:
             return {"logits": logits}
         losses = functional.cross_entropy(
@@ -76,6 +73,15 @@ class StepModel(nn.Module):
         )
         count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
         return {"loss": losses / count, "logits": logits}
+
+    def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
+        """The head at the positions `ends`, shape (batch, steps), of hidden states, shape (batch, tokens, hidden):
+        logits of shape (batch, steps, 3)."""
+        index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
+        # The layers of a large model may lie on several devices.
+        read = hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
+        found: Tensor = self.score(read)
+        return found
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
         """Called by the trainer: the backbone's layers keep only their input and compute the rest again."""

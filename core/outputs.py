@@ -16,6 +16,11 @@ class Outputs(StrEnum):
     VERDICT = "verdict"
 
     @property
+    def may_say_redundant(self) -> bool:
+        """Whether it may call a solution redundant."""
+        return self in (Outputs.THREE_WAY, Outputs.VERDICT)
+
+    @property
     def has_steps(self) -> bool:
         return self != Outputs.SOLUTION
 

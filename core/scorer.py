@@ -1,6 +1,6 @@
 """Scoring: traces in, judgments out, in one of three modes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -11,6 +11,7 @@ from core.evaluator import Evaluator
 from core.hindsight import Hindsight
 from core.inputs import Forward, Input
 from core.judgment import Judgment, Mode
+from core.next_step import NextSteps
 from core.padded import PaddedForward
 from core.ragged import RaggedForward
 from core.scores import Floats, StepScores
@@ -35,14 +36,15 @@ class Scorer:
         self.forward = forward
         # Padded batches want many inputs of similar length; the other pass gains nothing from a long wait.
         self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
+        self._next = NextSteps(evaluator, forward)
 
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order, holding `window` traces at a time.
 
-        Results do not depend on what else is scored beyond 1e-5. Raises `UserError` at a trace longer than the
-        evaluator's context; with `on_skip` such a trace is left out and handed to it with the error.
+        Results do not depend on what else is scored beyond 1e-5, in float32. Raises `UserError` at a trace longer
+        than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error.
         """
         mode = Mode(mode)
         encoded = self._encode(traces, on_skip)
@@ -52,6 +54,16 @@ class Scorer:
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
         """The judgment of a single trace."""
         return next(self.score([trace], mode))
+
+    def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats:
+        """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
+        neu and pos, shape (candidates, 3). It is what a step-level beam search asks for again and again.
+
+        Equal within 1e-5 in float32 to scoring the problem, the steps and the candidate from scratch. A causal
+        evaluator reads the problem and the steps once, and in a call that goes on from an earlier one only what is
+        new of them. Raises `UserError` where there is no candidate, or one is empty or makes the input too long.
+        """
+        return self._next.score(problem, steps, candidates)
 
     def _encode(self, traces: Iterable[Trace], on_skip: Skip | None) -> Iterator[tuple[Trace, Encoded]]:
         for trace in traces:

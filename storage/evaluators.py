@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from core.evaluator import Evaluator
 
 
+_DTYPE = "float32"
+
+
 @dataclass(frozen=True)
 class StoredEvaluator:
     """What the store knows of an evaluator. The fingerprint tells it from others, the name is for people."""
@@ -36,6 +39,11 @@ class StoredEvaluator:
     def outputs(self) -> Outputs:
         """What kind of thing it says of a trace; probabilities of the three classes where nothing else is noted."""
         return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
+
+    @property
+    def dtype(self) -> str:
+        """The type that its weights had when it judged."""
+        return str(self.info.get("dtype", _DTYPE))
 
     @property
     def thresholds(self) -> Thresholds:
@@ -89,7 +97,7 @@ def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
         fingerprint=evaluator.fingerprint,
         format=evaluator.format,
         attention=evaluator.attention,
-        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | _kind(evaluator.outputs),
+        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | _kind(evaluator),
     )
     if found.thresholds == evaluator.thresholds:
         return found
@@ -98,9 +106,11 @@ def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
     return replace(found, info=dict(found.info) | own)
 
 
-def _kind(outputs: Outputs) -> dict[str, str]:
-    """What `StoredEvaluator.outputs` reads, which takes three-way for granted."""
-    return {} if outputs == Outputs.THREE_WAY else {"outputs": outputs.value}
+def _kind(evaluator: "Evaluator") -> dict[str, str]:
+    """What `StoredEvaluator.outputs` and `StoredEvaluator.dtype` read, which take most for granted."""
+    dtype = str(evaluator.dtype).removeprefix("torch.")
+    kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
+    return kind if dtype == _DTYPE else kind | {"dtype": dtype}
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:

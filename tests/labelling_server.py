@@ -3,7 +3,6 @@
 It is forked from a process that has loaded everything, since loading takes seconds.
 """
 
-import multiprocessing
 import socket
 import time
 from collections.abc import Iterator
@@ -18,9 +17,8 @@ from app.commands.serving import listen
 from app.relabel.routes import router
 from app.web.access import Access
 from storage.store import Store, open_store
+from tests.forked import FORK
 
-_FORK = multiprocessing.get_context("forkserver")
-_FORK.set_forkserver_preload([__name__])
 _PATIENCE = 180
 
 
@@ -44,7 +42,7 @@ class LabellingServer:
 
     def start(self) -> None:
         """Serve, and wait until an answer comes."""
-        self._process = _FORK.Process(target=_serve, args=(self.address, self.port), daemon=True)
+        self._process = FORK.Process(target=_serve, args=(self.address, self.port), daemon=True)
         self._process.start()
         until = time.monotonic() + _PATIENCE
         while not self._answers():

@@ -30,9 +30,9 @@ def serving(folder: Path, files: dict[str, Path] | None = None) -> Iterator[str]
 
 
 @contextmanager
-def served(store: Store, evaluators: Evaluators, **options: Any) -> Iterator[str]:
-    """Serve a store on a free port; `options` are `build_app`'s. Yields the base address."""
-    listener = listen(0)
+def served(store: Store, evaluators: Evaluators, port: int = 0, **options: Any) -> Iterator[str]:
+    """Serve a store on `port` or a free one; `options` are `build_app`'s. Yields the base address."""
+    listener = listen(port)
     server = uvicorn.Server(uvicorn.Config(build_app(store, evaluators, **options), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -16,7 +16,8 @@ PACKAGES = ("app", "core", "storage", "training")
 FOLDERS = (
     "app/api", "app/browse", "app/commands", "app/evidence", "app/pages", "app/relabel", "app/results",
     "app/score", "app/web", "storage/importers", "storage/labelling", "storage/migrations", "storage/people",
-    "training/synth", "training/grid", "core/formats",
+    "training/synth", "training/filtering", "training/grid", "training/reranking", "training/finetuning",
+    "core/formats",
 )  # fmt: skip
 
 
@@ -51,6 +52,8 @@ SPELLED = {
     "importing": "import",
     "scores": "import-scores",
     "evaluation": "evaluate",
+    "filtering": "filter",
+    "filter_study": "filter-study",
     "calibration": "calibrate",
     "training": "train",
     "synthesis": "synth",

@@ -3,7 +3,9 @@
 from fastapi import APIRouter
 
 from app.api.context import Context
-from app.api.models import EvaluatorInfo, Limits
+from app.api.models import EvaluatorInfo
+from app.api.scores import limits
+from core.placement import dtype_name
 from storage.evaluators import list_evaluators
 
 
@@ -20,6 +22,8 @@ def routes(context: Context) -> APIRouter:
                 fingerprint=row.fingerprint,
                 attention=row.attention,
                 format=row.format,
+                outputs=row.outputs,
+                dtype=row.dtype if "parameters" in row.info else None,
                 scores=False,
                 context=row.info.get("context"),
             )
@@ -38,7 +42,9 @@ def _loaded(context: Context, name: str) -> EvaluatorInfo:
         fingerprint=evaluator.fingerprint,
         attention=evaluator.attention,
         format=evaluator.format,
+        outputs=evaluator.outputs,
+        dtype=dtype_name(evaluator.dtype),
         scores=True,
         context=evaluator.context,
-        thresholds=Limits(validity=thresholds.validity, redundancy=thresholds.redundancy),
+        thresholds=limits(thresholds, evaluator.outputs),
     )

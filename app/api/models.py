@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.judgment import Mode
+from core.outputs import Outputs
 from storage.filters import ErrorAt, Gold, Mistake, Modes, ReadMode, Relabelled, VerdictFilter
 from storage.jobs import State
 
@@ -13,6 +14,11 @@ LabelName = Literal["neg", "neu", "pos"]
 Probability = Annotated[float, Field(ge=0, le=1)]
 # neg, neu, pos
 Vector = Annotated[list[Probability], Field(min_length=3, max_length=3)]
+# Of several sub-steps: three probabilities each, or validity alone.
+Row = list[Vector] | list[Probability]
+
+_ONLY_VALIDITY = "null where the evaluator gives validity only, and says nothing of redundancy"
+_OUTPUTS = "three-way: neg, neu and pos of each sub-step; validity: that alone, one number for each"
 
 
 class _Given(BaseModel):
@@ -45,22 +51,22 @@ class SubstepScores(BaseModel):
 
     step: int
     substep: int
-    neg: Probability
-    neu: Probability
-    pos: Probability
+    neg: Probability | None = Field(description=_ONLY_VALIDITY)
+    neu: Probability | None = Field(description=_ONLY_VALIDITY)
+    pos: Probability | None = Field(description=_ONLY_VALIDITY)
     validity: float = Field(description="pos + neu")
-    redundancy: float = Field(description="neu")
+    redundancy: float | None = Field(description=f"neu; {_ONLY_VALIDITY}")
     valid: bool
-    redundant: bool
+    redundant: bool | None = Field(description=_ONLY_VALIDITY)
 
 
 class SolutionScores(BaseModel):
     """Of the whole solution: the least validity and the largest redundancy of its sub-steps, and the verdicts."""
 
     validity: float
-    redundancy: float
+    redundancy: float | None = Field(description=_ONLY_VALIDITY)
     valid: bool
-    redundant: bool
+    redundant: bool | None = Field(description=_ONLY_VALIDITY)
 
 
 class Scores(BaseModel):
@@ -72,20 +78,23 @@ class Limits(BaseModel):
     """The thresholds: valid from `validity`, redundant from `redundancy`."""
 
     validity: float
-    redundancy: float
+    redundancy: float | None = Field(description=_ONLY_VALIDITY)
 
 
 class ScoreAnswer(Scores):
     """`steps` and `solution` are of the mode asked for, of offline in hindsight mode, which alone has the rest."""
 
     evaluator: str
-    fingerprint: str = Field(description="Of weights, tokenizer and template.")
+    fingerprint: str = Field(description="Of weights and their type, tokenizer and template.")
+    outputs: Outputs = Field(description=f"{_OUTPUTS}.")
     mode: Mode
     thresholds: Limits
     online: Scores | None = None
     offline: Scores | None = None
-    hindsight: list[list[Vector]] | None = Field(
-        None, description="Row j: every sub-step up to j, judged with the sub-steps up to j in view."
+    hindsight: list[Row] | None = Field(
+        None,
+        description="Row j: every sub-step up to j, judged with the sub-steps up to j in view: neg, neu, pos, or "
+        "validity alone.",
     )
 
 
@@ -94,6 +103,8 @@ class EvaluatorInfo(BaseModel):
     fingerprint: str
     attention: str
     format: str
+    outputs: Outputs = Field(description=f"{_OUTPUTS}; the others are of imported scores.")
+    dtype: str | None = Field(description="The type of its weights; null where it has none.")
     scores: bool = Field(description="Whether it can score here; the others have judgments in the store.")
     context: int | None = Field(None, description="The longest input in tokens.")
     thresholds: Limits | None = None
@@ -176,11 +187,12 @@ class JudgmentInfo(BaseModel):
     outputs: str
     stale: bool = Field(description="The trace has changed since.")
     created: datetime
-    steps: list[Vector | None] | None = Field(
-        description="neg, neu, pos of each sub-step; offline in hindsight mode; null where it said nothing."
+    steps: list[Vector | Probability | None] | None = Field(
+        description="neg, neu, pos of each sub-step, or its validity where `outputs` is validity; offline in "
+        "hindsight mode; null where it said nothing."
     )
-    online: list[Vector] | None = Field(None, description="In hindsight mode.")
-    hindsight: list[list[Vector]] | None = None
+    online: Row | None = Field(None, description="In hindsight mode.")
+    hindsight: list[Row] | None = None
     solution: float | None = Field(description="What it said of the whole by itself, where it did.")
 
 

@@ -1,23 +1,30 @@
 """Scoring: POST /score."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter
 
 from app.api.context import Context
-from app.api.models import ScoreAnswer, ScoreRequest
+from app.api.models import Limits, ScoreAnswer, ScoreRequest
 from core.judgment import Judgment
+from core.label import LABEL_NAMES
+from core.outputs import Outputs
 from core.record import judgment_record
 from core.scores import Thresholds
 from core.trace import Trace
+
+_VIEWS = ("online", "offline")
+_UNSAID_OF_SOLUTION: dict[str, Any] = dict.fromkeys(("redundancy", "redundant"))
+_UNSAID: dict[str, Any] = dict.fromkeys(LABEL_NAMES) | _UNSAID_OF_SOLUTION
 
 
 def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["scores"])
 
-    @router.post("/score", summary="Judge every step of a solution", response_model_exclude_none=True)
+    @router.post("/score", summary="Judge every step of a solution", response_model_exclude_unset=True)
     async def score(request: ScoreRequest) -> ScoreAnswer:
         """Requests that come at the same time are scored together."""
         name = request.evaluator or context.evaluators.names[0]
@@ -26,28 +33,37 @@ def routes(context: Context) -> APIRouter:
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
         future = await to_thread.run_sync(context.evaluators.submit, name, trace, request.mode)
         judgment = await asyncio.wrap_future(future)
-        return answer(judgment, name, evaluator.fingerprint, thresholds)
+        return answer(judgment, name, evaluator.fingerprint, thresholds, evaluator.outputs)
 
     return router
 
 
-def answer(judgment: Judgment, name: str, fingerprint: str, thresholds: Thresholds) -> ScoreAnswer:
-    """A judgment as the API gives it: `core.record`'s numbers, with the step of each and the verdicts on it."""
-    record = judgment_record(judgment, name, thresholds)
-    views = {
-        key: _scores(record[key], judgment.trace, thresholds) for key in ("online", "offline") if key in record
-    }
+def answer(
+    judgment: Judgment, name: str, fingerprint: str, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY
+) -> ScoreAnswer:
+    """A judgment as the API gives it: `core.record`'s numbers, with the step of each and the verdicts on it; what
+    the evaluator says nothing of is null."""
+    record = judgment_record(judgment, name, thresholds, outputs)
+    views = {key: _scores(record[key], judgment.trace, thresholds) for key in _VIEWS if key in record}
+    triangle = {"hindsight": record["hindsight"]} if "hindsight" in record else {}
     return ScoreAnswer.model_validate(
         {
             **_scores(record, judgment.trace, thresholds),
-            **{key: _scores(record[key], judgment.trace, thresholds) for key in views},
+            **views,
+            **triangle,
             "evaluator": name,
             "fingerprint": fingerprint,
+            "outputs": outputs,
             "mode": judgment.mode,
-            "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
-            "hindsight": record.get("hindsight"),
+            "thresholds": limits(thresholds, outputs),
         }
     )
+
+
+def limits(thresholds: Thresholds, outputs: Outputs) -> Limits:
+    """The thresholds that mean something for an evaluator with these outputs."""
+    redundancy = thresholds.redundancy if outputs == Outputs.THREE_WAY else None
+    return Limits(validity=thresholds.validity, redundancy=redundancy)
 
 
 def _scores(record: dict[str, Any], trace: Trace, thresholds: Thresholds) -> dict[str, Any]:
@@ -56,14 +72,15 @@ def _scores(record: dict[str, Any], trace: Trace, thresholds: Thresholds) -> dic
         for number, step in enumerate(trace.steps, start=1)
         for part in range(1, len(step.substeps) + 1)
     ]
-    verdicts = [
-        {
-            "valid": scores["validity"] >= thresholds.validity,
-            "redundant": scores["redundancy"] >= thresholds.redundancy,
-        }
-        for scores in record["steps"]
-    ]
     steps = [
-        place | scores | verdict for place, scores, verdict in zip(places, record["steps"], verdicts, strict=True)
+        place | _UNSAID | scores | _verdicts(scores, thresholds)
+        for place, scores in zip(places, record["steps"], strict=True)
     ]
-    return {"steps": steps, "solution": record["solution"]}
+    return {"steps": steps, "solution": _UNSAID_OF_SOLUTION | record["solution"]}
+
+
+def _verdicts(scores: Mapping[str, float], thresholds: Thresholds) -> dict[str, bool]:
+    found = {"valid": scores["validity"] >= thresholds.validity}
+    if "redundancy" in scores:
+        found["redundant"] = scores["redundancy"] >= thresholds.redundancy
+    return found

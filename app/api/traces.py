@@ -1,6 +1,6 @@
 """Datasets and their traces: GET /datasets, /datasets/NAME/traces, /traces/NUMBER."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
@@ -12,6 +12,7 @@ from app.browse.selection import Selection
 from app.web.exposure import note_shown
 from app.web.identity import find_user_of
 from core.errors import UserError
+from core.outputs import Outputs
 from core.scores import Floats, StepScores
 from storage.browsing import BrowseRow, browse
 from storage.judgments import StoredJudgment, read_judgments
@@ -111,9 +112,9 @@ def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
         outputs=outputs.value,
         stale=judgment.stale,
         created=judgment.created,
-        steps=[row if any(row) else None for row in _rounded(scores.probs)] if outputs.has_steps else None,
-        online=_rounded(hindsight.online.probs) if hindsight is not None else None,
-        hindsight=[_rounded(row) for row in hindsight.rows] if hindsight is not None else None,
+        steps=_said(scores.probs, outputs) if outputs.has_steps else None,
+        online=_rounded(hindsight.online.probs, outputs) if hindsight is not None else None,
+        hindsight=[_rounded(row, outputs) for row in hindsight.rows] if hindsight is not None else None,
         solution=judgment.solution,
     )
 
@@ -122,7 +123,14 @@ def _number(index: int | None) -> int | None:
     return None if index is None else index + 1
 
 
-def _rounded(probs: Floats) -> list[list[float]]:
+def _said(probs: Floats, outputs: Outputs) -> list[Any]:
+    """The numbers of each sub-step, None where nothing was said of it."""
+    return [said if three.any() else None for said, three in zip(_rounded(probs, outputs), probs, strict=True)]
+
+
+def _rounded(probs: Floats, outputs: Outputs) -> list[Any]:
+    """neg, neu and pos of each sub-step, or its validity where there is nothing else."""
+    said = StepScores(probs).validity if outputs == Outputs.VALIDITY else probs
     # Stored probabilities may exceed 1 by the rounding of float32.
-    rounded: list[list[float]] = np.clip(np.round(probs.astype(np.float64), _DIGITS), 0, 1).tolist()
+    rounded: list[Any] = np.clip(np.round(said.astype(np.float64), _DIGITS), 0, 1).tolist()
     return rounded

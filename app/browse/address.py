@@ -79,6 +79,12 @@ class Address(PageAddress):
             unset["sort"] = _DEFAULT.sort
         return replace(self, **unset)
 
+    @property
+    def of_validity(self) -> "Address":
+        """The address without the condition and the order that are about redundancy."""
+        sort = _DEFAULT.sort if self.order.by == "redundancy" else self.sort
+        return replace(self, sort=sort, verdict=_DEFAULT.verdict if self.verdict == "redundant" else self.verdict)
+
     def narrowed(self, **changes: object) -> str:
         """The address of the first page of a list with other conditions."""
         return self.url(**({"page": 1, "trace": None} | changes))

@@ -123,6 +123,8 @@ def condition_words(address: Address, name: str) -> str:
 def _section(facet: Facet, address: Address, counts: Counts, offers: Sequence[Offered], about: Offered) -> str:
     found = counts.get(facet.name, {})
     values = facet.values or _values(facet, address, found, offers, about)
+    if facet.name == "verdict" and not about.outputs.may_say_redundant:
+        values = tuple(value for value in values if value[0] != "redundant")
     if not values or (found and not any(found.values()) and facet.name not in address.active):
         return ""
     lines = [_line(facet, value, label, address, found) for value, label in values]

@@ -22,33 +22,35 @@ class Offered:
     """An evaluator by the `key` that addresses name it with.
 
     `loaded` is its name among the evaluators that can score here, None where it cannot; `row` is the store's, None
-    where it has never judged anything; `judged` says whether it has judged a trace of the dataset.
+    where it has never judged anything; `judged` says whether it has judged a trace of the dataset. `outputs` tells
+    what kind of thing it says.
     """
 
     key: str
     loaded: str | None
     row: StoredEvaluator | None
     judged: bool
+    outputs: Outputs = Outputs.THREE_WAY
 
     @property
     def id(self) -> int | None:
         """Its database id."""
         return self.row.id if self.row else None
 
-    @property
-    def outputs(self) -> Outputs:
-        return self.row.outputs if self.row else Outputs.THREE_WAY
-
 
 def offered_evaluators(store: Store, evaluators: Evaluators, dataset_id: int) -> list[Offered]:
     """Those loaded, in their order, then the others of the store by name."""
     judges = {row.fingerprint: row for row in judges_of(store, dataset_id)}
     known = {row.fingerprint: row for row in list_evaluators(store)}
-    here = {name: evaluators.scorer(name).evaluator.fingerprint for name in evaluators.names}
-    found = [Offered(name, name, known.get(print_), print_ in judges) for name, print_ in here.items()]
-    others = [row for print_, row in judges.items() if print_ not in here.values()]
+    here = {name: evaluators.scorer(name).evaluator for name in evaluators.names}
+    prints = {name: one.fingerprint for name, one in here.items()}
+    found = [
+        Offered(name, name, known.get(prints[name]), prints[name] in judges, one.outputs)
+        for name, one in here.items()
+    ]
+    others = [row for print_, row in judges.items() if print_ not in prints.values()]
     names = Counter([*here, *(row.name for row in others)])
-    return found + [Offered(keys_of(row)[names[row.name] > 1], None, row, judged=True) for row in others]
+    return found + [Offered(keys_of(row)[names[row.name] > 1], None, row, True, row.outputs) for row in others]
 
 
 def find_offered(offers: Iterable[Offered], key: str) -> Offered:

@@ -65,6 +65,9 @@ class Selection:
                 f"{about.key} has judged no trace of this dataset: it has no verdicts to filter or sort by."
             )
             address = address.unsaid
+        elif not about.outputs.may_say_redundant and address != address.of_validity:
+            problems.append(f"{about.key} gives no redundancy to filter or sort by.")
+            address = address.of_validity
         return cls(store, address, dataset_id, offers, about), problems
 
     @cached_property

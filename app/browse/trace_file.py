@@ -101,7 +101,11 @@ def _judgments(trace: StoredTrace, answer: Answer) -> Iterator[dict[str, Any]]:
             yield judgment_record(judgment, answer.name, answer.thresholds) | {"stored": answer.stored}
         return
     for judgment in answer.judgments:
-        record: dict[str, Any] = {"id": trace.id, "evaluator": answer.name, "mode": judgment.mode.value}
+        if judgment.hindsight is not None:
+            record = judgment_record(judgment, answer.name, answer.thresholds, answer.outputs)
+            yield record | {"stored": answer.stored}
+            continue
+        record = {"id": trace.id, "evaluator": answer.name, "mode": judgment.mode.value}
         record["stored"] = answer.stored
         scores = answer.modes.get(judgment.mode)
         if scores is not None:

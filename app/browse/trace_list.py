@@ -68,9 +68,10 @@ def _sort_link(address: Address, sort: str, title: str, arrow: str) -> str:
     return f'<a data-go data-stay data-key="sort {sort.removeprefix("-")}" href="{href}">{title}{arrow}</a>'
 
 
-def orders(*, said: bool) -> tuple[tuple[str, str], ...]:
-    """The orders that there are, those by an evaluator's scores where there are some."""
-    return tuple(order for order in _ORDERS if said or order[0].removeprefix("-") not in _SCORES)
+def orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
+    """The orders that there are, those by an evaluator's scores where it has such; `outputs` as in `list_html`."""
+    passed = _SCORES if outputs is None else () if outputs.may_say_redundant else ("redundancy",)
+    return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in passed)
 
 
 def _row(

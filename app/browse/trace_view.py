@@ -8,7 +8,7 @@ from app.browse.answers import Answer
 from app.browse.hits import marked_html
 from app.browse.people_view import agreed_html
 from app.browse.verdicts import answer_words
-from app.view import LEGEND, bar_html, change_html, gold_html, step_name
+from app.view import ONLY_VALIDITY, bar_html, change_html, gold_html, legend_html, step_name
 from app.web.text import text_html
 from core.judgment import Mode
 from core.label import Label
@@ -39,7 +39,7 @@ def trace_html(
     )
     return f"""<section class="{classes}"><p class="q">{marked_html(text_html(trace.problem), wanted)}</p>
 {_answers(trace, answers)}{_head(trace, columns)}<ol class="steps">{steps}</ol>
-{LEGEND if columns else ""}</section>"""
+{legend_html([answer.outputs for answer in columns]) if columns else ""}</section>"""
 
 
 def _answers(trace: StoredTrace, answers: Sequence[Answer]) -> str:
@@ -51,7 +51,8 @@ def _answer(trace: StoredTrace, answer: Answer) -> str:
     if not answer.judgments:
         said = _WAITING if answer.waits else f"<span>{escape(answer.silence)}</span>"
         return f"<li><strong>{escape(answer.name)}</strong>{said}</li>"
-    said = "".join(f"<span>{piece}</span>" for piece in answer_words(answer, trace))
+    pieces = [*answer_words(answer, trace), *([ONLY_VALIDITY] if answer.outputs == Outputs.VALIDITY else [])]
+    said = "".join(f"<span>{piece}</span>" for piece in pieces)
     source = _WAITING if answer.waits else ""
     source += "" if answer.stored else '<span class="src">scored for this page, not stored</span>'
     return f"<li><strong>{escape(answer.name)}</strong>{said}{source}{_evidence(trace, answer)}</li>"
@@ -130,17 +131,4 @@ def _cell(answer: Answer, mode: Mode, i: int, name: str) -> str:
     if answer.outputs == Outputs.VERDICT:
         mark, title = _MARKS[Label(int(probs.argmax()))]
         return f'<div class="c verdict" data-mode="{mode.value}"><span class="mark">{mark}</span>{title}</div>'
-    if answer.outputs == Outputs.VALIDITY:
-        return _validity_html(answer, mode, float(probs[Label.NEU] + probs[Label.POS]), name)
-    return bar_html(mode.value, probs, answer.thresholds, name)
-
-
-def _validity_html(answer: Answer, mode: Mode, validity: float, name: str) -> str:
-    """A bar of validity alone, for an evaluator that knows nothing of redundancy."""
-    mark, verdict = ("✓", "valid") if validity >= answer.thresholds.validity else ("✕", "not valid")
-    label = escape(f"{name}, {mode.value}" if name else mode.value) + f": validity {validity:.2f}; {verdict}"
-    widths = {"neg": 100 - 100 * validity, "pos": 100 * validity}
-    parts = "".join(f'<i class="{kind}" style="width:{width:.1f}%"></i>' for kind, width in widths.items())
-    return f"""<div class="c" data-mode="{mode.value}"><span class="mark" title="{verdict}">{mark}</span>
-<div class="bar" role="img" aria-label="{label}" title="{label}">{parts}</div>
-<span class="num">{validity:.2f}</span></div>"""
+    return bar_html(mode.value, probs, answer.thresholds, name, answer.outputs)

@@ -78,7 +78,8 @@ def _mode_words(answer: Answer, mode: Mode, trace: Trace) -> str:
     if not len(said):
         return f"{mode.value.capitalize()}: says nothing of the steps"
     outcome = outcome_words(first_wrong(answer, mode, trace), trace)
-    return f"{mode.value.capitalize()}: {solution_html(said, answer.thresholds)}{outcome and f', {outcome}'}"
+    verdict = solution_html(said, answer.thresholds, answer.outputs)
+    return f"{mode.value.capitalize()}: {verdict}{outcome and f', {outcome}'}"
 
 
 def _change_words(change: Floats, trace: Trace) -> str:

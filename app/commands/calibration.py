@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING
 
 from app.commands.judging import find_judges
-from app.commands.options import add_db
+from app.commands.options import add_db, add_placement, read_placement
 from core.errors import UserError
 from core.judgment import Mode
 
@@ -50,6 +50,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--recall", type=float, metavar="SHARE", help="the least recall with --goal recall (default: 0.9)"
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
+    add_placement(parser)
     add_db(parser)
     parser.set_defaults(run=run)
 
@@ -66,10 +67,10 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("--recall is of no use with this goal.", "Use --goal recall.")
     if not 0 < recall <= 1:
         raise UserError(f"--recall is {recall:g}, expected more than 0 and at most 1.")
-    mode = Mode(args.mode)
+    mode, place = Mode(args.mode), read_placement(args)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        judges = find_judges(store, dataset, [args.evaluator], [mode], check=lambda stored: None)
+        judges = find_judges(store, dataset, [args.evaluator], [mode], lambda stored: None, place)
         if not judges:
             raise UserError(f"{args.evaluator} is a baseline: its thresholds stay as they are.")
         found = calibrate(store, dataset, judges[0], mode, Errors(args.errors), goal, recall)

@@ -4,6 +4,7 @@ stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
 stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
+torchrun --nproc-per-node 4 -m app.cli evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
 """
 
 import argparse
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING
 
 from app.commands.figures import FIGURES, TITLES, above, percents, print_cells, print_patched, worth_printing
 from app.commands.judging import find_judges
-from app.commands.options import add_db
+from app.commands.options import add_db, add_placement, read_placement
+from app.commands.processes import launched
 from core.errors import UserError
 from core.judgment import Mode
 
 if TYPE_CHECKING:
     from core.reference import Published
+    from storage.evaluators import StoredEvaluator
     from training.evaluation import Comparison, Evaluation, Row
     from training.patched import Patched
 
@@ -50,6 +53,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="show offline figures that mean nothing, and those at thresholds chosen on the dataset, marked",
     )
     parser.add_argument("--json", action="store_true", help="as JSON, fractions and null")
+    add_placement(parser)
     add_db(parser)
     parser.set_defaults(run=run)
 
@@ -70,21 +74,26 @@ def run(args: argparse.Namespace) -> None:
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
     patch = read_patch(args.patch) if args.patch else None
     patched = None
-    with open_store(args.db) as store:
+    with launched() as ours, open_store(args.db) as store:
+        place = read_placement(args, ours.local_rank)
         dataset = find_dataset(store, args.dataset)
         # What is refused is refused before an hour of scoring, not after it: a patch that does not fit, and
         # thresholds chosen on this dataset.
         if patch:
             check_patch(store, dataset, patch)
         evaluators = find_judges(
-            store, dataset, names, modes, lambda stored: find_judge(store, dataset, stored, args.force)
+            store, dataset, names, modes, lambda one: find_judge(store, dataset, one, args.force), place, ours
         )
+        ours.wait()
+        if not ours.speaks:
+            return
         rest = (modes, args.draws, args.force, args.group)
         if patch:
             patched = evaluate_patched(store, dataset, evaluators, patch, *rest)
         found = patched.before if patched else evaluate(store, dataset, evaluators, *rest)
     told = [found, patched.after] if patched else [found]
-    compared = {one: _comparisons(one, *args.compare) for one in told} if args.compare else {}
+    pair = _meant(args.compare or (), names, evaluators)
+    compared = {one: _comparisons(one, *pair) for one in told} if pair else {}
     if args.json:
         print(json.dumps(_json(found, patched, compared), indent=1, allow_nan=False))
         return
@@ -100,6 +109,16 @@ def run(args: argparse.Namespace) -> None:
     for one, comparisons in compared.items():
         for comparison in comparisons:
             _print_comparison(comparison, ", patched" if one.patch else "")
+
+
+def _meant(given: Sequence[str], names: Sequence[str], evaluators: "Sequence[StoredEvaluator]") -> list[str]:
+    """What the tables call those that a command line names: one from a folder, or in another type, has another
+    name."""
+    from core.baselines import PREFIX
+
+    ran = [name for name in names if not name.startswith(PREFIX)]
+    called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if names else {}
+    return [called.get(name, name) for name in given]
 
 
 def _json(

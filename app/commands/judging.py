@@ -1,14 +1,17 @@
 """The evaluators that a command line names, with what they have yet to judge."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.commands.options import progress
+from app.commands.processes import Processes
 from core.errors import UserError
 from core.judgment import Mode
 
 if TYPE_CHECKING:
+    from core.placement import Placement
     from storage.evaluators import StoredEvaluator
     from storage.queries import Dataset
     from storage.store import Store
@@ -20,65 +23,92 @@ def find_judges(
     names: Sequence[str],
     modes: Sequence[Mode],
     check: "Callable[[StoredEvaluator], object]",
+    place: "Placement",
+    ours: Processes | None = None,
 ) -> "list[StoredEvaluator]":
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
 
-    A baseline is measured with any of them and is not among them. `check` is called with each that is stored before
-    any is scored. Raises `UserError` where a name is neither that of a baseline, nor stored, nor shipped, nor a
-    folder.
+    They run at `place`, by `ours` in shares; where its type is not float32, one that can run is meant with its
+    weights in that type. A baseline is measured with any of them and is not among them. `check` is called with each
+    that is stored before any is scored. Raises `UserError` where a name is neither that of a baseline, nor stored,
+    nor shipped, nor a folder.
     """
     from core.baselines import PREFIX, find_baseline
     from storage.evaluators import judges_of, list_evaluators
 
+    run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes())
     if not names:
         found = judges_of(store, dataset.id)
         for evaluator in found:
             check(evaluator)
         for evaluator in found:
-            _complete(store, dataset, evaluator.name, evaluator.fingerprint, modes)
+            run.go_on(evaluator)
         return found
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
-    for name in names:
-        if name in stored:
-            check(stored[name])
+    meant = {name: run.find(name, stored) for name in names}
+    for known in filter(None, meant.values()):
+        check(known)
     chosen = []
-    for name in names:
+    for name, row in meant.items():
         if name.startswith(PREFIX):
             find_baseline(name)
             continue
-        ran = _complete(store, dataset, name, stored[name].fingerprint if name in stored else None, modes)
-        if ran is None and name not in stored:
+        ran = run.complete(name, row.fingerprint if row else None) or row
+        if ran is None:
             raise UserError(f"there is no evaluator {name!r}.", "Name a stored or shipped one, or a folder.")
-        chosen.append(ran or stored[name])
+        chosen.append(ran)
     return chosen
 
 
-def _complete(
-    store: "Store", dataset: "Dataset", name: str, fingerprint: str | None, modes: Sequence[Mode]
-) -> "StoredEvaluator | None":
-    """Judge what is missing, if the evaluator is there to run; None where it is not.
+@dataclass(frozen=True)
+class _Run:
+    store: "Store"
+    dataset: "Dataset"
+    mode: Mode
+    place: "Placement"
+    ours: Processes
 
-    A stored evaluator runs only where the name still leads to the same weights.
-    """
-    from core.loading import can_load, load_evaluator
-    from core.scorer import Scorer
-    from storage.evaluators import register_loaded
-    from storage.judgments import count_missing, missing_traces, save_judgments
+    def find(self, name: str, stored: "Mapping[str, StoredEvaluator]") -> "StoredEvaluator | None":
+        """The stored one that a name means; where it can run, only with its weights in the type that is asked
+        for."""
+        from core.loading import can_load
+        from core.placement import typed_name
 
-    if not can_load(name):
-        return None
-    evaluator = load_evaluator(name)
-    if fingerprint is not None and evaluator.fingerprint != fingerprint:
-        return None
-    row = register_loaded(store, evaluator)
-    mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
-    missing = count_missing(store, dataset.id, row.id, mode)
-    if missing:
-        if evaluator.format != "stepsight":
-            print(evaluator.described, file=sys.stderr)
-        traces = missing_traces(store, dataset.id, row.id, mode)
-        save_judgments(store, row.id, progress(Scorer(evaluator).score(traces, mode, _skip), missing, name))
-    return row
+        typed = stored.get(typed_name(name, self.place.dtype))
+        return typed if typed is not None or can_load(name) else stored.get(name)
+
+    def go_on(self, stored: "StoredEvaluator") -> None:
+        """`complete` one that is known by what it is stored as."""
+        from core.placement import dtype_name, typed_name
+
+        if stored.dtype == dtype_name(self.place.dtype):
+            self.complete(stored.name.removesuffix(typed_name("", self.place.dtype)), stored.fingerprint)
+
+    def complete(self, name: str, fingerprint: str | None) -> "StoredEvaluator | None":
+        """Judge what is missing, if the evaluator is there to run; None where it is not.
+
+        A stored evaluator runs only where the name still leads to the same weights.
+        """
+        from core.loading import can_load, load_evaluator
+        from core.scorer import Scorer
+        from storage.evaluators import register_loaded
+        from storage.judgments import count_missing, missing_traces, save_judgments
+
+        if not can_load(name):
+            return None
+        evaluator = load_evaluator(name, self.place.device, self.place.dtype, self.place.device_map)
+        if fingerprint is not None and evaluator.fingerprint != fingerprint:
+            return None
+        row = register_loaded(self.store, evaluator)
+        missing = count_missing(self.store, self.dataset.id, row.id, self.mode)
+        if missing:
+            if evaluator.format != "stepsight" and self.ours.speaks:
+                print(evaluator.described, file=sys.stderr)
+            traces = self.ours.share(missing_traces(self.store, self.dataset.id, row.id, self.mode))
+            judgments = Scorer(evaluator).score(traces, self.mode, _skip)
+            shown = progress(judgments, missing // self.ours.count, name) if self.ours.speaks else judgments
+            save_judgments(self.store, row.id, shown)
+        return row
 
 
 def _skip(trace: object, error: UserError) -> None:

@@ -1,17 +1,28 @@
 """Options that several commands share."""
 
 import argparse
+import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from tqdm import tqdm
 
 from core.errors import UserError
 
+if TYPE_CHECKING:
+    # It brings PyTorch, which a command line is read without.
+    from core.placement import Placement
+
 Item = TypeVar("Item")
+
+_DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
+# As core.placement has them.
+_DTYPES = ("float32", "bfloat16", "float16")
+_SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
 def add_db(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +31,93 @@ def add_db(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else a file of yours)",
     )
+
+
+def fraction(text: str) -> float:
+    """A number from 0 to 1, as the `type` of an option."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 0 to 1")
+    return value
+
+
+def add_placement(parser: argparse.ArgumentParser) -> None:
+    """`--device`, `--dtype` and `--device-map`, for `read_placement`."""
+    group = parser.add_argument_group("where the evaluator computes, and in which type")
+    devices = group.add_mutually_exclusive_group()
+    devices.add_argument(
+        "--device",
+        type=_device,
+        metavar="DEVICE",
+        help="cpu, cuda, cuda:N, or auto: a GPU where there is one (default: cpu)",
+    )
+    devices.add_argument(
+        "--device-map",
+        type=_device_map,
+        metavar="MAP",
+        help=f"spread its layers over the GPUs, by Accelerate: {', '.join(_SPREADS)}; or JSON, a device per module",
+    )
+    group.add_argument(
+        "--dtype", choices=_DTYPES, help="the type of its weights (default: float32); others are other scores"
+    )
+
+
+def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> "Placement":
+    """What the options of `add_placement` say. Of processes launched together, each gets the GPU of its
+    `local_rank`. Raises `UserError` where a device is not there or cannot compute in the type."""
+    from core.placement import DTYPES, Placement
+
+    device, dtype = args.device or "cpu", DTYPES[args.dtype or "float32"]
+    place = Placement(device, dtype, args.device_map).checked()
+    if local_rank is None or not (args.device_map or place.device == "cuda"):
+        return place
+    if args.device_map:
+        raise UserError(
+            "--device-map gives the GPUs to one process, and several were launched.",
+            "Launch one, or leave --device-map out: each process then has a GPU of its own.",
+        )
+    return Placement(f"cuda:{local_rank}", dtype).checked()
+
+
+def is_placed(args: argparse.Namespace) -> bool:
+    """Whether one of the options of `add_placement` was given."""
+    return bool(args.device or args.dtype or args.device_map)
+
+
+def placement_arguments(args: argparse.Namespace) -> list[str]:
+    """The options of `add_placement` as they were given, for another process."""
+    spread = args.device_map if isinstance(args.device_map, str | None) else json.dumps(args.device_map)
+    given = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
+    return [f"{name}={value}" for name, value in given.items() if value is not None]
+
+
+def _device(text: str) -> str:
+    if not _DEVICE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r:.40} found, expected cpu, cuda, cuda:N or auto")
+    return text
+
+
+def _device_map(text: str) -> "str | dict[str, str | int]":
+    if text in _SPREADS or (_DEVICE.fullmatch(text) and text != "auto"):
+        return text
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found or not all(_is_place(place) for place in found.values()):
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.60} found, expected {', '.join(_SPREADS)}, or a JSON object of a device for each module"
+        )
+    return found
+
+
+def _is_place(value: object) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool) and value >= 0
+    return isinstance(value, str) and (value == "disk" or (value != "auto" and bool(_DEVICE.fullmatch(value))))
 
 
 def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:

@@ -3,13 +3,18 @@
 stepsight report --dataset mr-math-invalid --dataset mr-math-redundant --output report
 stepsight report --dataset mr-math-invalid --patch fixes.json --output report
 stepsight report grid runs/grid-mini-as-labelled runs/grid-mini-random --output report
+stepsight report filtering runs/filter-mini --output report
 """
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.commands.options import add_db
 from core.errors import UserError
+
+if TYPE_CHECKING:
+    from training.report import Report
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -29,7 +34,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--force", action="store_true", help="show offline figures that mean nothing")
     add_db(parser)
     parser.set_defaults(run=run)
-    _add_grid(parser.add_subparsers(dest="subject", required=False, metavar="SUBJECT"))
+    subjects = parser.add_subparsers(dest="subject", required=False, metavar="SUBJECT")
+    _add_grid(subjects)
+    _add_filtering(subjects)
 
 
 def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -50,16 +57,45 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     parser.set_defaults(run=run_grid)
 
 
+def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subjects.add_parser("filtering", help="report what models reach that learnt from subsets of a pool")
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help="of stepsight math500 or filter-study, or the paper's table",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="for report.html and tables/ (default: Markdown on standard output)",
+    )
+    parser.set_defaults(run=run_filtering)
+
+
 def run_grid(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
     from training.grid.report import make_grid_report
     from training.grid.results import read_results
+
+    _give(make_grid_report([read_results(path) for path in args.results]), args.output)
+
+
+def run_filtering(args: argparse.Namespace) -> None:
+    """Write the report and print the path of its page, or print its tables."""
+    from training.finetuning.report import make_filtering_report
+
+    _give(make_filtering_report(args.results), args.output)
+
+
+def _give(report: "Report", output: Path | None) -> None:
     from training.report import write_report
     from training.tables import to_markdown
 
-    report = make_grid_report([read_results(path) for path in args.results])
-    if args.output is not None:
-        print(write_report(report, args.output))
+    if output is not None:
+        print(write_report(report, output))
     else:
         print("\n".join(to_markdown(table) for table in report.tables), end="")
 

@@ -2,6 +2,7 @@
 
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
 stepsight score mr-math-invalid --evaluator mini-bidir --mode hindsight
+torchrun --nproc-per-node 4 -m app.cli score mr-math-invalid --evaluator FOLDER --device cuda --dtype bfloat16
 """
 
 import argparse
@@ -10,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from app.commands.options import add_db, open_output, progress
+from app.commands.options import add_db, add_placement, fraction, open_output, progress, read_placement
+from app.commands.processes import Processes, launched
 from core.errors import UserError
 from core.judgment import Mode
 
@@ -33,10 +35,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], default="offline")
     parser.add_argument(
-        "--validity", type=_fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
+        "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
     )
-    parser.add_argument("--redundancy", type=_fraction, metavar="T", help="redundant if s_red >= T")
+    parser.add_argument("--redundancy", type=fraction, metavar="T", help="redundant if s_red >= T")
     parser.add_argument("--skip-too-long", action="store_true", help="leave out, and name, traces over the context")
+    add_placement(parser)
     add_db(parser)
     parser.set_defaults(run=run)
 
@@ -55,16 +58,24 @@ def run(args: argparse.Namespace) -> None:
             "--output, --validity and --redundancy go with --input.",
             "The judgments of a dataset are kept in the store, without thresholds.",
         )
-    scorer = Scorer(load_evaluator(args.evaluator))
-    if scorer.evaluator.format != "stepsight":
-        print(scorer.evaluator.described, file=sys.stderr)
-    skipped = _Skipped() if args.skip_too_long else None
-    if args.dataset is not None:
-        _score_dataset(args, scorer, skipped)
-    else:
-        _score_file(args, scorer, skipped)
-    if skipped is not None and skipped.count:
-        print(f"{skipped.count:,} {'trace' if skipped.count == 1 else 'traces'} left out.", file=sys.stderr)
+    with launched() as ours:
+        if args.input is not None and ours.count > 1:
+            raise UserError(
+                "--input goes with one process, and several were launched.",
+                "Import the file, and score the dataset.",
+            )
+        place = read_placement(args, ours.local_rank)
+        scorer = Scorer(load_evaluator(args.evaluator, place.device, place.dtype, place.device_map))
+        if scorer.evaluator.format != "stepsight" and ours.speaks:
+            print(scorer.evaluator.described, file=sys.stderr)
+        skipped = _Skipped() if args.skip_too_long else None
+        if args.dataset is not None:
+            _score_dataset(args, scorer, skipped, ours)
+        else:
+            _score_file(args, scorer, skipped)
+        count = 0 if skipped is None else ours.total(skipped.count)
+        if count and ours.speaks:
+            print(f"{count:,} {'trace' if count == 1 else 'traces'} left out.", file=sys.stderr)
 
 
 class _Skipped:
@@ -94,7 +105,7 @@ def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | 
             out.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None) -> None:
+def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None, ours: Processes) -> None:
     from storage.evaluators import register_loaded
     from storage.judgments import count_missing, missing_traces, save_judgments
     from storage.queries import find_dataset
@@ -105,9 +116,14 @@ def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped
         dataset = find_dataset(store, args.dataset)
         stored = register_loaded(store, evaluator)
         missing = count_missing(store, dataset.id, stored.id, args.mode)
-        traces = missing_traces(store, dataset.id, stored.id, args.mode)
-        judgments = progress(scorer.score(traces, args.mode, skipped), missing, "traces")
-        done = save_judgments(store, stored.id, judgments)
+        # Those that others have judged meanwhile would be missing from the count.
+        ours.wait()
+        traces = ours.share(missing_traces(store, dataset.id, stored.id, args.mode))
+        judgments = scorer.score(traces, args.mode, skipped)
+        shown = progress(judgments, missing // ours.count, "traces") if ours.speaks else judgments
+        done = ours.total(save_judgments(store, stored.id, shown))
+    if not ours.speaks:
+        return
     print(
         f"{dataset.name}: {done:,} traces judged by {evaluator.name} ({args.mode}), "
         f"{dataset.traces - missing:,} were judged before.",
@@ -126,13 +142,3 @@ def _read_traces(path: str) -> "Iterator[Trace]":
         yield parse_trace(row, f"{name} line {number}")
     if empty:
         raise UserError(f"{name}: no trace found.", "Write one JSON object per line.")
-
-
-def _fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 0 to 1")
-    return value

@@ -1,6 +1,7 @@
 """The web application.
 
 stepsight app
+stepsight app --evaluator FOLDER --device cuda --dtype bfloat16
 """
 
 import argparse
@@ -11,7 +12,7 @@ from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
 
-from app.commands.options import add_db
+from app.commands.options import add_db, add_placement, is_placed, placement_arguments, read_placement
 from core.errors import UserError
 
 
@@ -28,6 +29,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--name", action="append", default=[], metavar="NAME", help="a name that browsers elsewhere ask for it by"
     )
     parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
+    add_placement(parser)
     add_db(parser)
     parser.set_defaults(run=run)
 
@@ -35,6 +37,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(args: argparse.Namespace) -> None:
     """Serve the pages until interrupted."""
     check_host(args.host, args.db, args.public_read_only)
+    if is_placed(args) and not args.evaluator:
+        raise UserError(
+            "--device, --device-map and --dtype are for evaluators given with --evaluator.",
+            "The shipped ones are small, and stay on the processor in float32; name one there to move it.",
+        )
+    place = read_placement(args) if is_placed(args) else None
     print("StepSight is starting.", file=sys.stderr)
     listener = listen(args.port, args.host)
     from app.evaluators import Evaluators
@@ -48,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
 
     address = locate(args.db).render_as_string(hide_password=False)
     with open_store(args.db) as store, ExitStack() as stack:
-        evaluators = Evaluators(tuple(args.evaluator))
+        evaluators = Evaluators(tuple(args.evaluator), place=place)
         # Only these are sure to be quick: another one may take minutes on a trace.
         seed(store, evaluators, shipped_evaluators())
         for name in evaluators.names:
@@ -64,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
         )
         if users or not public:
-            stack.enter_context(Supervisor(address))
+            stack.enter_context(Supervisor(address, placement_arguments(args)))
         print(_greeting(store.name, listener, public=public, users=users), file=sys.stderr)
         serve(application, listener)
 

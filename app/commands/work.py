@@ -6,12 +6,13 @@ stepsight work
 import argparse
 import sys
 
-from app.commands.options import add_db
+from app.commands.options import add_db, add_placement, read_placement
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("work", help="work off the jobs that were started on the Jobs page")
     parser.add_argument("--once", action="store_true", help="end when there is no job to take up")
+    add_placement(parser)
     add_db(parser)
     parser.set_defaults(run=run)
 
@@ -21,8 +22,9 @@ def run(args: argparse.Namespace) -> None:
     from app.worker import Worker
     from storage.store import open_store
 
+    place = read_placement(args)
     with open_store(args.db) as store:
-        worker = Worker(store)
+        worker = Worker(store, place=place)
         if not args.once:
             print(f"Waiting for jobs of {store.name}. Ctrl-C stops it.", file=sys.stderr)
             worker.run()

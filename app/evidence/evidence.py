@@ -8,13 +8,14 @@ from functools import cached_property
 from app.browse.answers import find_answers
 from app.browse.offered import find_offered, offered_evaluators
 from app.evaluators import Evaluators
-from app.evidence.evidence_address import EvidenceAddress
+from app.evidence.evidence_address import VALUES, EvidenceAddress
 from app.evidence.story import change_sentence, gold_sentence, left_out_sentence
 from app.score.permalink import ScoreForm
 from app.view import step_name
 from core.errors import UserError
 from core.evidence import LeftOut, Revision, largest_jump, removals, revisions
 from core.hindsight import Hindsight
+from core.outputs import Outputs
 from core.scorer import Scorer
 from core.scores import Floats, Thresholds
 from core.trace import Trace
@@ -31,7 +32,7 @@ class Evidence:
     """A trace with the hindsight matrix of one evaluator.
 
     `evaluator` is the name it is offered under, `choices` are those of all that could take its place; `scorer` is
-    what it can score with here, None where it cannot.
+    what it can score with here, None where it cannot; `outputs` tells what kind of thing it says.
     """
 
     trace: Trace
@@ -42,6 +43,7 @@ class Evidence:
     thresholds: Thresholds
     scorer: Scorer | None
     choices: tuple[str, ...]
+    outputs: Outputs = Outputs.THREE_WAY
 
     def __len__(self) -> int:
         """How many sub-steps there are."""
@@ -50,6 +52,15 @@ class Evidence:
     @property
     def is_causal(self) -> bool:
         return self.attention == _CAUSAL
+
+    @property
+    def is_three_way(self) -> bool:
+        return self.outputs == Outputs.THREE_WAY
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What its matrix can show: of an evaluator that gives validity only, nothing else."""
+        return VALUES if self.is_three_way else VALUES[:1]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -150,4 +161,5 @@ def _evidence(
 ) -> Evidence:
     scorer = source if isinstance(source, Scorer) else None
     known = source.evaluator if isinstance(source, Scorer) else source
-    return Evidence(trace, hindsight, name, known.attention, known.fingerprint, thresholds, scorer, tuple(choices))
+    print_, outputs = known.fingerprint, known.outputs
+    return Evidence(trace, hindsight, name, known.attention, print_, thresholds, scorer, tuple(choices), outputs)

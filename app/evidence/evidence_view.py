@@ -10,9 +10,18 @@ from math import ceil
 
 from app.browse.verdicts import first_below, outcome_words
 from app.evidence.evidence import Evidence, packed
-from app.evidence.evidence_address import VALUES, EvidenceAddress
+from app.evidence.evidence_address import EvidenceAddress
 from app.evidence.story import constant_sentence
-from app.view import bar_html, change_html, gold_html, note_html, notice_html, signed, solution_html
+from app.view import (
+    ONLY_VALIDITY,
+    bar_html,
+    change_html,
+    gold_html,
+    note_html,
+    notice_html,
+    signed,
+    solution_html,
+)
 from app.web.text import text_html
 from core.errors import UserError
 from core.evidence import LeftOut
@@ -33,6 +42,9 @@ def evidence_html(
     address `ask`, an attribute's value, if there is one.
     """
     notice, step, after = _opened(evidence, address)
+    value = address.value if address.value in evidence.values else evidence.values[0]
+    if value != address.value:
+        notice += notice_html(f"{evidence.evaluator} {ONLY_VALIDITY}. There is no {address.value} to show.")
     if evidence.is_causal:
         told = f'<p class="say constant">{escape(constant_sentence(evidence.evaluator))}</p>'
         return f'{_head(evidence)}<section class="evidence">{told}{_steps(evidence, moves=False)}</section>'
@@ -40,17 +52,18 @@ def evidence_html(
         "probs": packed(evidence.hindsight.packed),
         "names": json.dumps(evidence.names),
         "validity": repr(evidence.thresholds.validity),
-        "redundancy": repr(evidence.thresholds.redundancy),
         "step": str(step),
         "after": str(after),
-        "value": address.value,
+        "value": value,
     }
+    if evidence.is_three_way:
+        attributes["redundancy"] = repr(evidence.thresholds.redundancy)
     if left_out is not None:
         attributes["left-out"] = json.dumps(left_out_record(evidence, left_out))
     data = "".join(f' data-{name}="{escape(value)}"' for name, value in attributes.items())
     data += f' data-ask="{ask}"' if ask and left_out is None else ""
     return f"""{notice}{_head(evidence)}<section class="evidence moves" style="--n:{len(evidence)}"{data}>
-{_player(evidence, address.value)}
+{_player(evidence, value)}
 <div class="card proof"><div class="matrix">{_matrix(evidence)}{_matrix_key(evidence)}</div>
 <div class="story"><div aria-live="polite">{"".join(_told(evidence, i) for i in range(len(evidence)))}</div>
 <div class="curve"></div><p class="hint curve-key"></p></div></div>
@@ -74,7 +87,7 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
 def _said(evidence: Evidence, scores: StepScores) -> str:
     """The verdict on the solution, and how the first step called wrong stands against the gold."""
     outcome = outcome_words(first_below(scores, evidence.thresholds.validity, evidence.trace), evidence.trace)
-    return f"{solution_html(scores, evidence.thresholds)}{outcome and f', {outcome}'}"
+    return f"{solution_html(scores, evidence.thresholds, evidence.outputs)}{outcome and f', {outcome}'}"
 
 
 def _head(evidence: Evidence) -> str:
@@ -82,11 +95,12 @@ def _head(evidence: Evidence) -> str:
     largest = max(evidence.revisions, key=lambda revision: abs(revision.change))
     moved = f"step {largest.step + 1}, {signed(largest.change)}" if abs(largest.change) >= 0.005 else "none"
     note = note_html(evidence.trace.meta.get("note"))
+    only = "" if evidence.is_three_way else f'<span class="hint">{ONLY_VALIDITY}</span>'
     return f"""<div class="judged opened"><p class="q">{text_html(evidence.trace.problem)}</p>{note}
 <div class="sum"><span>Online: {_said(evidence, hindsight.online)}</span>
 <span>Offline: {_said(evidence, hindsight.offline)}</span>
 <span>largest retroactive change: <strong>{moved}</strong></span>
-<span>evaluator <strong>{escape(evidence.evaluator)}</strong></span></div></div>"""
+<span>evaluator <strong>{escape(evidence.evaluator)}</strong></span>{only}</div></div>"""
 
 
 def _player(evidence: Evidence, value: str) -> str:
@@ -94,12 +108,14 @@ def _player(evidence: Evidence, value: str) -> str:
     choices = "".join(
         f'<label><input type="radio" name="value" value="{one}"{" checked" if one == value else ""}>'
         f"<span>{one}</span></label>"
-        for one in VALUES
+        for one in evidence.values
     )
+    shown = f"""<fieldset class="values"><legend class="unseen">What the matrix and the curve show</legend>
+{choices}</fieldset>"""
     return f"""<div class="player"><button type="button" class="button play" aria-pressed="false">Play</button>
 <label class="reveal"><span class="unseen">Steps revealed</span>
 <input type="range" min="1" max="{n}" value="{n}"></label><span class="now"></span>
-<fieldset class="values"><legend class="unseen">What the matrix and the curve show</legend>{choices}</fieldset>
+{shown if len(evidence.values) > 1 else ""}
 </div>"""
 
 
@@ -159,7 +175,8 @@ def _step(evidence: Evidence, i: int, moves: bool) -> str:
         cells.append(gold_html(trace.steps[owner]) if starts else "<span></span>")
     note = "<em>gold: first error</em>" if wrong and owner == trace.first_error and starts else ""
     cells.append(f'<div class="t">{text_html(trace.substeps[i])}{note}</div>')
-    cells.append(bar_html("offline", evidence.hindsight.offline.probs[i], evidence.thresholds))
+    offline = evidence.hindsight.offline.probs[i]
+    cells.append(bar_html("offline", offline, evidence.thresholds, outputs=evidence.outputs))
     cells.append(change_html(float(evidence.hindsight.retroactive[i])))
     cells.append('<span class="hidden-yet">not revealed yet</span>' if moves else "")
     return f'<li class="{classes}">{"".join(cells)}</li>'

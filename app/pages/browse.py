@@ -143,7 +143,8 @@ def _form(selection: Selection, datasets: Sequence[Dataset]) -> str:
     offers = _options([(o.key, o.key if o.judged else f"{o.key} (not judged)") for o in selection.offers],
                       selection.about.key)  # fmt: skip
     modes = _options([("", "offline"), ("online", "online")], "" if address.mode == "offline" else address.mode)
-    sorts = _options(orders(said=selection.about.judged), "" if address.sort == "position" else address.sort)
+    said = selection.about.outputs if selection.about.judged else None
+    sorts = _options(orders(said), "" if address.sort == "position" else address.sort)
     kept = "".join(
         f'<input type="hidden" name="{name}" value="{escape(str(getattr(address, name)))}">'
         for name in address.active

@@ -13,9 +13,12 @@ def scores_html(scores: Sequence[Said], number: int) -> str:
 
 
 def _line(said: Said, number: int) -> str:
-    validity, redundancy = said.validity[number] or 0.0, said.redundancy[number] or 0.0
-    label = f"{escape(said.evaluator)}, {said.mode.value}: validity {validity:.2f}, redundancy {redundancy:.2f}"
-    widths = {"neg": 1 - validity, "neu": min(redundancy, validity), "pos": max(validity - redundancy, 0.0)}
+    validity, redundancy = said.validity[number] or 0.0, said.redundancy[number]
+    label = f"{escape(said.evaluator)}, {said.mode.value}: validity {validity:.2f}"
+    widths = {"neg": 1 - validity, "pos": validity}
+    if redundancy is not None:
+        label += f", redundancy {redundancy:.2f}"
+        widths = {"neg": 1 - validity, "neu": min(redundancy, validity), "pos": max(validity - redundancy, 0.0)}
     parts = "".join(f'<i class="{name}" style="width:{100 * width:.1f}%"></i>' for name, width in widths.items())
     return f"""<span class="who">{escape(said.evaluator)}, {said.mode.value}</span>
 <div class="bar" role="img" aria-label="{label}" title="{label}">{parts}</div>

@@ -7,6 +7,7 @@ from app.score.permalink import ScoreForm
 from app.score.score_files import CSV_PATH, JSON_PATH
 from app.score.snippets import ADDRESS, curl_lines, python_snippet, threshold_line
 from core.loading import shipped_evaluators
+from core.placement import dtype_name, typed_name
 from core.trace import Trace
 from storage.saving import SAVED
 from storage.schema import NAME_LENGTH
@@ -37,11 +38,16 @@ def _links(token: str | None) -> str:
 
 
 def _snippets(evaluators: Evaluators, form: ScoreForm, trace: Trace, *, read_only: bool) -> str:
-    # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.
-    hidden = {name for name in form.evaluators if read_only and name not in shipped_evaluators()}
-    specs = {name: name if name in hidden else evaluators.spec(name) for name in form.evaluators}
+    types = {name: evaluators.scorer(name).evaluator.dtype for name in form.evaluators}
+    specs = {name: evaluators.spec(name) for name in form.evaluators}
+    if read_only:
+        # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.
+        shipped = shipped_evaluators()
+        bare = {name: name.removesuffix(typed_name("", dtype)) for name, dtype in types.items()}
+        specs = {name: spec if spec in shipped else bare[name] for name, spec in specs.items()}
     line = threshold_line(form.thresholds)
-    first, _, rest = python_snippet(trace, specs, form.thresholds).rpartition(line)
+    others = {name: dtype_name(dtype) for name, dtype in types.items() if typed_name("", dtype)}
+    first, _, rest = python_snippet(trace, specs, form.thresholds, others).rpartition(line)
     spans = (
         f'<span data-threshold="{name}">{value!r}</span>'
         for name, value in (("validity", form.validity), ("redundancy", form.redundancy))

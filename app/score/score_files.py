@@ -17,6 +17,7 @@ from app.web.failures import error_response
 from core.errors import UserError
 from core.judgment import Judgment
 from core.label import LABEL_NAMES
+from core.outputs import Outputs
 from core.record import judgment_record
 from core.scores import StepScores, Thresholds
 from core.trace import Trace
@@ -34,9 +35,9 @@ def score_files(evaluators: Evaluators) -> APIRouter:
         try:
             form = read_query(request.query_params)
             if request.url.path == CSV_PATH:
-                text = csv_text(score_rows(*_judged(evaluators, form), form.thresholds))
+                text = csv_text(score_rows(*_judged(evaluators, form), form.thresholds, _outputs(evaluators)))
                 return _file(text, "text/csv; charset=utf-8", "csv")
-            record = score_record(*_judged(evaluators, form), form.thresholds)
+            record = score_record(*_judged(evaluators, form), form.thresholds, _outputs(evaluators))
             return _file(json.dumps(record, ensure_ascii=False), "application/json", "json")
         except UserError as error:
             return error_response(request.scope, error)
@@ -59,25 +60,38 @@ def read_query(query: Mapping[str, str]) -> ScoreForm:
     )
 
 
-def score_record(trace: Trace, judgments: Mapping[str, Judgment], thresholds: Thresholds) -> dict[str, Any]:
-    """Problem, steps, thresholds, and under `judgments` what `stepsight score` writes, one per evaluator."""
+def score_record(
+    trace: Trace, judgments: Mapping[str, Judgment], thresholds: Thresholds, outputs: Mapping[str, Outputs]
+) -> dict[str, Any]:
+    """Problem, steps, thresholds, and under `judgments` what `stepsight score` writes, one per evaluator; `outputs`
+    are those of each."""
     return {
         "problem": trace.problem,
         "steps": plain_steps(trace),
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
-        "judgments": [judgment_record(judgment, name, thresholds) for name, judgment in judgments.items()],
+        "judgments": [
+            judgment_record(judgment, name, thresholds, outputs[name]) for name, judgment in judgments.items()
+        ],
     }
 
 
-def score_rows(trace: Trace, judgments: Mapping[str, Judgment], thresholds: Thresholds) -> Iterator[list[object]]:
-    """A header, then a row per evaluator and sub-step, both modes side by side."""
+def score_rows(
+    trace: Trace, judgments: Mapping[str, Judgment], thresholds: Thresholds, outputs: Mapping[str, Outputs]
+) -> Iterator[list[object]]:
+    """A header, then a row per evaluator and sub-step, both modes side by side. One that gives validity only has
+    empty cells for the rest."""
     modes = [f"{mode}_{column}" for mode in ("online", "offline") for column in _COLUMNS]
     yield ["evaluator", "step", "text", *modes, "retroactive_change"]
     for name, judgment in judgments.items():
         hindsight = judgment.hindsight
         assert hindsight is not None
+        three = outputs[name] == Outputs.THREE_WAY
         for i, text in enumerate(trace.substeps):
-            cells = [*_cells(hindsight.online, i, thresholds), *_cells(hindsight.offline, i, thresholds)]
+            cells = [
+                cell
+                for scores in (hindsight.online, hindsight.offline)
+                for cell in _cells(scores, i, thresholds, three=three)
+            ]
             yield [name, step_name(trace, i), text, *cells, _number(hindsight.retroactive[i])]
 
 
@@ -88,13 +102,19 @@ def _judged(evaluators: Evaluators, form: ScoreForm) -> tuple[Trace, dict[str, J
     return trace, {name: future.result() for name, future in waiting.items()}
 
 
+def _outputs(evaluators: Evaluators) -> dict[str, Outputs]:
+    return {name: evaluators.scorer(name).evaluator.outputs for name in evaluators.names}
+
+
 def _file(text: str, kind: str, ending: str) -> Response:
     name = f'attachment; filename="stepsight.{ending}"'
     return Response(text, media_type=kind, headers={"content-disposition": name})
 
 
-def _cells(scores: StepScores, i: int, thresholds: Thresholds) -> list[object]:
+def _cells(scores: StepScores, i: int, thresholds: Thresholds, *, three: bool) -> list[object]:
     validity, redundancy = float(scores.validity[i]), float(scores.redundancy[i])
+    if not three:
+        return [*[None] * len(LABEL_NAMES), _number(validity), None, validity >= thresholds.validity, None]
     numbers = [_number(value) for value in (*scores.probs[i], validity, redundancy)]
     return [*numbers, validity >= thresholds.validity, redundancy >= thresholds.redundancy]
 

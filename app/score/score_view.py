@@ -8,10 +8,21 @@ from html import escape
 import numpy as np
 
 from app.score.comparison import Fate, Matches, is_move, largest_move
-from app.view import LEGEND, bar_html, change_html, notable, note_html, notice_html, signed, step_name
+from app.view import (
+    ONLY_VALIDITY,
+    bar_html,
+    change_html,
+    legend_html,
+    notable,
+    note_html,
+    notice_html,
+    signed,
+    step_name,
+)
 from app.web.text import text_html, text_key
 from core.hindsight import Hindsight
 from core.judgment import Mode
+from core.outputs import Outputs
 from core.scores import StepScores, Thresholds, judge_solution
 from core.trace import Trace
 
@@ -20,11 +31,17 @@ _PREVIEW = 80
 
 @dataclass(frozen=True)
 class Scored:
-    """What one evaluator said of the solution, and of the earlier one that it is compared with, if any."""
+    """What one evaluator said of the solution, and of the earlier one that it is compared with, if any; `outputs`
+    tells what kind of thing it says."""
 
     evaluator: str
     now: Hindsight
     before: Hindsight | None = None
+    outputs: Outputs = Outputs.THREE_WAY
+
+    @property
+    def is_three_way(self) -> bool:
+        return self.outputs == Outputs.THREE_WAY
 
 
 @dataclass(frozen=True)
@@ -67,9 +84,9 @@ def _body(result: Result) -> str:
     wide = f' role="region" tabindex="0" aria-label="Scores of {count} evaluators"' if count > 1 else ""
     rows = "".join(_row(result, i) for i in range(len(result.trace.substeps)))
     return f"""<p class="q">{text_html(result.trace.problem)}</p>{note_html(result.note)}
-{"".join(_summary(result, scored) for scored in result.scored)}{_earlier(result)}{_sliders(result.thresholds)}
+{"".join(_summary(result, scored) for scored in result.scored)}{_earlier(result)}{_sliders(result)}
 <div class="wide"{wide}>{_head(result.scored)}<ol class="steps">{rows}</ol></div>
-{LEGEND}"""
+{legend_html([scored.outputs for scored in result.scored])}"""
 
 
 def notices_html(problems: Sequence[str]) -> str:
@@ -85,33 +102,39 @@ def _summary(result: Result, scored: Scored) -> str:
     change = scored.now.retroactive
     largest = int(np.abs(change).argmax())
     moved = f"step {step_name(result.trace, largest)}, {signed(float(change[largest]))}" if change.any() else "none"
+    only = "" if scored.is_three_way else f'<span class="hint">{ONLY_VALIDITY}</span>'
     return f"""<div class="sum"><span class="who">evaluator <strong>{escape(scored.evaluator)}</strong></span>
-{_said(Mode.ONLINE, scored.now.online, result.thresholds)}
-{_said(Mode.OFFLINE, scored.now.offline, result.thresholds)}
-<span>largest retroactive change: <strong>{moved}</strong></span></div>"""
+{_said(Mode.ONLINE, scored, result.thresholds)}
+{_said(Mode.OFFLINE, scored, result.thresholds)}
+<span>largest retroactive change: <strong>{moved}</strong></span>{only}</div>"""
 
 
-def _said(mode: Mode, scores: StepScores, thresholds: Thresholds) -> str:
+def _said(mode: Mode, scored: Scored, thresholds: Thresholds) -> str:
     """The verdict on the solution in one mode; the page's script writes it anew when a threshold moves."""
+    scores = scored.now.online if mode == Mode.ONLINE else scored.now.offline
     verdict = judge_solution(scores, thresholds)
     kind, word = ("good", "valid") if verdict.valid else ("bad", "not valid")
-    also = "" if verdict.redundant else " hidden"
+    also = (
+        f'<span class="also"{"" if verdict.redundant else " hidden"}> · redundant {verdict.redundancy:.2f}</span>'
+    )
     return f"""<span class="said" data-mode="{mode}">{mode.capitalize()}: <strong class="{kind}">{word}</strong>
-{verdict.validity:.2f}<span class="also"{also}> · redundant {verdict.redundancy:.2f}</span>
-<span class="counts">{_counts(scores, thresholds)}</span></span>"""
+{verdict.validity:.2f}{also if scored.is_three_way else ""}
+<span class="counts">{_counts(scores, thresholds, three=scored.is_three_way)}</span></span>"""
 
 
-def _counts(scores: StepScores, thresholds: Thresholds) -> str:
+def _counts(scores: StepScores, thresholds: Thresholds, *, three: bool) -> str:
     valid = scores.validity >= thresholds.validity
-    redundant = int((valid & (scores.redundancy >= thresholds.redundancy)).sum())
+    redundant = int((valid & (scores.redundancy >= thresholds.redundancy)).sum()) if three else 0
     return f"{int((~valid).sum())} of {len(scores)} not valid" + (f", {redundant} redundant" if redundant else "")
 
 
-def _sliders(thresholds: Thresholds) -> str:
-    """Thresholds that judge anew in the page itself."""
+def _sliders(result: Result) -> str:
+    """Thresholds that judge anew in the page itself; that of redundancy where somebody says something of it."""
+    thresholds = result.thresholds
+    redundancy = _slider("redundancy", "Redundant from", thresholds.redundancy)
     return f"""<form class="thresholds" aria-label="Thresholds">
 {_slider("validity", "Valid from", thresholds.validity)}
-{_slider("redundancy", "Redundant from", thresholds.redundancy)}
+{redundancy if any(scored.is_three_way for scored in result.scored) else ""}
 <button type="button" class="button" data-defaults>Defaults</button></form>"""
 
 
@@ -139,10 +162,12 @@ def _row(result: Result, i: int) -> str:
     numbers = []
     for scored in result.scored:
         for mode, scores in ((Mode.ONLINE, scored.now.online), (Mode.OFFLINE, scored.now.offline)):
-            bar = bar_html(mode, scores.probs[i], result.thresholds, scored.evaluator if several else "")
+            name = scored.evaluator if several else ""
+            bar = bar_html(mode, scores.probs[i], result.thresholds, name, scored.outputs)
             who = f' data-who="{escape(scored.evaluator)}"' if several and mode == Mode.ONLINE else ""
             cells.append(f'<div class="cell"{who}>{bar}{_was(result, scored, mode, i)}</div>')
-            numbers.append([float(scores.validity[i]), float(scores.redundancy[i])])
+            redundancy = float(scores.redundancy[i]) if scored.is_three_way else None
+            numbers.append([float(scores.validity[i]), redundancy])
         cells.append(change_html(float(scored.now.retroactive[i])))
     return f'<li{more} data-scores="{json.dumps(numbers, separators=(",", ":"))}">{"".join(cells)}</li>'
 

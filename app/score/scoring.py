@@ -38,7 +38,10 @@ def result_html(
     triangle = {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
     result = Result(
         trace,
-        tuple(Scored(name, found, triangles.get(name)) for name, found in triangle.items()),
+        tuple(
+            Scored(name, found, triangles.get(name), evaluators.scorer(name).evaluator.outputs)
+            for name, found in triangle.items()
+        ),
         form.thresholds,
         form.token(),
         earlier,

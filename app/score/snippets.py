@@ -12,14 +12,24 @@ ADDRESS = "http://127.0.0.1:7860"
 """Stands for the server's own address, which only the browser knows."""
 
 
-def python_snippet(trace: Trace, specs: Mapping[str, str], thresholds: Thresholds) -> str:
+def python_snippet(
+    trace: Trace, specs: Mapping[str, str], thresholds: Thresholds, dtypes: Mapping[str, str] | None = None
+) -> str:
     """A program that prints, for each evaluator and mode, the validity of every sub-step and the verdict.
 
-    `specs` gives what `load_evaluator` takes for each evaluator's name.
+    `specs` gives what `load_evaluator` takes for each evaluator's name, `dtypes` the type of its weights where that
+    is not float32.
     """
     steps = "".join(f"        {step!r},\n" for step in plain_steps(trace))
-    listed = "".join(f"    {name!r}: {spec!r},\n" for name, spec in specs.items())
-    return f"""from core.loading import load_evaluator
+    types = dtypes or {}
+    entries = {
+        name: f"({spec!r}, torch.{types.get(name, 'float32')})" if types else repr(spec)
+        for name, spec in specs.items()
+    }
+    listed = "".join(f"    {name!r}: {entry},\n" for name, entry in entries.items())
+    taken, given = ("(spec, dtype)", "spec, dtype=dtype") if types else ("spec", "spec")
+    imported = "import torch\n\n" if types else ""
+    return f"""{imported}from core.loading import load_evaluator
 from core.scorer import Scorer
 from core.scores import Thresholds, judge_solution
 from core.trace import Trace
@@ -33,8 +43,8 @@ evaluators = {{
 {listed}}}
 {threshold_line(thresholds)}
 
-for name, spec in evaluators.items():
-    hindsight = Scorer(load_evaluator(spec)).score_one(trace).hindsight
+for name, {taken} in evaluators.items():
+    hindsight = Scorer(load_evaluator({given})).score_one(trace).hindsight
     for mode, scores in (("online", hindsight.online), ("offline", hindsight.offline)):
         verdict = "valid" if judge_solution(scores, thresholds).valid else "not valid"
         print(name, mode, *(f"{{value:.4f}}" for value in scores.validity), verdict)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from core.judgment import Mode
+from core.outputs import Outputs
 from core.scores import StepScores
 from storage.judgments import StoredJudgment, read_judgments
 from storage.labelling.derivation import Draft, derive
@@ -24,7 +25,8 @@ from storage.upsert import insert_once
 
 @dataclass(frozen=True)
 class Said:
-    """What an evaluator says of each step that is shown, in one mode; None where it says nothing of it."""
+    """What an evaluator says of each step that is shown, in one mode; None where it says nothing of it, and for the
+    redundancy of every step where it gives validity only."""
 
     evaluator: str
     mode: Mode
@@ -112,6 +114,8 @@ def _said(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> Said:
         tuple(None if nothing else round(float(value), 4) for nothing, value in zip(silent, values, strict=True))
         for values in (steps.validity, steps.redundancy)
     )
+    if judgment.evaluator.outputs == Outputs.VALIDITY:
+        redundancy = (None,) * len(validity)
     return Said(judgment.evaluator.name, mode, validity, redundancy)
 
 

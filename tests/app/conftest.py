@@ -7,7 +7,7 @@ import pytest
 
 from app.cli import main
 from app.evaluators import Evaluators
-from tests.checkpoints import write_evaluator
+from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +25,15 @@ def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def evaluators(tiny: Path, tiny_causal: Path) -> Evaluators:
     return Evaluators([tiny_causal, tiny], shipped=False)
+
+
+@pytest.fixture(scope="session")
+def mixed(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluators:
+    """`tiny` gives neg, neu and pos, `math-shepherd` and the bidirectional `two` give validity only."""
+    folder = tmp_path_factory.mktemp("evaluators")
+    write_math_shepherd(folder / "math-shepherd", max_position_embeddings=1024)
+    write_token_classifier(folder / "two", "modernbert", max_position_embeddings=1024)
+    return Evaluators([tiny, folder / "math-shepherd", folder / "two"], shipped=False)
 
 
 @pytest.fixture

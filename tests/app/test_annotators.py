@@ -16,23 +16,23 @@ def reach(store: Store) -> str:
 
 
 def test_ten_at_once_fill_every_slot_and_lose_nothing(store: Store, reach: str) -> None:
-    campaign, people = prepare(store, annotators=10, traces=20, overlap=3)
+    campaign, people = prepare(store, annotators=10, traces=10, overlap=3)
     with labelling_server(reach) as server:
         annotators = label_together(store, server.port, campaign, people)
     assert faults(store, campaign, annotators) == []
-    # 20 traces, each submitted by three.
-    assert sum(len(annotator.labels) for annotator in annotators) == 60
+    # 10 traces, each submitted by three.
+    assert sum(len(annotator.labels) for annotator in annotators) == 30
     # Each label is an act of its own, and each submission.
-    assert sum(len(annotator.acknowledged) for annotator in annotators) >= 120
+    assert sum(len(annotator.acknowledged) for annotator in annotators) >= 60
 
 
 def test_a_server_that_is_killed_loses_and_doubles_nothing(store: Store, reach: str) -> None:
     campaign, people = prepare(store, annotators=6, traces=12, overlap=3)
     with labelling_server(reach) as server:
-        killer = Killer(server, most=3)
+        killer = Killer(server, most=2)
         annotators = label_together(store, server.port, campaign, people, killer)
     assert faults(store, campaign, annotators) == []
-    assert killer.kills == 3
+    assert killer.kills == 2
 
 
 def test_what_is_missing_or_too_much_is_found(sqlite_store: Store) -> None:

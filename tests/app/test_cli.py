@@ -13,7 +13,9 @@ import pytest
 import yaml
 
 from app.cli import main
+from app.commands import options
 from app.commands.serving import listen
+from core import placement
 from core.jsonl import parse_trace
 from core.judgment import Mode
 from core.loading import load_evaluator
@@ -162,6 +164,74 @@ def test_thresholds_of_the_command_line_decide(score, file):
     assert {(row["solution"]["valid"], row["solution"]["redundant"]) for row in lax} == {(True, False)}
     assert {(row["solution"]["valid"], row["solution"]["redundant"]) for row in strict} == {(False, True)}
     assert [row["steps"] for row in lax] == [row["steps"] for row in strict]
+
+
+def test_the_type_of_the_weights_is_told_beside_the_scores(score, file):
+    exact, rough = (score("--input", file, "--dtype", dtype) for dtype in ("float32", "bfloat16"))
+    assert {row["evaluator"] for row in exact.rows} == {"tiny"}
+    assert {row["evaluator"] for row in rough.rows} == {"tiny (bfloat16)"}
+    first, second = (
+        [[step["validity"] for step in row["steps"]] for row in found.rows] for found in (exact, rough)
+    )
+    assert first != second
+    for ours, theirs in zip(first, second, strict=True):
+        assert ours == pytest.approx(theirs, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--device", "auto"],
+        ["--device-map", "auto"],
+        ["--device-map", "cpu"],
+        ["--device-map", '{"": "cpu"}'],
+        ["--dtype", "float32", "--device", "cpu"],
+    ],
+)
+def test_where_it_computes_makes_no_difference(score, file, argv):
+    """On a machine with a GPU, none that six digits show."""
+    plain, placed = score("--input", file), score("--input", file, *argv)
+    assert placed.code == 0
+    assert len(placed.rows) == len(plain.rows) == 3
+    for ours, theirs in zip(placed.rows, plain.rows, strict=True):
+        assert ours["evaluator"] == theirs["evaluator"]
+        assert [s["pos"] for s in ours["steps"]] == pytest.approx([s["pos"] for s in theirs["steps"]], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--device", "cuda:77"], r"the device 'cuda:77' is not there: .*Choose another device"),
+        (["--device-map", '{"": 77}'], r"the device 'cuda:77' is not there"),
+        (["--device-map", '{"norm": "cpu"}'], r"tiny: the device map does not fit"),
+    ],
+)
+def test_a_device_that_cannot_be_had_is_named(fails, tiny, file, argv, message):
+    fails(message, "score", "--input", file, "--evaluator", tiny, *argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--device", "gpu"], "'gpu' found, expected cpu, cuda, cuda:N or auto"),
+        (["--dtype", "float64"], "invalid choice: 'float64'"),
+        (["--device-map", "everywhere"], "'everywhere' found, expected auto, balanced, balanced_low_0, sequential"),
+        (["--device-map", '{"": "auto"}'], "a device for each module"),
+        (["--device-map", '{"": -1}'], "a device for each module"),
+        (["--device-map", "{}"], "a device for each module"),
+        (["--device", "cpu", "--device-map", "auto"], "not allowed with argument"),
+    ],
+)
+@pytest.mark.parametrize("command", [["score"], ["evaluate", "--dataset", "d"], ["app"], ["work"]])
+def test_what_is_no_device_and_no_type_is_told(run, command, argv, message):
+    outcome = run(*command, *argv)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_types_and_ways_to_spread_are_those_that_there_are():
+    assert tuple(placement.DTYPES) == options._DTYPES
+    assert options._SPREADS == placement.SPREADS
 
 
 def test_standard_input_and_a_file_give_the_same(score, stdin, file, tmp_path):

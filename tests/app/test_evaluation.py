@@ -1,16 +1,28 @@
 """`stepsight evaluate`, as it is typed: tables, JSON, and the published figures to the last digit."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sqlalchemy import delete
 
+from app.commands.processes import Processes
+from app.commands.serving import listen
+from core.loading import load_evaluator
+from core.scorer import Scorer
 from storage.calibrations import Threshold, save_calibration
+from storage.judgments import read_many
 from storage.queries import find_dataset
+from storage.schema import JudgmentRow
 from storage.store import Store
-from tests.storage.samples import add, evaluator
+from tests.conftest import ROOT
+from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid
 
 Command = Callable[..., tuple[int, str, str]]
@@ -220,6 +232,85 @@ def test_an_evaluator_that_can_run_scores_what_is_missing(
         assert by_name(found, mode=mode)["tiny"]["n_traces"] == 4
     again = evaluated(command, sqlite_store.name, "--dataset", "sums", "--evaluator", tiny)
     assert again == found
+
+
+def test_weights_of_another_type_are_measured_by_themselves(
+    command: Command, sqlite_store: Store, tiny: Path
+) -> None:
+    add(sqlite_store, traces())
+    db, dataset = sqlite_store.name, ("--dataset", "sums")
+    rough = (*dataset, "--evaluator", tiny, "--dtype", "bfloat16")
+    assert "tiny" in by_name(evaluated(command, db, *dataset, "--evaluator", tiny))
+    found = by_name(evaluated(command, db, *rough))
+    assert {name for name in found if not name.startswith("baseline:")} == {"tiny (bfloat16)"}
+    # Without names: all that have judged, as they are stored.
+    assert {"tiny", "tiny (bfloat16)"} <= by_name(evaluated(command, db, *dataset)).keys()
+    compared = evaluated(command, db, *dataset, "--compare", tiny, "mini-causal", "--dtype", "bfloat16")
+    named = {(one["first"], one["second"]) for one in compared["comparisons"]}
+    assert named == {("tiny (bfloat16)", "mini-causal (bfloat16)")}
+    # Without names, those that have judged some of it go on, each in its own type.
+    with sqlite_store.write() as session:
+        session.execute(delete(JudgmentRow).where(JudgmentRow.trace_id == 1))
+    again = by_name(evaluated(command, db, *dataset, "--dtype", "bfloat16"))
+    assert again["mini-causal (bfloat16)"]["n_traces"] == 4
+    assert again["tiny"]["n_traces"] == 3
+
+
+def test_two_processes_share_the_traces_and_one_speaks(sqlite_store: Store, tiny: Path) -> None:
+    """With what torchrun and accelerate launch tell each process. Each judges some of the traces, and together they
+    have what one alone has."""
+    stored = add(sqlite_store, traces())
+    argv = ("--dataset", "sums", "--evaluator", tiny, "--db", sqlite_store.name, "--draws", "20", "--json")
+    with listen(0) as free:
+        port = free.getsockname()[1]
+    alike = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "evaluate", *map(str, argv)],
+            cwd=ROOT, env=os.environ | alike | {"RANK": rank, "LOCAL_RANK": rank},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in ("0", "1")
+    ]  # fmt: skip
+    (first, told), (second, told_too) = [process.communicate(timeout=300) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], told + told_too
+    assert by_name(json.loads(first))["tiny"]["n_traces"] == 4
+    assert second == ""
+    judged = read_many(sqlite_store, stored)
+    assert [len(found) for found in judged] == [1] * 4
+    alone = Scorer(load_evaluator(tiny)).score(stored, "hindsight")
+    for (ours,), theirs in zip(judged, alone, strict=True):
+        assert ours.hindsight is not None
+        assert theirs.hindsight is not None
+        np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=1e-5)
+
+
+def test_the_shares_are_the_same_whatever_is_judged_already(sqlite_store: Store) -> None:
+    stored = add(sqlite_store, many(10))
+    shares = [[trace.id for trace in Processes(rank, 3).share(stored)] for rank in range(3)]
+    assert shares == [["0", "3", "6", "9"], ["1", "4", "7"], ["2", "5", "8"]]
+    assert [trace.id for trace in Processes(1, 3).share(stored[2:])] == ["4", "7"]
+    assert list(Processes().share(stored)) == stored
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--input", "traces.jsonl"], "--input goes with one process, and several were launched."),
+        (
+            ["sums", "--device-map", "auto"],
+            "--device-map gives the GPUs to one process, and several were launched.",
+        ),
+    ],
+)
+def test_what_several_processes_cannot_do(
+    command: Command, db: str, monkeypatch: pytest.MonkeyPatch, argv: list[str], message: str
+) -> None:
+    for name, value in (("WORLD_SIZE", "2"), ("RANK", "1"), ("LOCAL_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    code, out, err = command("score", *argv, "--db", db)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 # --- refusals ---

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from app.evaluators import Evaluators
 from core.errors import UserError
 from core.judgment import Mode
 from core.loading import load_evaluator, shipped_evaluators
+from core.placement import Placement
 from core.scores import Thresholds
 from core.trace import Trace
 from storage.calibrations import Threshold, save_calibration
@@ -18,6 +20,8 @@ from tests.checkpoints import write_evaluator
 from tests.storage.samples import ERROR, add
 
 TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."], id="a")
+
+PLACED = Placement(dtype=torch.bfloat16)
 
 
 @pytest.fixture
@@ -102,6 +106,28 @@ def test_one_whose_name_is_taken_goes_by_its_path(tiny, tmp_path):
     evaluators = Evaluators([tiny, other], shipped=False)
     assert set(evaluators.names) == {"tiny", str(other)}
     assert evaluators.scorer(str(other)).evaluator.name == str(other)
+
+
+def test_those_that_are_named_are_placed_and_the_shipped_ones_are_not(tiny, tmp_path):
+    other = write_evaluator(tmp_path / "tiny", seed=1)
+    evaluators = Evaluators([tiny, other, "mini-causal"], place=PLACED)
+    rough = {
+        "tiny (bfloat16)": str(tiny),
+        f"{other} (bfloat16)": str(other),
+        "mini-causal (bfloat16)": "mini-causal",
+    }
+    assert set(evaluators.names) == {*shipped_evaluators(), *rough}
+    assert {name: evaluators.spec(name) for name in rough} == rough
+    for name in evaluators.names:
+        dtype = torch.bfloat16 if name in rough else torch.float32
+        assert evaluators.scorer(name).evaluator.dtype == dtype
+
+
+def test_a_type_is_stored_with_the_evaluator(tiny, sqlite_store):
+    exact, rough = Evaluators([tiny], shipped=False), Evaluators([tiny], shipped=False, place=PLACED)
+    rows = [exact.register(sqlite_store, "tiny"), rough.register(sqlite_store, "tiny (bfloat16)")]
+    assert [row.dtype for row in rows] == ["float32", "bfloat16"]
+    assert len(list_evaluators(sqlite_store)) == 2
 
 
 def test_none_at_all_and_one_that_does_not_load_are_refused(tmp_path):

@@ -359,3 +359,24 @@ def test_the_file_comes_as_a_download(client, ids):
 def test_an_evaluator_must_know_the_trace(kept, evaluators, ids):
     with pytest.raises(UserError, match="There is no evaluator 'gone'"):
         open_evidence(kept, evaluators, EvidenceAddress(s=ScoreForm("q", "a").token() or "", evaluator="gone"))
+
+
+def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite_store, mixed):
+    token = ScoreForm.of(Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."]), ["two"]).token()
+
+    def shown(more=""):
+        return read(page_html(sqlite_store, mixed, read_query(f"s={token}&evaluator=two{more}")))
+
+    page = shown()
+    assert len(page.one("table").all("td")) == 1 + 3
+    assert page.all("fieldset", cls="values") == page.all("i", cls="neu") == []
+    assert "data-redundancy" not in section(page).attributes
+    assert section(page)["data-value"] == "validity"
+    assert "gives validity only: it says nothing of redundancy" in page.one("div", cls="sum").text
+    assert notices(page) == []
+    asked = shown("&value=neu")
+    assert notices(asked) == ["two gives validity only: it says nothing of redundancy. There is no neu to show."]
+    assert section(asked)["data-value"] == "validity"
+    three = read(page_html(sqlite_store, mixed, read_query(f"s={token}&evaluator=tiny&value=neu")))
+    assert len(three.one("fieldset", cls="values").all("input")) == 4
+    assert section(three)["data-value"] == "neu"

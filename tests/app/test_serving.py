@@ -2,8 +2,6 @@
 
 import re
 import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 
@@ -14,7 +12,7 @@ from app.web.identity import COOKIE
 from core.errors import UserError
 from storage.people.logins import open_login
 from storage.people.users import end_user
-from tests.conftest import ROOT
+from tests.forked import Forked
 from tests.storage.people.samples import user
 
 
@@ -59,6 +57,22 @@ def test_the_command_ends_with_2_and_says_why(command, tmp_path):
     assert not (tmp_path / "store.db").exists()
 
 
+@pytest.mark.parametrize("argv", [["--device", "cuda"], ["--dtype", "bfloat16"], ["--device-map", "auto"]])
+def test_the_shipped_evaluators_stay_where_they_are(command, tmp_path, argv):
+    code, out, err = command("app", *argv, "--db", tmp_path / "store.db")
+    assert (code, out) == (2, "")
+    assert "--device, --device-map and --dtype are for evaluators given with --evaluator." in err
+    assert not (tmp_path / "store.db").exists()
+
+
+def test_a_device_that_is_not_there_is_told_before_anything_else(command, tiny, tmp_path):
+    argv = ("--evaluator", tiny, "--device", "cuda:77")
+    code, out, err = command("app", *argv, "--db", tmp_path / "store.db")
+    assert (code, out) == (2, "")
+    assert err.startswith("stepsight app: the device 'cuda:77' is not there")
+    assert not (tmp_path / "store.db").exists()
+
+
 def test_the_allowed_names_follow_the_address():
     assert public_names("10.1.2.3", ["stepsight.example"]) == ["10.1.2.3", "stepsight.example"]
     assert public_names("fd00::7", []) == ["[fd00::7]"]
@@ -78,9 +92,9 @@ def test_a_socket_listens_where_it_is_told():
 def test_a_public_server_lets_others_look_and_change_nothing(tmp_path):
     """The real command; 127.0.0.1 stands for a machine elsewhere, reached by a name of the server."""
     path = tmp_path / "store.db"
-    command = [sys.executable, "-m", "app.cli", "app", "--db", str(path), "--port", "0", "--host", "0.0.0.0"]
+    command = ["app", "--db", path, "--port", "0", "--host", "0.0.0.0"]
     command += ["--public-read-only", "--name", "stepsight.example"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with Forked(None, command) as process:
         try:
             told = ""
             while "Ctrl-C" not in told:
@@ -102,9 +116,9 @@ def test_a_public_server_lets_others_look_and_change_nothing(tmp_path):
 def test_a_server_with_users_lets_other_machines_log_in(sqlite_store):
     """The real command; once its last user is ended, nobody from elsewhere becomes the local user."""
     login = {"Cookie": f"{COOKIE}={open_login(sqlite_store, user(sqlite_store))}", "Host": "stepsight.example"}
-    command = [sys.executable, "-m", "app.cli", "app", "--db", sqlite_store.name, "--port", "0"]
+    command = ["app", "--db", sqlite_store.name, "--port", "0"]
     command += ["--host", "0.0.0.0", "--name", "stepsight.example"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with Forked(None, command) as process:
         try:
             told = ""
             while "Ctrl-C" not in told:

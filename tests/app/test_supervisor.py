@@ -6,7 +6,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
+from core.loading import load_evaluator
 from storage.jobs import State, get_job
 from tests.app.processes import is_alive, silence, start, until, worker_of
 from tests.conftest import ROOT
@@ -14,14 +16,15 @@ from tests.storage.samples import add, many
 
 SUPERVISED = """import sys, time
 from app.supervisor import Supervisor
-with Supervisor(sys.argv[1]):
+with Supervisor(sys.argv[1], ["--dtype=bfloat16"]):
     time.sleep(600)"""
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="processes are looked up in /proc")
 def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_store, tiny):
     add(sqlite_store, many(3000))
-    job = start(sqlite_store, tiny)
+    # It judges only if the workers got their arguments.
+    job = start(sqlite_store, tiny, fingerprint=load_evaluator(tiny, dtype=torch.bfloat16).fingerprint)
     server = subprocess.Popen([sys.executable, "-c", SUPERVISED, sqlite_store.name], cwd=ROOT)
     try:
         until(lambda: get_job(sqlite_store, job.id).done > 0)

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
-from app.view import judged_html, notice_html, plain_html, signed, step_name
+from app.view import bar_html, judged_html, legend_html, notice_html, plain_html, signed, solution_html, step_name
 from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
 from core.label import Label
-from core.scores import Thresholds
+from core.outputs import Outputs
+from core.scores import StepScores, Thresholds
 from core.trace import Step, Trace
 from tests.app.markup import INJECTIONS, read
 
@@ -63,6 +64,33 @@ def test_a_bar_is_as_wide_as_its_probabilities_and_says_so(page):
     assert bar["role"] == "img"
     # 0.125 is written with two digits, to even.
     assert bar["aria-label"] == bar["title"] == "offline: neg 0.75, neu 0.12, pos 0.12; not valid"
+
+
+def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_told():
+    # At a threshold of redundancy of 0 the neu of 0 that stands for "not said" would count.
+    strict, probs = Thresholds(0.5, 0.0), row(0.25, 0, 0.75)
+    bar = read(bar_html("online", probs, strict, "PRM", Outputs.VALIDITY)).one("div", cls="c")
+    widths = {part["class"]: part["style"] for part in bar.all("i")}
+    assert widths == {"neg": "width:25.0%", "pos": "width:75.0%"}
+    assert bar.one("div", cls="bar")["aria-label"] == "PRM, online: validity 0.75; valid"
+    assert [bar.one(cls=name).text for name in ("mark", "num")] == ["✓", "0.75"]
+    assert bar.all(cls="three") == []
+    scores = StepScores(np.stack([probs]))
+    assert "redundant" in solution_html(scores, strict)
+    assert "redundant" not in solution_html(scores, strict, Outputs.VALIDITY)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "told"),
+    [
+        ([Outputs.THREE_WAY], True),
+        ([Outputs.VALIDITY, Outputs.THREE_WAY], True),
+        ([Outputs.VALIDITY], False),
+        ([Outputs.VALIDITY, Outputs.VERDICT], False),
+    ],
+)
+def test_the_key_tells_of_redundancy_where_somebody_does(outputs, told):
+    assert ("redundant" in legend_html(outputs)) is told
 
 
 def test_marks_follow_the_thresholds():

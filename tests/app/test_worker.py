@@ -5,29 +5,32 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import torch
 from sqlalchemy import select
 
 import app.worker
 from app.worker import Worker
 from core.judgment import Mode
+from core.loading import load_evaluator
+from core.placement import Placement
 from core.scorer import Scorer
 from core.trace import Trace
+from storage.evaluators import list_evaluators
 from storage.jobs import State, cancel_job, get_job, list_jobs, resume_job
 from storage.queries import find_dataset
 from storage.schema import JudgmentRow
 from storage.store import UnavailableError, open_store
 from tests.app.processes import judged, silence, start, until, worker_of
 from tests.checkpoints import write_evaluator
-from tests.conftest import ROOT
+from tests.forked import Forked
 from tests.storage.samples import add, many
 
 
@@ -88,6 +91,27 @@ def test_an_evaluator_that_cannot_load_fails_the_job_with_the_reason(sqlite_stor
         assert found.state == State.FAILED
         assert said in found.reason
     assert judged(sqlite_store) == []
+
+
+def test_a_job_is_for_weights_of_one_type(sqlite_store, tiny):
+    """Also where a shipped evaluator is there twice, as it is and in the type that the server was given."""
+    add(sqlite_store)
+    rough, shipped = Placement(dtype=torch.bfloat16), Path("mini-causal")
+    found = [load_evaluator(tiny, dtype=torch.bfloat16), load_evaluator("mini-causal")]
+    found.append(load_evaluator("mini-causal", dtype=torch.bfloat16))
+    folders = (tiny, shipped, shipped)
+    started = [
+        start(sqlite_store, folder, fingerprint=one.fingerprint) for folder, one in zip(folders, found, strict=True)
+    ]
+    worker = Worker(sqlite_store, place=rough)
+    assert [worker.work_one() for _ in range(4)] == [True, True, True, False]
+    assert [get_job(sqlite_store, job.id).state for job in started] == [State.DONE] * 3
+    assert {row.fingerprint for row in list_evaluators(sqlite_store)} == {one.fingerprint for one in found}
+    again = start(sqlite_store, tiny, Mode.ONLINE, fingerprint=found[0].fingerprint)
+    assert Worker(sqlite_store).work_one()
+    failed = get_job(sqlite_store, again.id)
+    assert failed.state == State.FAILED
+    assert "has changed since the job was started, or had another type of weights" in failed.reason
 
 
 def test_a_fault_of_ours_fails_the_job_and_not_the_worker(sqlite_store, tiny, monkeypatch, caplog):
@@ -200,8 +224,7 @@ def test_the_command_works_off_what_there_is(command, sqlite_store, tiny):
 
 def serve(path):
     """`stepsight app` on that store: the process and its address."""
-    command = [sys.executable, "-m", "app.cli", "app", "--db", str(path), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
+    process = Forked(None, ["app", "--db", path, "--port", "0"])
     told = ""
     while "Ctrl-C" not in told:
         line = process.stderr.readline()

@@ -19,6 +19,8 @@ from core.evaluator import Evaluator
 from core.judgment import Mode
 from core.linear import FixedLinear
 from core.loading import load_evaluator
+from core.next_step import NextSteps
+from core.padded import PaddedForward
 from core.scorer import Scorer
 from core.trace import Trace
 from training.synth.corpus import generate
@@ -50,6 +52,7 @@ def main() -> None:
     report(evaluator, tokens, seconds, {mode: flops(evaluator, encoded, mode) for mode in tokens})
     print(f"largest difference between scorer and loop: {difference(evaluator, scorer, traces):.1e}")
     print(f"10 steps, 250 tokens, hindsight: {1000 * latency(scorer):.0f} ms (median of {ROUNDS})")
+    next_step(load_evaluator("mini-causal"))
 
 
 def measure(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -132,6 +135,38 @@ def latency(scorer: Scorer) -> float:
         scorer.score_one(trace, Mode.HINDSIGHT)
         times.append(time.perf_counter() - start)
     return statistics.median(times)
+
+
+def next_step(evaluator: Evaluator, size: int = 1000, count: int = 8) -> None:
+    """Print what the scores of candidates for the next step cost after a prefix of `size` tokens, from scratch and
+    from the keys and values of the prefix."""
+    problem, steps = "Add the numbers from the list one after the other.", ["Let us begin."]
+    while (tokens := len(evaluator.encode(Trace.of(problem, steps)))) < size:
+        steps.append(f"Then we add {len(steps)} and get {tokens} + {len(steps)} = {tokens + len(steps)}.")
+    candidates = [
+        f"Next, {number} + {3 * number} = {4 * number}, which leaves us {number}." for number in range(count)
+    ]
+    traces = [Trace.of(problem, [*steps, text]) for text in candidates]
+    scorer, padded = Scorer(evaluator), Scorer(evaluator, PaddedForward(evaluator.model))
+    kept = NextSteps(evaluator, scorer.forward)
+    kept.score(problem, steps[:-1], candidates)
+    beams = iter(range(ROUNDS + 1))
+    seconds = measure(
+        {
+            "from scratch": lambda: list(scorer.score(traces, Mode.ONLINE)),
+            "from scratch, padded": lambda: list(padded.score(traces, Mode.ONLINE)),
+            "a new prefix": lambda: NextSteps(evaluator, scorer.forward).score(problem, steps, candidates),
+            # Every time another step is the last.
+            "one step further": lambda: kept.score(problem, [*steps[:-1], f"{next(beams)}: yes."], candidates),
+        }
+    )
+    found = kept.score(problem, steps, candidates)
+    scratch = np.stack([judgment.online.probs[-1] for judgment in scorer.score(traces, Mode.ONLINE)])
+    print(f"{evaluator.name}, {count} candidates after {tokens:,} tokens:")
+    for name, taken in seconds.items():
+        ratio = seconds["from scratch"] / taken
+        print(f"{name:22}{1000 * taken:>8.0f} ms{ratio:>8.1f} x from scratch")
+    print(f"largest difference: {np.abs(found - scratch).max():.1e}")
 
 
 if __name__ == "__main__":

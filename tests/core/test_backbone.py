@@ -60,7 +60,7 @@ def test_an_unknown_model_type_is_refused_and_its_code_not_run(tmp_path):
 
 def test_a_device_that_is_not_there_is_named(tmp_path):
     write_evaluator(tmp_path)
-    with pytest.raises(UserError, match=r"the device 'cuda:77' cannot hold .*Choose another device"):
+    with pytest.raises(UserError, match=r"the device 'cuda:77' is not there: .*Choose another device"):
         load_evaluator(tmp_path, device="cuda:77")
 
 

@@ -115,7 +115,9 @@ def test_no_connection_is_held_between_batches(store: Store) -> None:
     dataset_id = add(store, many(3))[0].dataset_id
     traces = iterate_traces(store, dataset_id)
     next(traces)
-    assert store.engine.pool.checkedin() == 1  # type: ignore[attr-defined]
+    # Those that lie idle were used before.
+    assert store.engine.pool.checkedin() >= 1  # type: ignore[attr-defined]
+    assert store.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
 def test_a_stored_trace_is_not_the_trace_it_was_made_of(store: Store) -> None:

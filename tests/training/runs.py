@@ -10,6 +10,7 @@ import yaml
 
 from core.trace import Trace
 from tests.conftest import ROOT
+from tests.forked import Forked
 from training.config import Backbone, TrainConfig
 from training.data import Data, Source
 
@@ -36,6 +37,14 @@ TRACE = Trace.of("A pen costs $3. How much are 4 pens?", ["4 * 3 = 12.", "So 13.
 def write_config(path, config=CONFIG):
     path.write_text(yaml.safe_dump(json.loads(json.dumps(asdict(config)))))
     return path
+
+
+def forked(source, *arguments):
+    """Run a source with arguments, or without one `stepsight`, on one thread and without loading anything anew;
+    returns the finished process with its output."""
+    process = Forked(source, arguments, {**os.environ, "OMP_NUM_THREADS": "1"})
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def python(*arguments, **options):

@@ -2,17 +2,15 @@ import fcntl
 import os
 import pty
 import struct
-import subprocess
-import sys
 import termios
 
-from tests.conftest import ROOT
-from tests.training.runs import CONFIG, train_command, write_config
+from tests.forked import Forked
+from tests.training.runs import CONFIG, forked, write_config
 
 
 def test_where_there_is_no_terminal_a_line_comes_now_and_then(tmp_path):
     config = write_config(tmp_path / "config.yaml")
-    done = train_command(config, tmp_path / "out")
+    done = forked(None, "train", config, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{tmp_path / 'out'}\n"
     lines = done.stderr.splitlines()
@@ -29,11 +27,9 @@ def test_a_terminal_shows_a_bar_with_loss_and_rate(tmp_path):
     ours, theirs = pty.openpty()
     # 24 lines of 100 characters.
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    command = [sys.executable, "-m", "app.cli", "train", write_config(tmp_path / "config.yaml", CONFIG)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [*command, "--output", tmp_path / "out"], stderr=theirs, stdout=subprocess.DEVNULL, env=environment
-    )
+    config = write_config(tmp_path / "config.yaml", CONFIG)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = Forked(None, ["train", config, "--output", tmp_path / "out"], environment, stderr=theirs)
     os.close(theirs)
     shown = b""
     try:
@@ -43,7 +39,8 @@ def test_a_terminal_shows_a_bar_with_loss_and_rate(tmp_path):
         # Linux ends a terminal so when the last process has left it.
         pass
     os.close(ours)
-    assert process.wait() == 0
+    process.communicate()
+    assert process.returncode == 0
     text = shown.decode()
     assert "60/60" in text
     assert " steps/s, loss=0." in text

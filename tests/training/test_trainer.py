@@ -19,7 +19,7 @@ from core.loading import load_evaluator
 from core.model import IGNORED
 from core.scorer import Scorer
 from tests.checkpoints import write_llada
-from tests.training.runs import CONFIG, TRACE, python, synthetic, train_command, write_config
+from tests.training.runs import CONFIG, TRACE, forked, synthetic, train_command, write_config
 from training import run
 from training.checkpoints import Checkpoints, is_whole
 from training.examples import build_examples, collate
@@ -223,7 +223,7 @@ MEMORY = """
 
 def test_a_full_disk_leaves_the_last_checkpoint_whole(whole, tmp_path):
     config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
-    stopped = python("-c", LIMITED.format(step=25, limit=DISK), config, "--output", output)
+    stopped = forked(LIMITED.format(step=25, limit=DISK), config, "--output", output)
     assert stopped.returncode == 2
     told = stopped.stderr.splitlines()[-1]
     assert f"{output / 'checkpoints'}: the checkpoint of step 30 cannot be written (" in told
@@ -240,7 +240,7 @@ LITTLE = "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_IN
 
 def test_a_disk_that_is_full_at_the_end_leaves_no_half_evaluator(whole, tmp_path):
     config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
-    stopped = python("-c", LIMITED.format(step=55, limit=LITTLE), config, "--output", output)
+    stopped = forked(LIMITED.format(step=55, limit=LITTLE), config, "--output", output)
     assert stopped.returncode == 2
     assert f"{output}: the evaluator cannot be written (" in stopped.stderr.splitlines()[-1]
     assert sorted(path.name for path in output.iterdir()) == ["checkpoints", "config.used.json"]
@@ -253,7 +253,7 @@ def test_memory_that_runs_out_leaves_the_last_checkpoint(tmp_path):
     wide = replace(CONFIG.backbone, mlp=2000)
     whole = replace(CONFIG, backbone=wide, data=synthetic(120), batch_size=16)
     config, output = write_config(tmp_path / "config.yaml", whole), tmp_path / "out"
-    stopped = python("-c", LIMITED.format(step=12, limit=MEMORY), config, "--output", output)
+    stopped = forked(LIMITED.format(step=12, limit=MEMORY), config, "--output", output)
     assert stopped.returncode == 2, stopped.stderr
     told = stopped.stderr.splitlines()[-1]
     # The limit comes at step 12; what the allocator keeps from before may last for another step.

@@ -25,7 +25,10 @@ class Evidence {
     this.names = JSON.parse(section.dataset.names);
     this.at = readTriangle(section.dataset.probs);
     this.last = this.names.length - 1;
-    this.thresholds = { validity: Number(section.dataset.validity), redundancy: Number(section.dataset.redundancy) };
+    // An evaluator that gives validity only has no threshold of redundancy.
+    this.threeWay = section.dataset.redundancy !== undefined;
+    const redundancy = this.threeWay ? Number(section.dataset.redundancy) : Infinity;
+    this.thresholds = { validity: Number(section.dataset.validity), redundancy };
     this.step = Number(section.dataset.step);
     this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
@@ -186,8 +189,9 @@ class Evidence {
     const verdict = verdictOf(probs, this.thresholds);
     const mode = this.after === this.last ? "offline" : `after step ${this.names[this.after]}`;
     const bar = item.querySelector(".bar");
-    [...bar.children].forEach((part, label) => (part.style.width = `${(100 * probs[label]).toFixed(1)}%`));
-    for (const name of ["title", "aria-label"]) bar.setAttribute(name, `${mode}: ${tell(probs)}; ${verdict}`);
+    for (const part of bar.children) part.style.width = `${(100 * valueOf(probs, part.className)).toFixed(1)}%`;
+    const told = this.threeWay ? tell(probs) : `validity ${valueOf(probs, "validity").toFixed(2)}`;
+    for (const name of ["title", "aria-label"]) bar.setAttribute(name, `${mode}: ${told}; ${verdict}`);
     const mark = item.querySelector(".mark");
     mark.textContent = MARKS[verdict];
     mark.title = verdict;

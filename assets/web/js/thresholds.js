@@ -4,9 +4,12 @@ const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
 const DEFAULTS = { validity: 0.5, redundancy: 0.15 };
 const ORDER = ["validity", "redundancy"];
 
+// An evaluator that says nothing of redundancy has null there.
+const isRedundant = (redundancy, at) => redundancy !== null && redundancy >= at.redundancy;
+
 const verdict = ([validity, redundancy], at) => {
   if (validity < at.validity) return "not valid";
-  return redundancy >= at.redundancy ? "redundant" : "valid";
+  return isRedundant(redundancy, at) ? "redundant" : "valid";
 };
 
 const mark = (cell, word) => {
@@ -21,11 +24,12 @@ const mark = (cell, word) => {
 
 const conclude = (said, scores, at) => {
   const valid = Math.min(...scores.map(([validity]) => validity)) >= at.validity;
-  const redundant = Math.max(...scores.map(([, redundancy]) => redundancy)) >= at.redundancy;
+  const redundant = scores.some(([, redundancy]) => isRedundant(redundancy, at));
   const word = said.querySelector("strong");
   word.textContent = valid ? "valid" : "not valid";
   word.className = valid ? "good" : "bad";
-  said.querySelector(".also").hidden = !redundant;
+  const told = said.querySelector(".also");
+  if (told) told.hidden = !redundant;
   const words = scores.map((score) => verdict(score, at));
   const count = (wanted) => words.filter((word) => word === wanted).length;
   const also = count("redundant") ? `, ${count("redundant")} redundant` : "";
@@ -50,6 +54,7 @@ export const inAddress = (section, query) => {
 export const settle = (section) => {
   for (const [name, value] of Object.entries(thresholdsOf(section))) {
     const slider = section.querySelector(`.thresholds [name=${name}]`);
+    if (!slider) continue;
     slider.value = value;
     slider.nextElementSibling.textContent = value.toFixed(2);
   }

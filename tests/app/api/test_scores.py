@@ -53,6 +53,38 @@ def test_the_answer_holds_the_scorers_numbers(client, evaluators, mode):
         assert not {"online", "offline", "hindsight"} & answer.keys()
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_an_evaluator_does_not_say_is_null(mixed, sqlite_store, mode):
+    with asking(sqlite_store, mixed) as client:
+        answer = post(client, mode=mode.value, evaluator="math-shepherd").json()
+        described = client.get("/api/v1/openapi.json").json()["components"]["schemas"]
+        listed = {info["name"]: info for info in client.get("/api/v1/evaluators").json()}
+    said = mixed.scorer("math-shepherd").score_one(TRACE).hindsight
+    assert (answer["outputs"], answer["thresholds"]) == ("validity", {"validity": 0.5, "redundancy": None})
+    views = [answer, *(answer[key] for key in ("online", "offline") if key in answer)]
+    assert len(views) == (3 if mode == Mode.HINDSIGHT else 1)
+    for view in views:
+        found = [step["validity"] for step in view["steps"]]
+        assert found == pytest.approx(said.offline.validity.tolist(), abs=2e-5)
+        assert [step["valid"] for step in view["steps"]] == [step["validity"] >= 0.5 for step in view["steps"]]
+        for step in view["steps"]:
+            assert [step[name] for name in ("neg", "neu", "pos", "redundancy", "redundant")] == [None] * 5
+        assert view["solution"] == {
+            "validity": min(step["validity"] for step in view["steps"]),
+            "redundancy": None,
+            "valid": all(step["valid"] for step in view["steps"]),
+            "redundant": None,
+        }
+    if mode == Mode.HINDSIGHT:
+        assert [len(row) for row in answer["hindsight"]] == [1, 2, 3]
+        assert answer["hindsight"][2] == [step["validity"] for step in answer["steps"]]
+    for name in ("SubstepScores", "SolutionScores", "Limits"):
+        assert "gives validity only" in described[name]["properties"]["redundancy"]["description"]
+    assert {name: (one["outputs"], one["dtype"]) for name, one in listed.items()} == {
+        "tiny": ("three-way", "float32"), "math-shepherd": ("validity", "float32"), "two": ("validity", "float32"),
+    }  # fmt: skip
+
+
 def test_the_first_evaluator_and_offline_are_meant_where_nothing_is_said(client):
     answer = post(client).json()
     assert (answer["evaluator"], answer["mode"]) == ("tiny", "offline")

@@ -115,6 +115,26 @@ def test_a_step_of_which_nothing_was_said_is_null(evaluators, tmp_path):
     assert found["steps"] == [None, [1.0, 0.0, 0.0], None]
 
 
+def test_where_validity_is_all_that_was_said_there_is_one_number(mixed, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store:
+        trace = add(store)[0]
+        row = mixed.register(store, "two")
+        save_judgments(store, row.id, [mixed.judge("two", trace)])
+        percent = register_evaluator(store, name="percent", fingerprint="p", format="scores", attention="none",
+                                     info={"outputs": Outputs.VALIDITY.value})  # fmt: skip
+        rows = StepScores([[0.25, 0, 0.75], [0, 0, 0], [1, 0, 0]])
+        save_judgments(store, percent.id, [Judgment(trace, Mode.OFFLINE, rows)])
+        with asking(store, mixed) as client:
+            imported, two = client.get(f"/api/v1/traces/{trace.trace_id}").json()["judgments"]
+            listed = {info["name"]: info for info in client.get("/api/v1/evaluators").json()}
+    # Nothing said of a step is not the same as a validity of 0.
+    assert (imported["outputs"], imported["steps"]) == ("validity", [0.75, None, 0.0])
+    found = mixed.judge("two", trace).hindsight
+    assert two["steps"] == two["hindsight"][-1] == pytest.approx(found.offline.validity.tolist(), abs=1e-5)
+    assert two["online"] == pytest.approx(found.online.validity.tolist(), abs=1e-5)
+    assert (listed["percent"]["outputs"], listed["percent"]["dtype"]) == ("validity", None)
+
+
 def test_unlabelled_is_null_and_valid_alone_is_told(client, filled):
     first = next(trace for trace in iterate_traces(filled, find_dataset(filled, "sums").id) if trace.id == "first")
     steps = client.get(f"/api/v1/traces/{first.trace_id}").json()["steps"]

@@ -3,6 +3,7 @@ import pytest
 from app.browse.address import Address
 from app.browse.facets import chips_html, condition_words, facets_html, loosen_html
 from app.browse.offered import Offered
+from core.outputs import Outputs
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 
@@ -113,3 +114,9 @@ def test_every_name_is_escaped(text):
     assert len(read(chips_html(address)).all("a", cls="chip")) == 3
     assert condition_words(address, "q") == f"Search: {text}"
     assert len(read(loosen_html(address, {"q": 1, "group": 2, "against": 0})).all("li")) == 2
+
+
+def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():
+    theirs = Offered("theirs", "theirs", None, judged=True, outputs=Outputs.VALIDITY)
+    assert list(section(sidebar(), "Solution called")) == ["valid", "not valid", "redundant", "not judged"]
+    assert list(section(sidebar(about=theirs), "Solution called")) == ["valid", "not valid", "not judged"]

@@ -4,6 +4,7 @@ from app.browse.address import Address
 from app.browse.offered import Offered, chosen_offers, find_offered, first_offered, offered_evaluators
 from core.errors import UserError
 from core.judgment import Mode
+from core.outputs import Outputs
 from storage.evaluators import register_evaluator
 from storage.judgments import save_judgments
 from storage.queries import find_dataset
@@ -65,3 +66,10 @@ def test_an_unknown_one_is_refused(sqlite_store, evaluators, dataset):
     assert find_offered(offers, "old") == offers[2]
     with pytest.raises(UserError, match=r"No evaluator 'nobody' .*Choose one of: tiny, tiny-causal, old"):
         chosen_offers(offers, Address(beside=("nobody",)))
+
+
+def test_one_that_never_judged_is_known_by_what_it_gives(sqlite_store, mixed, dataset):
+    found = {offer.key: (offer.row, offer.outputs) for offer in offered_evaluators(sqlite_store, mixed, dataset.id)}
+    assert found["math-shepherd"] == found["two"] == (None, Outputs.VALIDITY)
+    assert found["tiny"] == (None, Outputs.THREE_WAY)
+    assert found["old"][1] == Outputs.THREE_WAY

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from app.browse.address import Address
@@ -87,3 +89,18 @@ def test_one_that_never_judged_has_nothing_to_filter_by(select):
     assert problems == ["tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."]
     assert selection.address == Address(dataset="sums", evaluator="tiny", gold="error")
     assert ids(selection) == ["error", "first"]
+
+
+def test_one_that_gives_validity_only_has_no_redundancy_to_filter_by(sqlite_store, mixed):
+    traces = add(sqlite_store)
+    row = mixed.register(sqlite_store, "two")
+    save_judgments(sqlite_store, row.id, [mixed.judge("two", trace) for trace in traces])
+    asked = Address(dataset="sums", evaluator="two", verdict="redundant", sort="-redundancy", gold="error")
+    selection, problems = Selection.of(sqlite_store, mixed, traces[0].dataset_id, asked)
+    assert problems == ["two gives no redundancy to filter or sort by."]
+    assert selection.address == Address(dataset="sums", evaluator="two", gold="error")
+    assert ids(selection) == ["error", "first"]
+    _, problems = Selection.of(sqlite_store, mixed, traces[0].dataset_id, replace(asked, evaluator="tiny"))
+    assert problems == ["tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."]
+    kept = Address(dataset="sums", evaluator="two", verdict="invalid", sort="-validity")
+    assert Selection.of(sqlite_store, mixed, traces[0].dataset_id, kept)[1] == []

@@ -121,3 +121,20 @@ def test_what_is_not_there_is_told(client, trace, query, status, message):
 def test_the_address_of_a_file_keeps_what_is_shown():
     address = Address(dataset="sums", trace=3, gold="error", q="x", evaluator="a", beside=("a", "b"))
     assert file_address(CSV_PATH, address) == "/browse/trace.csv?trace=3&amp;evaluator=a&amp;beside=a&amp;beside=b"
+
+
+def test_one_that_gives_validity_only_says_it_in_every_mode(sqlite_store, mixed):
+    (trace,) = add(sqlite_store, [TRACE])
+    application = FastAPI()
+    application.include_router(router(sqlite_store, mixed))
+    application.add_middleware(Access, store=sqlite_store)
+    client, query = TestClient(application), {"trace": trace.trace_id, "beside": ["two"]}
+    (found,) = json.loads(client.get(JSON_PATH, params=query).text)["judgments"]
+    hindsight = mixed.judge("two", trace).hindsight
+    assert (found["mode"], found["stored"]) == ("hindsight", False)
+    assert [list(step) for step in found["steps"]] == [["validity"]] * 4
+    assert found["hindsight"][3] == pytest.approx(hindsight.offline.validity.tolist(), abs=1e-5)
+    rows = list(csv.DictReader(io.StringIO(client.get(CSV_PATH, params=query).text, newline="")))
+    assert {row[name] for row in rows for name in ("neg", "neu", "pos")} == {""}
+    assert [row["mode"] for row in rows] == ["online"] * 4 + ["offline"] * 4
+    assert float(rows[0]["validity"]) == pytest.approx(float(hindsight.online.validity[0]), abs=1e-5)

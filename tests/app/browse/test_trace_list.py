@@ -120,8 +120,11 @@ def test_where_nobody_has_judged_there_is_nothing_of_verdicts():
     page = table(outputs=None)
     assert [head.text.strip(" ↑") for head in page.all("th")] == ["Trace", "Steps", "Gold"]
     assert len(page.one("tbody").all("td")) == 3
-    assert {name.removeprefix("-") for name, _ in orders(said=False)} == {"", "position", "error", "steps"}
-    assert {name.removeprefix("-") for name, _ in orders(said=True)} >= {"validity", "redundancy", "change"}
+    found = {outputs: {name.removeprefix("-") for name, _ in orders(outputs)} for outputs in (None, *Outputs)}
+    always = {"", "position", "error", "steps"}
+    assert found[None] == always
+    assert found[Outputs.THREE_WAY] == found[Outputs.VERDICT] == always | {"validity", "redundancy", "change"}
+    assert found[Outputs.VALIDITY] == found[Outputs.SOLUTION] == always | {"validity", "change"}
 
 
 def test_hits_are_marked_in_the_problem_or_shown_from_a_step():

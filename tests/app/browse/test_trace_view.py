@@ -3,6 +3,7 @@ import pytest
 
 from app.browse.answers import Answer
 from app.browse.trace_view import trace_html
+from app.view import ONLY_VALIDITY
 from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
 from core.outputs import Outputs
@@ -116,7 +117,7 @@ def test_what_an_evaluator_does_not_say_is_not_shown():
     assert cells(page, 1) == [["✓not blamed"], ["✕blamed"], ["✕blamed"], ["–says nothing"]]
     lines = [line.text for line in page.one("ul", cls="answers").all("li")]
     assert lines == [
-        "validityOffline: not valid 0.25, finds the error of step 2",
+        f"validityOffline: not valid 0.25, finds the error of step 2{ONLY_VALIDITY}",
         "verdictwrong from step 2",
         "numberone number for the solution: 0.0354",
     ]

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.app.browser.acts import MR_MATH
-from tests.browser import launch
+from tests.browser import Windows, launch
 from tests.serving import serving
 
 # A page waits for its evaluator, which on a busy machine takes its time.
@@ -45,8 +45,13 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="package")
+def windows(browser: Browser) -> Windows:
+    return Windows(browser, _patient)
+
+
 @pytest.fixture
-def opened(browser: Browser, address: str) -> Opener:
+def opened(windows: Windows, address: str) -> Opener:
     """`with opened(width=390, color_scheme="dark") as page:` a page that may speak to nobody but us.
 
     A request to elsewhere, an error on the console or in a script, and a dialog fail the test. `expected` are parts
@@ -57,7 +62,6 @@ def opened(browser: Browser, address: str) -> Opener:
     def opening(
         base: str = address, width: int = 1280, height: int = 1000, expected: Sequence[str] = (), **options: Any
     ) -> Iterator[Page]:
-        context = browser.new_context(base_url=base, viewport={"width": width, "height": height}, **options)
         troubles: list[str] = []
 
         def complain(text: str) -> None:
@@ -68,15 +72,21 @@ def opened(browser: Browser, address: str) -> Opener:
             if message.type == "error":
                 complain(f"{message.text} {message.location['url']}")
 
-        context.on("console", heard)
-        context.on("weberror", lambda error: complain(str(error.error)))
-        context.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         local = (base, "data:", "blob:")
-        context.on("request", lambda r: None if r.url.startswith(local) else troubles.append(f"left: {r.url}"))
-        try:
-            yield _patient(context.new_page())
-        finally:
-            context.close()
+        watched: dict[Any, Callable[[Any], Any]] = {
+            "console": heard,
+            "weberror": lambda error: complain(str(error.error)),
+            "dialog": lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()),
+            "request": lambda r: None if r.url.startswith(local) else troubles.append(f"left: {r.url}"),
+        }
+        with windows.page(base, viewport={"width": width, "height": height}, **options) as page:
+            for event, f in watched.items():
+                page.context.on(event, f)
+            try:
+                yield page
+            finally:
+                for event, f in watched.items():
+                    page.context.remove_listener(event, f)
         assert troubles == []
 
     return opening

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from app.commands.serving import listen
 from storage.labelling.campaigns import Campaign
 from storage.labelling.decisions import past_decisions, read_decisions
 from storage.labelling.disagreements import read_adjudication
@@ -26,9 +27,17 @@ def store(sqlite_template, tmp_path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def port() -> int:
+    """One for all stores of these tests, so that their pages are of one origin, with its scripts loaded."""
+    with listen(0) as listener:
+        found: int = listener.getsockname()[1]
+    return found
+
+
 @pytest.fixture
-def address(store, evaluators) -> Iterator[str]:
-    with served(store, evaluators) as base:
+def address(store, evaluators, port) -> Iterator[str]:
+    with served(store, evaluators, port) as base:
         yield base
 
 

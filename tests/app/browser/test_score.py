@@ -9,7 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.score.permalink import ScoreForm
+from core.trace import Trace
 from tests.app.browser.acts import PROBLEM, SOLUTION, bars, score
+from tests.serving import served
 
 STEPS = [line.split(". ", 1)[1] for line in SOLUTION.splitlines()]
 
@@ -226,6 +229,39 @@ def test_thresholds_judge_anew_in_the_page_itself(page):
     expect(page.locator(".thresholds output").first).to_have_text("0.99")
     page.get_by_role("button", name="Defaults").click()
     expect(page.locator(".sum .bad")).to_have_count(1)
+
+
+def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened, sqlite_store, mixed):
+    """Not by the page's scripts either, where a threshold of 0 takes everything else for redundant."""
+    trace = Trace.of(PROBLEM, STEPS[:3])
+    beside, alone = (ScoreForm.of(trace, names).token() for names in (["tiny", "two"], ["two"]))
+    with served(sqlite_store, mixed) as base, opened(base) as page:
+        page.goto(f"/?s={beside}")
+        page.get_by_label("Valid from").fill("0")
+        page.get_by_label("Redundant from").fill("0")
+        marks = page.locator("ol.steps > li").first.locator(".mark")
+        expect(marks).to_have_text(["○", "○", "✓", "✓"])
+        expect(page.locator(".said .counts")).to_have_text(
+            ["0 of 3 not valid, 3 redundant"] * 2 + ["0 of 3 not valid"] * 2
+        )
+        expect(page.locator(".said .also")).to_have_count(2)
+        page.goto(f"/?s={alone}&valid=0&redundant=0")
+        expect(page.locator(".said .counts")).to_have_text(["0 of 3 not valid"] * 2)
+        expect(page.get_by_label("Redundant from")).to_have_count(0)
+        page.get_by_label("Valid from").fill("1")
+        expect(page.locator("ol.steps .mark", has_text="✕")).to_have_count(6)
+        page.get_by_role("button", name="Defaults").click()
+        expect(page.locator(".thresholds output")).to_have_text("0.50")
+        page.goto(f"/evidence?s={alone}&evaluator=two")
+        bar = page.locator("ol.steps .bar").first
+        page.get_by_label("Steps revealed").fill("1")
+        expect(bar).to_have_attribute("aria-label", re.compile(r"^after step 1: validity \d\.\d\d; (not )?valid$"))
+        expect(bar.locator("i")).to_have_count(2)
+        validity = float(page.locator("ol.steps .num").first.inner_text())
+        # What is drawn is on its way there.
+        drawn = bar.locator("i.pos").evaluate("i => parseFloat(i.style.width) / 100")
+        assert drawn == pytest.approx(validity, abs=0.006)
+        assert page.get_by_role("radio").count() == 0
 
 
 def test_evaluators_stand_side_by_side_and_fit(opened):

@@ -45,31 +45,23 @@ def test_a_decision(sqlite_store: Store, of: Campaign, body: dict[str, Any], cli
     assert client.post(ROUTE, json=body | {"label": None, "key": "two"}).json()["label"] is None
 
 
-@pytest.mark.parametrize(
-    ("changes", "status", "message"),
-    [
-        ({"campaign": 99999}, 404, "no item"),
-        ({"item": None}, 422, "item is None"),
-        ({"step": 9}, 422, "There is no step 10"),
-        ({"label": "unsure"}, 422, "label is 'unsure'"),
-        ({"reason": ""}, 422, "has no reason"),
-        ({"reason": 1}, 422, "reason is 1"),
-        ({"key": ""}, 422, "The key is ''"),
-    ],
+REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
+    ({"campaign": 99999}, 404, "no item"),
+    ({"item": None}, 422, "item is None"),
+    ({"step": 9}, 422, "There is no step 10"),
+    ({"label": "unsure"}, 422, "label is 'unsure'"),
+    ({"reason": ""}, 422, "has no reason"),
+    ({"reason": 1}, 422, "reason is 1"),
+    ({"key": ""}, 422, "The key is ''"),
 )
-def test_refusals(
-    sqlite_store: Store,
-    of: Campaign,
-    body: dict[str, Any],
-    client: TestClient,
-    changes: dict[str, Any],
-    status: int,
-    message: str,
-) -> None:
-    answer = client.post(ROUTE, json=body | changes)
-    assert answer.status_code == status
-    assert message in answer.json()["error"]
-    assert read_decisions(sqlite_store, of.id) == {}
+
+
+def test_refusals(sqlite_store: Store, of: Campaign, body: dict[str, Any], client: TestClient) -> None:
+    for changes, status, message in REFUSED:
+        answer = client.post(ROUTE, json=body | changes)
+        assert answer.status_code == status, changes
+        assert message in answer.json()["error"], changes
+        assert read_decisions(sqlite_store, of.id) == {}, changes
 
 
 def test_the_same_key_for_something_else(body: dict[str, Any], client: TestClient) -> None:

@@ -75,30 +75,23 @@ def test_valid_can_be_proposed_where_the_gold_tells_no_more(sqlite_store: Store,
     assert client.post("/relabel/disputes", json=body(trace, proposed=None)).status_code == 201
 
 
-@pytest.mark.parametrize(
-    ("changes", "status", "message"),
-    [
-        ({"trace": 99999}, 404, "no trace"),
-        ({"trace": "1"}, 422, "trace is '1'"),
-        ({"step": 9}, 422, "no step 10"),
-        ({"proposed": "neg"}, 422, "says neg of this step already"),
-        ({"proposed": "unsure"}, 422, "proposed is 'unsure'"),
-        ({"reason": " "}, 422, "has no reason"),
-        ({"digest": "0"}, 409, "has changed"),
-    ],
+REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
+    ({"trace": 99999}, 404, "no trace"),
+    ({"trace": "1"}, 422, "trace is '1'"),
+    ({"step": 9}, 422, "no step 10"),
+    ({"proposed": "neg"}, 422, "says neg of this step already"),
+    ({"proposed": "unsure"}, 422, "proposed is 'unsure'"),
+    ({"reason": " "}, 422, "has no reason"),
+    ({"digest": "0"}, 409, "has changed"),
 )
-def test_refusals(
-    sqlite_store: Store,
-    traces: list[StoredTrace],
-    client: TestClient,
-    changes: dict[str, Any],
-    status: int,
-    message: str,
-) -> None:
-    answer = client.post("/relabel/disputes", json=body(traces[0], **changes))
-    assert answer.status_code == status
-    assert message in answer.json()["error"]
-    assert list_disputes(sqlite_store) == []
+
+
+def test_refusals(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+    for changes, status, message in REFUSED:
+        answer = client.post("/relabel/disputes", json=body(traces[0], **changes))
+        assert answer.status_code == status, changes
+        assert message in answer.json()["error"], changes
+        assert list_disputes(sqlite_store) == [], changes
 
 
 def test_entries_that_are_refused(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
@@ -111,16 +104,10 @@ def test_entries_that_are_refused(sqlite_store: Store, traces: list[StoredTrace]
     assert get_dispute(sqlite_store, 1).entries == ()
 
 
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ("?trace=99999", 404), ("?trace=x", 422), ("", 422), ("?trace=1&step=9", 422), ("?dataset=no&id=a", 404),
-    ],
-)  # fmt: skip
-def test_forms_of_nothing(
-    sqlite_store: Store, traces: list[StoredTrace], client: TestClient, query: str, status: int
-) -> None:
-    assert client.get(f"/relabel/dispute{query}", headers=PAGE).status_code == status
+def test_forms_of_nothing(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+    queries = ("?trace=99999", "?trace=x", "", "?trace=1&step=9", "?dataset=no&id=a")
+    found = [client.get(f"/relabel/dispute{query}", headers=PAGE).status_code for query in queries]
+    assert found == [404, 422, 422, 422, 404]
 
 
 def test_lists_of_nothing(client: TestClient) -> None:

@@ -20,3 +20,9 @@ def test_a_line_for_each_that_says_something():
 
 def test_nothing_where_nobody_says_anything():
     assert scores_html([SAID], 1) == scores_html([], 0) == ""
+
+
+def test_where_only_validity_is_said_no_redundancy_is():
+    shown = read(scores_html([Said("PRM", Mode.OFFLINE, (0.75,), (None,))], 0))
+    assert shown.one(cls="bar")["aria-label"] == "PRM, offline: validity 0.75"
+    assert {part["class"]: part["style"] for part in shown.all("i")} == {"neg": "width:25.0%", "pos": "width:75.0%"}

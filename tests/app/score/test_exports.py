@@ -1,10 +1,14 @@
 import random
+from dataclasses import replace
 
 import pytest
+import torch
 
+from app.evaluators import Evaluators
 from app.score.exports import exports_html
 from app.score.permalink import ScoreForm
 from app.score.snippets import ADDRESS, curl_lines, python_snippet
+from core.placement import Placement
 from core.scores import Thresholds
 from tests.app.markup import INJECTIONS, read
 
@@ -52,6 +56,15 @@ def test_who_only_reads_cannot_save_and_learns_no_folder(evaluators, tiny):
     saving = exports(evaluators)
     assert saving.one("form", cls="save").one("input")["value"] == "saved"
     assert str(tiny) in saving.text
+
+
+def test_the_type_of_the_weights_comes_back_with_the_code(tiny):
+    placed = Evaluators([tiny, "mini-causal"], shipped=False, place=Placement(dtype=torch.bfloat16))
+    form = replace(FORM, evaluators=("tiny (bfloat16)", "mini-causal (bfloat16)"))
+    assert f"'tiny (bfloat16)': ({str(tiny)!r}, torch.bfloat16)" in exports(placed, form).text
+    public = exports(placed, form, read_only=True).text
+    assert "'tiny (bfloat16)': ('tiny', torch.bfloat16)" in public
+    assert "'mini-causal (bfloat16)': ('mini-causal', torch.bfloat16)" in public
 
 
 def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):

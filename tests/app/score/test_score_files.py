@@ -81,3 +81,23 @@ def test_what_makes_no_sense_is_refused_with_the_reason(client, path, query, mes
     assert answer.status_code == (404 if "gone" in message else 422)
     assert message in answer.json()["error"]
     assert answer.json()["mend"]
+
+
+def test_of_one_that_gives_validity_only_the_rest_is_left_out(mixed):
+    application = FastAPI()
+    application.include_router(score_files(mixed))
+    client = TestClient(application)
+    query = {"s": ScoreForm.of(TRACE, ["math-shepherd", "tiny"], Thresholds(0.5, 0.0)).token()}
+    theirs, ours = json.loads(client.get(JSON_PATH, params=query).text)["judgments"]
+    assert [list(step) for step in theirs["steps"]] == [["validity"]] * 3
+    assert list(theirs["online"]["solution"]) == ["validity", "valid"]
+    assert "neu" in ours["steps"][0]
+    rows = list(csv.DictReader(io.StringIO(client.get(CSV_PATH, params=query).text, newline="")))
+    unsaid = [f"{mode}_{name}" for mode in ("online", "offline")
+              for name in ("neg", "neu", "pos", "redundancy", "redundant")]  # fmt: skip
+    validity = mixed.judge("math-shepherd", TRACE).hindsight.offline.validity
+    for i, line in enumerate(rows[:3]):
+        assert {line[name] for name in unsaid} == {""}
+        assert float(line["offline_validity"]) == pytest.approx(float(validity[i]), abs=1e-5)
+        assert line["offline_valid"] == str(bool(validity[i] >= 0.5))
+    assert "" not in {line[name] for line in rows[3:] for name in unsaid}

@@ -6,6 +6,7 @@ import pytest
 from app.score.comparison import Matches
 from app.score.score_view import Earlier, Result, Scored, scored_html
 from core.hindsight import Hindsight
+from core.outputs import Outputs
 from core.scores import Thresholds
 from core.trace import Trace
 from tests.app.markup import INJECTIONS, read
@@ -43,6 +44,41 @@ def test_every_step_has_its_text_and_a_bar_for_each_mode():
         shown = [item.one("div", cls="c", data_mode=mode).one(cls="num").text for item in rows]
         assert " ".join(shown) == expected
     assert [item.one("div", cls="d").text.split()[-1] for item in rows] == ["0.00", "−0.55", "0.00"]
+
+
+# The same validities.
+VALIDITY = Hindsight(
+    (
+        row([0.1, 0, 0.9]),
+        row([0.1, 0, 0.9], [0.2, 0, 0.8]),
+        row([0.1, 0, 0.9], [0.75, 0, 0.25], [0.7, 0, 0.3]),
+    )
+)
+PRM = Scored("PRM", VALIDITY, outputs=Outputs.VALIDITY)
+
+
+def test_of_one_that_gives_validity_only_no_redundancy_is_made_up():
+    # A threshold of 0 is reached by the 0 that stands for what it does not say.
+    page = view(scored=(PRM,), thresholds=Thresholds(0.5, 0.0))
+    assert said(page) == ["Online: not valid 0.30 1 of 3 not valid", "Offline: not valid 0.25 2 of 3 not valid"]
+    assert "gives validity only: it says nothing of redundancy" in page.one("div", cls="sum").text
+    assert [slider["name"] for slider in page.all("input", type="range")] == ["validity"]
+    assert page.all("i", cls="neu") == page.all("span", cls="three") == page.all("span", cls="also") == []
+    rows = page.one("ol", cls="steps").all("li")
+    assert [mark.text for item in rows for mark in item.all("span", cls="mark")] == ["✓", "✓", "✓", "✕", "✕", "✕"]
+    for item, online, offline in zip(rows, (0.9, 0.8, 0.3), (0.9, 0.25, 0.3), strict=True):
+        numbers = json.loads(item["data-scores"])
+        assert [number[0] for number in numbers] == pytest.approx([online, offline])
+        assert [number[1] for number in numbers] == [None, None]
+
+
+def test_beside_one_that_gives_three_each_is_told_by_itself():
+    page = view(scored=(Scored("mini", TRIANGLE), PRM))
+    assert [slider["name"] for slider in page.all("input", type="range")] == ["validity", "redundancy"]
+    assert ["gives validity only" in line.text for line in page.all("div", cls="sum")] == [False, True]
+    second = json.loads(page.one("ol", cls="steps").all("li")[1]["data-scores"])
+    assert [redundancy for _, redundancy in second] == [0.5, 0.125, None, None]
+    assert len(page.all("i", cls="neu")) == 3 + 2 * 3 - 2
 
 
 def test_the_verdicts_and_counts_follow_the_thresholds():

@@ -4,8 +4,11 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from app.score.snippets import ADDRESS, curl_lines, python_snippet
+from core.loading import load_evaluator
+from core.scorer import Scorer
 from core.scores import Thresholds, judge_solution
 from core.trace import Trace
 from tests.app.markup import INJECTIONS
@@ -66,3 +69,17 @@ def test_a_shell_gives_the_body_unchanged():
 def test_the_thresholds_stand_in_the_program_as_numbers(value):
     program = python_snippet(WILD, {}, Thresholds(value, 0.2))
     assert f"Thresholds(validity={value!r}, redundancy=0.2)" in program
+
+
+def test_the_type_of_the_weights_stands_in_the_program(tiny, capsys):
+    """Where one of them is not float32; run here, since the program above is run by itself."""
+    trace, specs = Trace.of("What is 2 + 3?", ["It is 5."]), {"tiny": str(tiny), "tiny (bfloat16)": str(tiny)}
+    exec(python_snippet(trace, specs, Thresholds(), {"tiny (bfloat16)": "bfloat16"}), {})
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(" o")[0] for line in printed] == ["tiny"] * 2 + ["tiny (bfloat16)"] * 2
+    for dtype, line in zip((torch.float32, torch.bfloat16), printed[::2], strict=True):
+        evaluator = load_evaluator(tiny, dtype=dtype)
+        assert line.startswith(f"{evaluator.name} ")
+        online = Scorer(evaluator).score_one(trace).hindsight.online
+        assert f" online {online.validity[0]:.4f} " in line
+    assert "torch" not in python_snippet(trace, specs, Thresholds())

@@ -132,7 +132,7 @@ def test_in_bfloat16_the_scores_are_close(checkpoint):
     assert {weight.dtype for weight in rough.model.parameters()} == {torch.bfloat16}
     first, second = (Scorer(one).score_one(TRACES[0]).offline.probs for one in (exact, rough))
     assert 0 < np.abs(first - second).max() < 0.1
-    assert exact.fingerprint == rough.fingerprint
+    assert exact.fingerprint != rough.fingerprint
 
 
 def edit(folder, **changes):

@@ -8,6 +8,7 @@ from core.hindsight import Hindsight
 from core.judgment import Judgment, Mode
 from core.label import Label
 from core.scores import StepScores
+from storage.evaluators import register_evaluator
 from storage.judgments import save_judgments
 from storage.labelling.comparison import Peer, Said, read_comparison, read_scores
 from storage.labelling.drafts import read_draft
@@ -113,6 +114,20 @@ def test_an_evaluator_that_only_saw_the_whole_is_silent_step_by_step(store: Stor
     user = person(store, "ann")
     task = take(store, made, user)
     assert read_scores(store, task.slot_id, user, read_draft(store, task.slot_id)) == ()
+
+
+def test_an_evaluator_that_gives_validity_only_says_nothing_of_redundancy(store: Store) -> None:
+    (trace,) = add(store, [TWO])
+    judged = register_evaluator(
+        store, name="PRM", fingerprint="PRM", format="qwen-prm", attention="causal", info={"outputs": "validity"}
+    )
+    rows = StepScores(np.array([[0.25, 0, 0.75]] * 3, np.float32))
+    save_judgments(store, judged.id, [Judgment(trace, Mode.OFFLINE, rows)])
+    made = campaign(store, None, shows="scores", evaluator=judged.id)
+    user = person(store, "ann")
+    task = take(store, made, user)
+    shown = read_scores(store, task.slot_id, user, read_draft(store, task.slot_id))
+    assert shown == (Said("PRM", Mode.OFFLINE, (0.75, 0.75), (None, None)),)
 
 
 def test_somebody_else_s_turn_is_not_shown(store: Store) -> None:

@@ -18,6 +18,7 @@ from storage.queries import find_dataset, iterate_traces
 from storage.store import open_store
 from tests.conftest import ROOT
 from tests.training.grid.toy import TOY, without_times, write_toy
+from tests.training.runs import forked
 from training.grid.cell import result_path
 from training.grid.design import read_design
 from training.grid.results import read_results
@@ -115,9 +116,7 @@ Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.cells()), 1, 
 
 def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
     made = grid(tmp_path)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", KILLED, str(made.path), str(made.folder)]
-    killed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    killed = forked(KILLED, made.path, made.folder)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     first, second = made.design.cells()
     # The first run was done, the second had a checkpoint after two of its three steps.

@@ -1,12 +1,16 @@
-"""The labels of 10,000 traces, derived anew from their texts and found the same.
+"""The labels of traces, derived anew from their texts and found the same.
 
-All families, those held out of training among them, and a fifth of the traces on larger numbers.
+All families, those held out of training among them, and a fifth of the traces on larger numbers. The test reads the
+first 2,000 of the 10,000 traces that
+
+    python -m tests.training.synth.test_labels
+
+reads, which is a part of `make bench`.
 """
 
+import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 
 import pytest
 
@@ -16,7 +20,7 @@ from training.synth.corpus import generate
 from training.synth.families import FAMILIES
 from training.synth.plant import KINDS
 
-SHARES = [(seed, 1000, seed % 5 == 4) for seed in range(10)]
+SHARES = [(seed, seed % 5 == 4) for seed in range(10)]
 
 
 @dataclass
@@ -32,8 +36,8 @@ class Outcome:
     redundant: Counter[str] = field(default_factory=Counter)
 
 
-def examine(share: tuple[int, int, bool]) -> Outcome:
-    seed, size, larger = share
+def examine(seed: int, larger: bool, size: int) -> Outcome:
+    """The first `size` traces of a share; those of a smaller size are the beginning of those of a larger one."""
     outcome = Outcome()
     for trace in generate(1000 + seed, size, FAMILIES, larger):
         outcome.traces += 1
@@ -49,12 +53,11 @@ def examine(share: tuple[int, int, bool]) -> Outcome:
 
 @pytest.fixture(scope="module")
 def outcomes() -> list[Outcome]:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(examine, SHARES))
+    return [examine(*share, 200) for share in SHARES]
 
 
-def test_ten_thousand_traces_have_the_labels_that_their_texts_have(outcomes):
-    assert sum(outcome.traces for outcome in outcomes) == 10_000
+def test_the_traces_have_the_labels_that_their_texts_have(outcomes):
+    assert sum(outcome.traces for outcome in outcomes) == 2_000
     found = [text for outcome in outcomes for text in outcome.objections]
     assert not found, f"{len(found)} objections, first: " + "\n".join(found[:20])
 
@@ -66,9 +69,22 @@ def test_they_hold_every_kind_of_family_error_evidence_and_label(outcomes):
     )
     assert set(families) == set(FAMILIES)
     assert len(families) >= 20
-    assert min(families.values()) >= 50
+    assert min(families.values()) >= 20
     assert set(errors) == {*KINDS, None}
-    assert min(errors.values()) >= 50
-    assert len([kind for kind, count in evidence.items() if count >= 20]) >= 8
+    assert min(errors.values()) >= 10
+    assert len([kind for kind, count in evidence.items() if count >= 5]) >= 8
     assert set(labels) == {None, *Label}
     assert set(redundant) == {"restating", "detour", "aside"}
+
+
+def main() -> int:
+    """Read all 10,000, which takes a minute; returns the exit code."""
+    outcomes = [examine(*share, 1000) for share in SHARES]
+    found = [text for outcome in outcomes for text in outcome.objections]
+    print(f"{sum(outcome.traces for outcome in outcomes):,} traces, {len(found)} objections")
+    print("\n".join(found[:20]), end="")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

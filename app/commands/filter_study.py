@@ -1,0 +1,46 @@
+"""The experiment of data filtering, from the pool to the table.
+
+stepsight filter-study training/configs/filter-mini.yaml --output runs/filter-mini --jobs 2
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from core.errors import UserError
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "filter-study",
+        help="filter a pool, fine-tune on each subset and measure",
+        description="Choose subsets of a pool, fine-tune a causal language model on each with each seed, and "
+        "measure it on MATH-500. Stop it when you like; the same command goes on. Needs stepsight[sft].",
+    )
+    parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/filter-mini.yaml")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/ and the file's name")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="how many runs at once (default: as many as there is room for)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run the study, or go on with it, write its report and print the paper's table of it."""
+    if args.jobs is not None and args.jobs < 1:
+        raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
+    from training.finetuning.report import make_filtering_report
+    from training.finetuning.running import Experiment, room
+    from training.finetuning.study import read_study
+    from training.report import write_report
+    from training.tables import to_markdown
+
+    study = read_study(args.config)
+    output = args.output or Path("runs") / args.config.stem
+    jobs = args.jobs or room(study)
+    count = len(list(study.cells()))
+    print(f"{count} runs into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
+    Experiment(study, args.config, output).run(jobs)
+    report = make_filtering_report([output])
+    print(to_markdown(report.tables[0]))
+    print(write_report(report, output))

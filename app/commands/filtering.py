@@ -1,0 +1,153 @@
+"""Choosing solutions to fine-tune on.
+
+stepsight filter pool.jsonl --evaluator mini-bidir --output runs/filtered
+stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --dtype bfloat16 --output runs/mmiqc
+stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --engine ray --workers 8 --output runs/m
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from app.commands.options import add_placement, fraction, read_placement
+from core.errors import UserError
+
+if TYPE_CHECKING:
+    from training.filtering.watch import Watch
+
+# As training.filtering has them, which brings PyTorch.
+_SUBSETS = ("val+red", "val", "red", "random")
+_ENGINES = ("local", "ray")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "filter",
+        help="choose solutions of a pool by what an evaluator says of them",
+        description="Score every solution of a pool once and write subsets of one size: those that are valid and "
+        "not redundant, the most valid, the least redundant, and some at random. Rows keep their fields; query and "
+        "response are written as those. Stop it when you like; the same command goes on.",
+    )
+    parser.add_argument(
+        "pool",
+        nargs="+",
+        type=Path,
+        metavar="POOL",
+        help="JSON Lines, gzipped or not, or Parquet, with query and response, MMIQC's instruction and output, "
+        "problem and steps, problem and solution, or question and answer",
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FOLDER", help="for subsets and manifest.json"
+    )
+    parser.add_argument(
+        "--evaluator",
+        default="mini-bidir",
+        help="a shipped name, a folder, or a model hub's OWNER/NAME (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--by", action="append", choices=_SUBSETS, help="a subset to write; may be repeated (default: all four)"
+    )
+    parser.add_argument(
+        "--match", type=_match, default="val+red", metavar="N", help="solutions in each (default: as val+red has)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of what is left to chance (default: %(default)s)")
+    parser.add_argument(
+        "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
+    )
+    parser.add_argument("--redundancy", type=fraction, metavar="T", help="redundant if s_red >= T")
+    parser.add_argument(
+        "--fields", nargs=2, metavar=("QUERY", "RESPONSE"), help="what the pool calls them (default: found out)"
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="leave out, and count, rows that cannot be scored")
+    parser.add_argument(
+        "--scores", type=Path, metavar="FOLDER", help="take the scores of another run on the same pool"
+    )
+    parser.add_argument(
+        "--engine", choices=_ENGINES, default=_ENGINES[0], help="this process, or workers on Ray (stepsight[ray])"
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="with --engine ray (default: one for each GPU or processor here)"
+    )
+    add_placement(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Filter the pool, or go on with it, and print where the manifest is."""
+    from training.filtering.manifest import MANIFEST, told
+    from training.filtering.run import Filtering, filter_pool
+
+    place = read_placement(args)
+    wanted = Filtering(
+        pool=tuple(args.pool),
+        output=args.output,
+        evaluator=args.evaluator,
+        by=tuple(args.by or _SUBSETS),
+        match=None if args.match == _SUBSETS[0] else args.match,
+        seed=args.seed,
+        validity=args.validity,
+        redundancy=args.redundancy,
+        fields=None if args.fields is None else (args.fields[0], args.fields[1]),
+        skip_bad=args.skip_bad,
+        scores=args.scores,
+        engine=args.engine,
+        workers=_workers(args, place.device),
+        place=place,
+    )
+    with _shown() as watch:
+        manifest = filter_pool(wanted, watch)
+    print(told(manifest, args.output), file=sys.stderr)
+    print(args.output / MANIFEST)
+
+
+def _workers(args: argparse.Namespace, device: str) -> int:
+    if args.workers is None:
+        return _room(device)
+    if args.engine != "ray":
+        raise UserError("--workers goes with --engine ray.")
+    if args.workers < 1:
+        raise UserError(f"--workers is {args.workers}, expected 1 or more.")
+    return int(args.workers)
+
+
+def _room(device: str) -> int:
+    import torch
+
+    return max(1, torch.cuda.device_count()) if device.startswith("cuda") else os.cpu_count() or 1
+
+
+@contextmanager
+def _shown() -> "Iterator[Watch]":
+    """Bars on stderr, one after the other, that appear after two seconds, and only in a terminal."""
+    bar: tqdm[Any] | None = None
+    shown = ""
+
+    def watch(what: str, done: int, total: int | None) -> None:
+        nonlocal bar, shown
+        if bar is None or what != shown:
+            if bar is not None:
+                bar.close()
+            shown = what
+            disable = not sys.stderr.isatty()
+            bar = tqdm(initial=done - 1, total=total, unit=f" {what}", delay=2, disable=disable, file=sys.stderr)
+        bar.update(done - bar.n)
+
+    try:
+        yield watch
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _match(text: str) -> int | str:
+    if text == _SUBSETS[0]:
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 1, or val+red")
+    return int(text)

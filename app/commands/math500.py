@@ -1,0 +1,62 @@
+"""Measuring causal language models on MATH-500.
+
+stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
+stepsight math500 mistralai/Mistral-7B-v0.1 --problems math500/test.jsonl --output runs/base --device cuda
+"""
+
+import argparse
+from pathlib import Path
+
+from app.commands.options import add_placement, read_placement
+
+_ENGINES = ("auto", "vllm", "transformers")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "math500",
+        help="measure causal language models on MATH-500",
+        description="Let models answer problems greedily, grade the answers with math-verify, and tell pass@1 and "
+        "the mean length. Stop it when you like; the same command goes on. Needs stepsight[sft].",
+    )
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="a folder or a hub's OWNER/NAME")
+    parser.add_argument(
+        "--problems",
+        type=Path,
+        metavar="FILE",
+        help="JSON Lines with problem and answer (default: MATH-500 in the folder that STEPSIGHT_DATA names)",
+    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for a folder of each model")
+    parser.add_argument(
+        "--engine", choices=_ENGINES, default="auto", help="default: vLLM where it and a GPU are there"
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=2048, metavar="N", help="at most in an answer (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--batch", type=int, default=32, metavar="N", help="problems at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--prompt", metavar="TEXT", help="with {query} in it (default: what the model was fine-tuned with)"
+    )
+    add_placement(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Measure each model, or go on, and print what they reach as a table."""
+    from training.finetuning.grading import Grader
+    from training.finetuning.math500 import Asking, measure, output_names
+    from training.finetuning.problems import problems_path, read_problems
+    from training.finetuning.tables import model_table
+    from training.tables import to_markdown
+
+    asking = Asking(args.engine, args.tokens, args.batch, args.prompt, read_placement(args))
+    problems = read_problems(problems_path(args.problems))
+    names = output_names(args.models)
+    with Grader() as grader:
+        results = [
+            measure(model, problems, args.output / name, asking, grader)
+            for model, name in zip(args.models, names, strict=True)
+        ]
+    print(to_markdown(model_table(results)), end="")

@@ -1,0 +1,64 @@
+"""Processes that were launched together, by torchrun or accelerate launch: each takes its share of the traces."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from storage.queries import StoredTrace
+
+# What has a short share waits for what has a long one.
+_PATIENCE = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process is number `rank`, from 0, of `count`, and number `local_rank` on its machine."""
+
+    rank: int = 0
+    count: int = 1
+    local_rank: int | None = None
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is the one that tells of all of them."""
+        return self.rank == 0
+
+    def share(self, traces: Iterable[StoredTrace]) -> Iterator[StoredTrace]:
+        """Every trace is in the share of one process, whatever has been judged meanwhile."""
+        return (trace for trace in traces if trace.position % self.count == self.rank)
+
+    def total(self, number: int) -> int:
+        """The sum of a number that each has; all of them have to ask for it, and wait for each other."""
+        if self.count == 1:
+            return number
+        import torch
+        from torch import distributed
+
+        if not distributed.is_initialized():
+            # Beside the GPUs: they have nothing to tell each other but that they are done.
+            distributed.init_process_group("gloo", timeout=_PATIENCE)
+        sums = torch.tensor([number])
+        distributed.all_reduce(sums)
+        return int(sums[0])
+
+    def wait(self) -> None:
+        """Go on when all of them are here."""
+        self.total(0)
+
+
+@contextmanager
+def launched() -> Iterator[Processes]:
+    """The processes that this one is among: alone where nothing launched it with others."""
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Processes()
+        return
+    from torch import distributed
+
+    try:
+        yield Processes(int(os.environ["RANK"]), count, int(os.environ.get("LOCAL_RANK", "0")))
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()

@@ -1,0 +1,182 @@
+"""Choosing among candidate solutions by what an evaluator says of their steps.
+
+stepsight rerank candidates.jsonl --evaluator mini-bidir --by min --method best-of-n --output chosen.jsonl
+stepsight rerank candidates.jsonl --method weighted-vote --by product --output voted.jsonl --report report
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.commands.figures import print_cells
+from app.commands.options import add_placement, open_output, progress, read_placement
+from core.errors import UserError
+from core.judgment import Mode
+
+if TYPE_CHECKING:
+    from core.evaluator import Evaluator
+    from training.reranking.accuracy import Accuracy
+    from training.reranking.candidates import Pool
+    from training.reranking.choices import Ranked
+    from training.reranking.scores import Scored
+
+# As core.rerank has them, which brings NumPy and PyTorch.
+_BY = ("min", "product", "last")
+_METHODS = ("best-of-n", "weighted-vote", "majority")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "rerank",
+        help="choose among candidate solutions of a problem",
+        description="Choose one of several solutions of each problem, and where right answers are known measure"
+        " how often the choice is right. A line has problem, and solution or steps; it may have answer, problem_id,"
+        " gold (the right answer), correct (true or false) and id.",
+    )
+    parser.add_argument("candidates", type=Path, metavar="FILE", help="candidate solutions as JSON Lines")
+    parser.add_argument(
+        "--evaluator",
+        default="mini-bidir",
+        help="a shipped name, a folder, or a model hub's OWNER/NAME (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--by",
+        choices=_BY,
+        default="min",
+        help="a solution's score: the least validity of its steps, the product, or the last (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--method",
+        choices=_METHODS,
+        default="best-of-n",
+        help="the best-scored solution, or the answer with most votes, weighted by score or not"
+        " (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--mode",
+        choices=[Mode.OFFLINE.value, Mode.ONLINE.value],
+        default=Mode.OFFLINE.value,
+        help="each step scored with the whole solution in view, or with none after it (default: %(default)s)",
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="where choices go; - is standard output")
+    parser.add_argument("--report", type=Path, metavar="FOLDER", help="for report.html and tables/")
+    parser.add_argument(
+        "--scores",
+        type=Path,
+        metavar="FILE",
+        help="where scores are kept, for going on and for choosing again (default: the output's name with"
+        " .scores.jsonl)",
+    )
+    parser.add_argument("--skip-too-long", action="store_true", help="go on over, and name, candidates too long")
+    add_placement(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Read, score and choose; write the choices, and what is known of how often they are right."""
+    from core.loading import load_evaluator
+    from core.rerank import By, Method
+    from training.reranking.answers import Answers
+    from training.reranking.candidates import read_pool
+    from training.reranking.choices import choices, rank
+
+    kept = _scores_path(args)
+    method = Method(args.method)
+    place = read_placement(args)
+    pool = read_pool(args.candidates)
+    _check_answers(pool, method)
+    evaluator = load_evaluator(args.evaluator, place.device, place.dtype, place.device_map)
+    scored = _score(args, evaluator, pool, kept)
+    with Answers() as answers:
+        ranked = rank(pool, scored, answers)
+        compared = answers.described
+    with open_output(args.output) as out:
+        for row in choices(pool, scored, ranked, method, By(args.by), evaluator.outputs):
+            row = {"evaluator": evaluator.name, "mode": args.mode} | row
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    _tell(args, evaluator, ranked, compared)
+
+
+def _check_answers(pool: "Pool", method: str) -> None:
+    """A vote is one on answers."""
+    if method != "best-of-n" and not any(candidate.answer is not None for candidate in pool.candidates):
+        raise UserError(
+            f"{pool.path}: no candidate has an answer, and {method} counts answers.",
+            "Give each an answer, or use --method best-of-n.",
+        )
+
+
+def _scores_path(args: argparse.Namespace) -> Path | None:
+    """Where scores are kept; None where the output is no file that they could lie beside."""
+    output = Path(args.output)
+    beside = args.output != "-" and (output.is_file() or not output.exists())
+    path: Path | None = args.scores or (output.with_suffix(".scores.jsonl") if beside else None)
+    named = [path for path in (args.candidates, output, path) if path is not None]
+    if len({path.resolve() for path in named}) < len(named):
+        raise UserError("candidates, choices and scores are to be in one file.", "Give each a name of its own.")
+    return path
+
+
+def _score(args: argparse.Namespace, evaluator: "Evaluator", pool: "Pool", path: Path | None) -> "list[Scored]":
+    from core.scorer import Scorer
+    from training.reranking.scores import score_pool
+
+    if evaluator.format != "stepsight":
+        print(evaluator.described, file=sys.stderr)
+    left_out: list[UserError] = []
+
+    def skip(error: UserError) -> None:
+        left_out.append(error)
+        print(f"left out: {error.message}", file=sys.stderr)
+
+    def watch(scores: "Iterator[Scored]", count: int) -> "Iterator[Scored]":
+        return progress(scores, count, "candidates")
+
+    scored = score_pool(Scorer(evaluator), pool, Mode(args.mode), path, skip if args.skip_too_long else None, watch)
+    if left_out:
+        print(f"{len(left_out):,} too long, chosen only where nothing else is there.", file=sys.stderr)
+    return scored
+
+
+def _tell(args: argparse.Namespace, evaluator: "Evaluator", ranked: "Sequence[Ranked]", compared: str) -> None:
+    """Print the accuracy, and write the report of it."""
+    from training.reranking.accuracy import measure
+
+    found = measure(ranked, watch=lambda problems: progress(problems, len(problems), "problems"))
+    if found is None:
+        if args.report is not None:
+            raise UserError(
+                f"{args.candidates}: no line has gold or correct, so that there is nothing to report.",
+                f"The choices are in {args.output}.",
+            )
+        return
+    with redirect_stdout(sys.stderr if args.output == "-" else sys.stdout):
+        _print(found)
+        print(f"\nAnswers compared {compared}.")
+        if args.report is not None:
+            from training.report import write_report
+            from training.reranking.report import make_rerank_report
+
+            lead = f"Scored by {evaluator.name}, {args.mode}; answers compared {compared}."
+            print(write_report(make_rerank_report(found, args.candidates.name, lead), args.report))
+
+
+def _print(found: "Accuracy") -> None:
+    """The tables, in columns."""
+    from training.reranking.report import about, tables_of
+    from training.tables import show
+
+    print(about(found))
+    for table in tables_of(found):
+        print(f"\n{table.caption}")
+        cells = (
+            [str(show(cell, column.kind)) for cell, column in zip(row, table.columns, strict=True)]
+            for row in table.rows
+        )
+        print_cells([table.title, *cells])
+        for note in table.notes:
+            print(f"  {note}")

@@ -1,0 +1,94 @@
+"""Fine-tuning a causal language model on a subset of a pool.
+
+stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
+stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu h100-80gb
+torchrun --nproc-per-node 4 -m app.cli sft RECIPE.yaml --data FILE --output FOLDER
+"""
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import UserError
+
+if TYPE_CHECKING:
+    from training.finetuning.recipe import Recipe
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "sft",
+        help="fine-tune a causal language model on a subset",
+        description="Fine-tune a causal language model, with TRL. On several devices: torchrun --nproc-per-node N "
+        "-m app.cli sft .... Stop it when you like; the same command goes on. Needs stepsight[sft].",
+    )
+    parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/mistral-7b-sft.yaml")
+    parser.add_argument("--init", metavar="MODEL", help="a folder or a hub's OWNER/NAME (default: the recipe's)")
+    parser.add_argument("--data", metavar="FILE", help="JSON Lines with query and response (default: the recipe's)")
+    parser.add_argument("--seed", type=int, metavar="N", help="default: the recipe's")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/, the recipe, subset and seed")
+    parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
+    parser.add_argument("--plan", action="store_true", help="say what it takes, and load nothing")
+    parser.add_argument("--gpu", metavar="NAME", help="with --plan: on this kind of GPU (default: the recipe's)")
+    parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Fine-tune, or go on with a run that was stopped, and print where the model is."""
+    for name in ("threads", "devices"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise UserError(f"--{name} is {getattr(args, name)}, expected 1 or more.")
+    if not args.plan and (args.gpu or args.devices):
+        raise UserError(
+            "--gpu and --devices go with --plan.", "Devices are those that torchrun starts processes for."
+        )
+    recipe = _recipe(args)
+    if args.plan:
+        _plan(recipe, args)
+    else:
+        _fine_tune(recipe, args)
+
+
+def _recipe(args: argparse.Namespace) -> "Recipe":
+    """The recipe with what the command line says instead."""
+    from training.finetuning.recipe import check_recipe, read_recipe
+
+    given = {"init": args.init, "seed": args.seed}
+    recipe = replace(read_recipe(args.config), **{key: value for key, value in given.items() if value is not None})
+    if args.data is not None:
+        # What is named here is looked up from here.
+        recipe = replace(recipe, data=str(Path(args.data).absolute()))
+    check_recipe(recipe)
+    return recipe
+
+
+def _plan(recipe: "Recipe", args: argparse.Namespace) -> None:
+    from training.finetuning.forecast import forecast
+
+    plan = forecast(recipe, args.config.parent, args.gpu, args.devices)
+    print(plan)
+    plan.check()
+
+
+def _fine_tune(recipe: "Recipe", args: argparse.Namespace) -> None:
+    import torch
+
+    from training.finetuning.run import Job, check_installed, fine_tune
+
+    # A model may have to be fetched first, which takes a while.
+    check_installed()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    job = Job.of(recipe, args.config.parent)
+    output = args.output or Path("runs") / f"{args.config.stem}-{job.subset.name}-{recipe.seed}"
+    # Of processes launched together the first one speaks.
+    speaks = os.environ.get("RANK", "0") == "0"
+    if speaks:
+        print(f"Fine-tuning into {output}; stop it whenever you like, the same command goes on.", file=sys.stderr)
+    fine_tune(job, output)
+    if speaks:
+        print(output)

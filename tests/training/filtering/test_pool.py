@@ -1,0 +1,75 @@
+import gzip
+import json
+
+import pytest
+
+from core.errors import UserError
+from tests.training.filtering.pools import open_pool, sums, write_rows
+from training.filtering.candidate import Candidate
+from training.filtering.pool import BadRow, Chunks, Pool
+
+GOOD = {"instruction": "Q", "output": "One.\nTwo."}
+
+
+def test_rows_and_what_is_none_come_in_order(tmp_path):
+    pool = open_pool(tmp_path, [GOOD, "", {"instruction": "Q"}, "oops", GOOD])
+    found = list(pool)
+    assert [type(entry) for entry in found] == [Candidate, BadRow, BadRow, Candidate]
+    assert [entry.where for entry in found] == [f"pool.jsonl line {number}" for number in (1, 3, 4, 5)]
+    # Read again, it is the same.
+    assert [entry.where for entry in pool] == [entry.where for entry in found]
+
+
+def test_each_file_has_its_own_fields(tmp_path):
+    first = write_rows(tmp_path / "a.jsonl", [GOOD])
+    second = tmp_path / "b.jsonl.gz"
+    second.write_bytes(gzip.compress(json.dumps({"problem": "P", "solution": "S", "answer": "5"}).encode()))
+    pool = Pool.open([first, second])
+    assert [file.fields for file in pool.files] == [("instruction", "output"), ("problem", "solution")]
+    assert [(entry.where, entry.query) for entry in pool] == [("a.jsonl line 1", "Q"), ("b.jsonl.gz line 1", "P")]
+    assert [file["name"] for file in pool.as_json()] == ["a.jsonl", "b.jsonl.gz"]
+    assert len(set(pool.sha256)) == 2
+
+
+def test_files_of_one_name_are_told_apart(tmp_path):
+    paths = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        paths.append(write_rows(tmp_path / folder / "train.jsonl", [GOOD]))
+    assert [entry.where for entry in Pool.open(paths)] == [f"{path} line 1" for path in paths]
+
+
+def test_fields_can_be_named(tmp_path):
+    path = write_rows(tmp_path / "pool.jsonl", [{"prompt": "P", "completion": "C"}])
+    assert [entry.query for entry in Pool.open([path], ("prompt", "completion"))] == ["P"]
+    with pytest.raises(UserError, match=r"pool.jsonl: its first rows .* it has prompt, completion. .*--fields"):
+        Pool.open([path])
+
+
+@pytest.mark.parametrize("content", ["", "oops\n"])
+def test_a_file_without_rows_is_refused(tmp_path, content):
+    path = tmp_path / "pool.jsonl"
+    path.write_text(content)
+    with pytest.raises(UserError, match="no row can be read"):
+        Pool.open([path])
+
+
+def test_a_file_given_twice_is_refused(tmp_path):
+    path = write_rows(tmp_path / "pool.jsonl", [GOOD])
+    with pytest.raises(UserError, match=r"pool.jsonl is given twice"):
+        Pool.open([path, tmp_path / "." / "pool.jsonl"])
+
+
+def test_a_file_that_changes_is_noticed(tmp_path):
+    pool = open_pool(tmp_path, [GOOD])
+    pool.check_unchanged()
+    write_rows(tmp_path / "pool.jsonl", [GOOD, GOOD])
+    with pytest.raises(UserError, match=r"pool.jsonl has changed meanwhile"):
+        pool.check_unchanged()
+
+
+def test_chunks_in_any_order(tmp_path):
+    chunks = Chunks(open_pool(tmp_path, sums(10)), 4)
+    # Rows 0 to 3, 4 to 7 and 8 to 9; the second is asked for again once the last was read.
+    for number, rows in ((0, [0, 1, 2, 3]), (2, [8, 9]), (1, [4, 5, 6, 7]), (3, [])):
+        assert [entry.query for entry in chunks[number]] == [f"What is {row} + 3?" for row in rows]

@@ -1,0 +1,26 @@
+import pytest
+
+from core.errors import UserError
+from training.finetuning.claim import RECORD, check_claim, claim
+
+
+def test_a_folder_belongs_to_one_run(tmp_path):
+    folder = tmp_path / "run"
+    claim(folder, {"seed": 1, "betas": (0.9, 0.95), "save_steps": 10})
+    claim(folder, {"seed": 1, "betas": (0.9, 0.95), "save_steps": 20}, free=("save_steps",))
+    before = (folder / RECORD).read_bytes()
+    with pytest.raises(UserError, match=r"run holds another run \(save steps, seed\)\. Choose another --output"):
+        claim(folder, {"seed": 2, "betas": (0.9, 0.95), "save_steps": 10})
+    assert (folder / RECORD).read_bytes() == before
+
+
+def test_what_is_no_run_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for folder in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(UserError, match="holds something else"):
+            check_claim(folder, {})
+    (tmp_path / "empty").mkdir()
+    check_claim(tmp_path / "empty", {})
+    (tmp_path / "empty" / f"{RECORD}.partial").write_text("{")
+    check_claim(tmp_path / "empty", {})
+    check_claim(tmp_path / "none", {})

@@ -1,0 +1,1 @@
+"""Fine-tuning causal language models on subsets of a pool, and what they then answer."""

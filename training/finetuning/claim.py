@@ -1,0 +1,42 @@
+"""What a folder belongs to: one run, told by the values that its results depend on."""
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.checkpoint import read_json
+from core.errors import UserError
+from training.grid.results import write_json
+
+RECORD = "run.json"
+
+
+def check_claim(folder: Path, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
+    """Raises `UserError` where the folder holds another run, naming the keys that differ but for those in `free`,
+    or something that is no run."""
+    record = folder / RECORD
+    if not record.is_file():
+        if folder.exists() and not _is_free(folder):
+            raise UserError(f"{folder} holds something else.", "Choose another --output, or an empty folder.")
+        return
+    used, ours = read_json(record), json.loads(json.dumps(values))
+    keys = sorted(key for key in set(used) | set(ours) if key not in free and used.get(key) != ours.get(key))
+    if keys:
+        raise UserError(f"{folder} holds another run ({', '.join(map(_shown, keys))}).", "Choose another --output.")
+
+
+def claim(folder: Path, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
+    """Make a folder this run's. Raises `UserError` as `check_claim`, and where it cannot be written."""
+    check_claim(folder, values, free)
+    write_json(folder / RECORD, values)
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether there is nothing in it, but for a record that is only half written: one of several processes may be
+    at it, or have been killed at it."""
+    return folder.is_dir() and all(path.name == f"{RECORD}.partial" for path in folder.iterdir())
+
+
+def _shown(key: str) -> str:
+    return key.replace("_", " ")

@@ -1,0 +1,190 @@
+"""Running a study: the subsets, the model to start from, the runs that are still to be done, several at once.
+
+FOLDER/study.json              the study that the folder belongs to
+FOLDER/start                   the model from scratch, where the study has one
+FOLDER/EVALUATOR/subsets       what it chose of the pool, as `stepsight filter` writes it
+FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, what was logged, answers and result in math500
+FOLDER/report.html, tables     what `stepsight report filtering FOLDER` makes of the results
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from core.checkpoint import read_json
+from core.errors import UserError
+from core.placement import Placement
+from training.filtering.candidate import Candidate
+from training.filtering.manifest import MANIFEST
+from training.filtering.pool import Pool
+from training.filtering.run import Filtering, filter_pool
+from training.finetuning.cell import START, result_path, subsets_folder
+from training.finetuning.cell import main as run_share
+from training.finetuning.grading import Grader
+from training.finetuning.models import write_scratch_model
+from training.finetuning.problems import problems_path, read_problems
+from training.finetuning.results import read_result
+from training.finetuning.run import check_installed
+from training.finetuning.study import Cell, Study
+from training.finetuning.tables import TITLES
+from training.grid.results import write_json
+from training.sources import VARIABLE
+
+_RECORD, _LOGS = "study.json", "logs"
+_POLL = 0.5
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A study read from the file `path`, with the folder that its results go to."""
+
+    study: Study
+    path: Path
+    folder: Path
+
+    def run(self, jobs: int) -> None:
+        """Do what is not done yet, `jobs` runs at a time. A run that fails does not keep the others from being
+        done. Raises `UserError` where the folder belongs to another study, a file is not there, a package is not
+        installed, or, at the end, runs failed."""
+        check_installed()
+        Grader()
+        read_problems(problems_path(self.study.problems_file, self.path.parent))
+        pool = [self._file(name) for name in self.study.pool]
+        self._claim()
+        for evaluator in self.study.evaluators:
+            self._filter(pool, evaluator)
+        self._prepare(pool)
+        missing = [cell for cell in self.study.cells() if not result_path(self.folder, cell).is_file()]
+        if missing and jobs == 1:
+            run_share([str(self.path), str(self.folder), "0", "1"])
+        elif missing:
+            self._run(missing, min(jobs, len(missing)))
+        failed = [cell.name for cell in missing if not result_path(self.folder, cell).is_file()]
+        if failed:
+            raise UserError(
+                f"{len(failed)} of {len(missing)} runs failed: {', '.join(failed[:3])}; {self._last_line()}",
+                "The same command tries again.",
+            )
+
+    def _file(self, name: str) -> Path:
+        folder = os.environ.get(VARIABLE)
+        places = [self.path.parent, *([Path(folder)] if folder else [])]
+        for path in (place / name for place in places):
+            if path.is_file():
+                return path
+        raise UserError(
+            f"there is no file {name} in {' or '.join(map(str, places))}.",
+            f"Check the path, or name the folder of data with {VARIABLE}.",
+        )
+
+    def _claim(self) -> None:
+        record = self.folder / _RECORD
+        if record.is_file():
+            if read_json(record).get("sha256") != self.study.sha256:
+                raise UserError(f"{self.folder} belongs to another study.", "Choose another --output.")
+        elif self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise UserError(f"{self.folder} holds something else.", "Choose another --output, or an empty folder.")
+        write_json(record, {"sha256": self.study.sha256} | asdict(self.study))
+
+    def _filter(self, pool: list[Path], evaluator: str) -> None:
+        """The subsets that an evaluator chooses."""
+        study, folder = self.study, subsets_folder(self.folder, evaluator)
+        if not (folder / MANIFEST).is_file():
+            print(f"{evaluator} scores the pool", file=sys.stderr)
+        wanted = Filtering(
+            pool=tuple(pool),
+            output=folder,
+            evaluator=evaluator,
+            by=study.subsets,
+            match=study.match,
+            seed=study.filter_seed,
+            skip_bad=study.skip_bad,
+            place=Placement("cuda" if torch.cuda.is_available() else "cpu"),
+        )
+        filter_pool(wanted)
+
+    def _prepare(self, pool: list[Path]) -> None:
+        """The model that all runs start from."""
+        start = self.study.start
+        if start is None or (self.folder / START / "config.json").is_file():
+            return
+        texts = _texts(Pool.open(pool))
+        # Its config is written last, so that half of it is never taken for whole.
+        partial = self.folder / f"{START}.partial"
+        write_scratch_model(partial, texts, start.backbone, start.vocabulary, start.seed)
+        partial.replace(self.folder / START)
+
+    def _run(self, missing: list[Cell], jobs: int) -> None:
+        workers = [self._launch(slot, jobs) for slot in range(jobs)]
+        told: set[Cell] = set()
+        try:
+            while any(worker.poll() is None for worker in workers):
+                time.sleep(_POLL)
+                self._tell(missing, told)
+        finally:
+            for worker in workers:
+                worker.terminate()
+            for worker in workers:
+                worker.wait()
+        self._tell(missing, told)
+
+    def _launch(self, slot: int, jobs: int) -> "subprocess.Popen[bytes]":
+        share = [str(self.path), str(self.folder), str(slot), str(jobs)]
+        environment = os.environ | {"OMP_NUM_THREADS": str(self.study.threads)} | self._devices(slot)
+        log = self._log(slot)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as file:
+            return subprocess.Popen(
+                [sys.executable, "-m", "training.finetuning.cell", *share],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            )
+
+    def _devices(self, slot: int) -> dict[str, str]:
+        """The GPUs of a place among those that run at once."""
+        known = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = known.split(",") if known else [str(number) for number in range(torch.cuda.device_count())]
+        first = slot * self.study.processes % max(1, len(names))
+        chosen = names[first : first + self.study.processes]
+        return {"CUDA_VISIBLE_DEVICES": ",".join(chosen)} if chosen else {}
+
+    def _log(self, slot: int) -> Path:
+        return self.folder / _LOGS / f"{slot + 1}.txt"
+
+    def _last_line(self) -> str:
+        logs = sorted((self.folder / _LOGS).glob("*.txt"))
+        lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()[-1:]]
+        return f"{lines[-1] if lines else 'nothing was said'} ({self.folder / _LOGS})"
+
+    def _tell(self, cells: list[Cell], told: set[Cell]) -> None:
+        for cell in cells:
+            path = result_path(self.folder, cell)
+            if cell in told or not path.is_file():
+                continue
+            told.add(cell)
+            result = read_result(path)
+            print(
+                f"{len(told)} of {len(cells)}: {cell.evaluator}, {TITLES[cell.subset]}, seed {cell.seed}: "
+                f"{sum(result.correct)} of {len(result.correct)} right, {result.length:.0f} tokens",
+                file=sys.stderr,
+            )
+
+
+def room(study: Study) -> int:
+    """How many runs there is room for at once: on this machine's GPUs, or else on its processor cores."""
+    gpus = torch.cuda.device_count()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, gpus // study.processes if gpus else cores // (study.processes * study.threads))
+
+
+def _texts(pool: Pool) -> Iterator[str]:
+    for entry in pool:
+        if isinstance(entry, Candidate):
+            yield from (entry.query, entry.response)
