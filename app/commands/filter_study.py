@@ -29,15 +29,16 @@ def run(args: argparse.Namespace) -> None:
     """Run the study, or go on with it, write its report and print the paper's table of it."""
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
+    from training.children import Share
     from training.finetuning.report import make_filtering_report
-    from training.finetuning.running import Experiment, room
+    from training.finetuning.running import Experiment
     from training.finetuning.study import read_study
     from training.report import write_report
     from training.tables import to_markdown
 
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem
-    jobs = args.jobs or room(study)
+    jobs = args.jobs or Share(study.processes, study.threads).room()
     count = len(list(study.cells()))
     print(f"{count} runs into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     Experiment(study, args.config, output).run(jobs)

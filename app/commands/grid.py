@@ -52,11 +52,12 @@ def run(args: argparse.Namespace) -> None:
     if args.gpu:
         raise UserError("--gpu goes with --plan.")
     from storage.store import open_store
+    from training.children import Share
     from training.grid.results import WHOLE
-    from training.grid.running import Grid, room
+    from training.grid.running import Grid
 
     output = args.output or Path("runs") / args.config.stem
-    jobs = args.jobs or room(design)
+    jobs = args.jobs or Share(design.processes, design.threads).room()
     count = "1 run" if len(cells) == 1 else f"{len(cells)} runs"
     print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     with nullcontext() if args.no_store else open_store(args.db) as store:

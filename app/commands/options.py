@@ -46,7 +46,7 @@ def fraction(text: str) -> float:
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
     """`--device`, `--dtype` and `--device-map`, for `read_placement`."""
-    group = parser.add_argument_group("where the evaluator computes, and in which type")
+    group = parser.add_argument_group("where the weights go, and in which type")
     devices = group.add_mutually_exclusive_group()
     devices.add_argument(
         "--device",

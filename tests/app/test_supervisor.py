@@ -27,7 +27,7 @@ def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_
     job = start(sqlite_store, tiny, fingerprint=load_evaluator(tiny, dtype=torch.bfloat16).fingerprint)
     server = subprocess.Popen([sys.executable, "-c", SUPERVISED, sqlite_store.name], cwd=ROOT)
     try:
-        until(lambda: get_job(sqlite_store, job.id).done > 0)
+        until(lambda: get_job(sqlite_store, job.id).state == State.RUNNING)
         first = worker_of(sqlite_store, job)
         os.kill(first, signal.SIGKILL)
         silence(sqlite_store)
@@ -36,6 +36,7 @@ def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_
         )
         second = worker_of(sqlite_store, job)
         assert is_alive(second)
+        until(lambda: get_job(sqlite_store, job.id).done > 0)
     finally:
         server.kill()
         server.wait()

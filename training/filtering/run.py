@@ -21,6 +21,7 @@ from core.loading import load_evaluator, shipped_evaluators
 from core.outputs import Outputs
 from core.placement import Placement
 from core.scores import Thresholds
+from training.claim import RECORD, check_claim, claim
 from training.filtering.candidate import Fields
 from training.filtering.checking import SHOWN, check_pool, refusal
 from training.filtering.manifest import MANIFEST, make_manifest
@@ -31,7 +32,6 @@ from training.filtering.scoring import CHUNK, ChunkScorer
 from training.filtering.subsets import BOTH, RANDOM, SUBSETS, VALIDITY, Rule, Scores, choose
 from training.filtering.watch import Watch, unwatched
 from training.filtering.writing import subset_path, write_subsets
-from training.finetuning.claim import RECORD, check_claim, claim
 from training.grid.results import write_json
 
 Chunks = Generator[list[str], None, None]

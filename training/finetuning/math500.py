@@ -15,8 +15,8 @@ from typing import Any
 
 from core.errors import UserError
 from core.placement import Placement, dtype_name
+from training.claim import check_claim, claim
 from training.finetuning.answers import answer_all
-from training.finetuning.claim import check_claim, claim
 from training.finetuning.examples import prompt_ids
 from training.finetuning.generation import Engine, Written, chosen, open_engine
 from training.finetuning.grading import Grader

@@ -24,8 +24,8 @@ from core.errors import UserError
 from core.placement import DTYPES, Placement
 from training import history, provenance
 from training.checkpoints import Checkpoints
+from training.claim import check_claim, claim
 from training.figures import write_figure
-from training.finetuning.claim import check_claim, claim
 from training.finetuning.examples import Example, build_examples
 from training.finetuning.models import (
     context_of,

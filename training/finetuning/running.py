@@ -8,7 +8,6 @@ FOLDER/report.html, tables     what `stepsight report filtering FOLDER` makes of
 """
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import torch
 from core.checkpoint import read_json
 from core.errors import UserError
 from core.placement import Placement
+from training.children import Children, Share
 from training.filtering.candidate import Candidate
 from training.filtering.manifest import MANIFEST
 from training.filtering.pool import Pool
@@ -121,39 +121,20 @@ class Experiment:
         partial.replace(self.folder / START)
 
     def _run(self, missing: list[Cell], jobs: int) -> None:
-        workers = [self._launch(slot, jobs) for slot in range(jobs)]
         told: set[Cell] = set()
-        try:
+        with Children(Share(self.study.processes, self.study.threads)) as children:
+            workers = [
+                children.start(
+                    ["-m", "training.finetuning.cell", str(self.path), str(self.folder), str(slot), str(jobs)],
+                    slot,
+                    self._log(slot),
+                )
+                for slot in range(jobs)
+            ]
             while any(worker.poll() is None for worker in workers):
                 time.sleep(_POLL)
                 self._tell(missing, told)
-        finally:
-            for worker in workers:
-                worker.terminate()
-            for worker in workers:
-                worker.wait()
         self._tell(missing, told)
-
-    def _launch(self, slot: int, jobs: int) -> "subprocess.Popen[bytes]":
-        share = [str(self.path), str(self.folder), str(slot), str(jobs)]
-        environment = os.environ | {"OMP_NUM_THREADS": str(self.study.threads)} | self._devices(slot)
-        log = self._log(slot)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as file:
-            return subprocess.Popen(
-                [sys.executable, "-m", "training.finetuning.cell", *share],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            )
-
-    def _devices(self, slot: int) -> dict[str, str]:
-        """The GPUs of a place among those that run at once."""
-        known = os.environ.get("CUDA_VISIBLE_DEVICES")
-        names = known.split(",") if known else [str(number) for number in range(torch.cuda.device_count())]
-        first = slot * self.study.processes % max(1, len(names))
-        chosen = names[first : first + self.study.processes]
-        return {"CUDA_VISIBLE_DEVICES": ",".join(chosen)} if chosen else {}
 
     def _log(self, slot: int) -> Path:
         return self.folder / _LOGS / f"{slot + 1}.txt"
@@ -175,13 +156,6 @@ class Experiment:
                 f"{sum(result.correct)} of {len(result.correct)} right, {result.length:.0f} tokens",
                 file=sys.stderr,
             )
-
-
-def room(study: Study) -> int:
-    """How many runs there is room for at once: on this machine's GPUs, or else on its processor cores."""
-    gpus = torch.cuda.device_count()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, gpus // study.processes if gpus else cores // (study.processes * study.threads))
 
 
 def _texts(pool: Pool) -> Iterator[str]:

@@ -9,22 +9,18 @@ FOLDER/results.json    all results so far, which `stepsight report grid` reads
 
 import dataclasses
 import json
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from core.checkpoint import read_json
 from core.errors import UserError
 from core.jsonl import format_trace
 from storage.imports import import_file
 from storage.store import Store
+from training.children import Children, Process, Share
 from training.grid.cell import TOKENIZER, dataset_name, measure_baselines, result_path, run_cell
 from training.grid.design import Cell, Design
 from training.grid.figures import MACRO_AUC
@@ -119,15 +115,14 @@ class Grid:
         self, cells: Sequence[Cell], jobs: int, store: Store | None, db: str | None
     ) -> list[tuple[Cell, str]]:
         """Each run in a process of its own, or in several where the design says so."""
-        waiting, running, failed = list(cells), dict[int, tuple[Cell, subprocess.Popen[bytes]]](), []
+        waiting, running, failed = list(cells), dict[int, tuple[Cell, Process]](), []
         done = 0
         options = ["--no-store"] if store is None else (["--db", db] if db else [])
-        told = signal.signal(signal.SIGTERM, _end)
-        try:
+        with Children(Share(self.design.processes, self.design.threads)) as children:
             while waiting or running:
                 for slot in sorted(set(range(jobs)) - set(running))[: len(waiting)]:
                     cell = waiting.pop(0)
-                    running[slot] = cell, self._launch(cell, slot, options)
+                    running[slot] = cell, children.start([*self._command(cell), *options], slot, self._log(cell))
                 time.sleep(_POLL)
                 for slot, (cell, process) in list(running.items()):
                     if process.poll() is None:
@@ -139,34 +134,18 @@ class Grid:
                         failed.append((cell, self._last_line(cell)))
                     else:
                         self._tell(read_run(path), done, len(cells))
-        finally:
-            for _, process in running.values():
-                process.terminate()
-            for _, process in running.values():
-                process.wait()
-            signal.signal(signal.SIGTERM, told)
         return failed
 
-    def _launch(self, cell: Cell, slot: int, options: Sequence[str]) -> "subprocess.Popen[bytes]":
+    def _command(self, cell: Cell) -> list[str]:
         count = self.design.processes
         launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"] if count > 1 else []
-        command = [
-            sys.executable,
-            *launcher,
-            "-m",
-            "training.grid.cell",
-            str(self.path),
-            str(self.folder),
-            cell.name,
-        ]
-        log = self.folder / _LOGS / f"{cell.name}.txt"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        environment = os.environ | {"OMP_NUM_THREADS": str(self.design.threads)} | _devices(slot, count)
-        with log.open("ab") as file:
-            return subprocess.Popen([*command, *options], stdout=file, stderr=subprocess.STDOUT, env=environment)
+        return [*launcher, "-m", "training.grid.cell", str(self.path), str(self.folder), cell.name]
+
+    def _log(self, cell: Cell) -> Path:
+        return self.folder / _LOGS / f"{cell.name}.txt"
 
     def _last_line(self, cell: Cell) -> str:
-        log = self.folder / _LOGS / f"{cell.name}.txt"
+        log = self._log(cell)
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return f"{lines[-1] if lines else 'it ended without a word'} ({log})"
 
@@ -176,26 +155,3 @@ class Grid:
         print(
             f"{number} of {total}: {run.cell.name}, {seconds:,.0f} s; macro-AUC {', '.join(parts)}", file=sys.stderr
         )
-
-
-def room(design: Design) -> int:
-    """How many runs there is room for at once: on this machine's GPUs, or else on its processor cores."""
-    gpus = torch.cuda.device_count()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, gpus // design.processes if gpus else cores // (design.processes * design.threads))
-
-
-def _devices(slot: int, count: int) -> dict[str, str]:
-    """The GPUs of a place among those that run at once."""
-    gpus = torch.cuda.device_count()
-    if not gpus:
-        return {}
-    known = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = known.split(",") if known else [str(number) for number in range(gpus)]
-    first = slot * count % max(1, len(names))
-    return {"CUDA_VISIBLE_DEVICES": ",".join(names[first : first + count])}
-
-
-def _end(number: int, _: object) -> None:
-    """What a signal to end does: as after Ctrl-C, no run goes on by itself."""
-    sys.exit(128 + number)

@@ -22,7 +22,7 @@ from tests.training.runs import forked
 from training.grid.cell import result_path
 from training.grid.design import read_design
 from training.grid.results import read_results
-from training.grid.running import Grid, room
+from training.grid.running import Grid
 
 
 def grid(folder, **changes):
@@ -217,8 +217,3 @@ def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
         holder.wait()
         if holder.stdout:
             holder.stdout.close()
-
-
-def test_there_is_room_for_one_at_least(tmp_path):
-    assert room(read_design(write_toy(tmp_path))) >= 1
-    assert room(read_design(write_toy(tmp_path, processes=1000))) == 1

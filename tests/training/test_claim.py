@@ -1,7 +1,7 @@
 import pytest
 
 from core.errors import UserError
-from training.finetuning.claim import RECORD, check_claim, claim
+from training.claim import RECORD, check_claim, claim
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):
