@@ -4,8 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Python keeps what it compiles: else every process that a test starts compiles it anew.
 unexport PYTHONDONTWRITEBYTECODE
-# One more than there are cores: a third of the time tests wait for browsers and processes.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: app test check bench screenshots clean
@@ -15,7 +13,7 @@ app: $(VENV)/.app
 
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

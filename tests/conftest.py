@@ -112,13 +112,15 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _share_statements(opened: Store) -> None:
     """Let a store on SQLite use what statements were compiled to for the stores before: half of a small test's work
     is compiling them. They are kept by dialect."""
+    if not _STATEMENTS:
+        # A dialect learns what its database can do when its engine first connects.
+        opened.engine.connect().close()
+        _STATEMENTS.append((opened.engine.dialect, opened.engine._compiled_cache))
     for engine in (opened.engine, opened._writer, opened._durable_writer):
-        engine.dialect, engine._compiled_cache = _STATEMENTS.setdefault(
-            "sqlite", (engine.dialect, engine._compiled_cache)
-        )
+        engine.dialect, engine._compiled_cache = _STATEMENTS[0]
 
 
-_STATEMENTS: dict[str, Any] = {}
+_STATEMENTS: list[Any] = []
 
 
 @pytest.fixture
