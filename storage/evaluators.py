@@ -108,7 +108,9 @@ def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
 
 def _kind(evaluator: "Evaluator") -> dict[str, str]:
     """What `StoredEvaluator.outputs` and `StoredEvaluator.dtype` read, which take most for granted."""
-    dtype = str(evaluator.dtype).removeprefix("torch.")
+    from core.placement import dtype_name
+
+    dtype = dtype_name(evaluator.dtype)
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     return kind if dtype == _DTYPE else kind | {"dtype": dtype}
 
