@@ -12,9 +12,10 @@ from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PretrainedConfig
 from transformers import __version__ as transformers_version
 from transformers.utils import logging
 
-from core.checkpoint import CARD, Checkpoint, read_json, tensor_files
+from core.checkpoint import CARD, Checkpoint, tensor_files
 from core.errors import UserError
 from core.formats import llada
+from core.json_file import read_json
 from core.placement import Placement as Placement
 
 ATTENTIONS = ("bidirectional", "causal")

@@ -1,6 +1,5 @@
 """Reading a folder in Hugging Face layout: its config, its tokenizer and its safetensors, sharded or not."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from core.errors import UserError
+from core.json_file import read_json
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -104,19 +104,6 @@ class Checkpoint:
                 f"{self.folder}: {name} has shape {found}, expected {tuple(expected)}.",
                 "Check that config.json belongs to these weights.",
             )
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file of an evaluator's folder. Raises `UserError` where there is none."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path.parent}: {path.name} is missing.", "Is this an evaluator's folder?") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read as JSON ({error}).") from None
-    if not isinstance(value, dict):
-        raise UserError(f"{path}: {type(value).__name__} found, expected an object.")
-    return value
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:

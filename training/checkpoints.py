@@ -4,8 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-from core.checkpoint import read_json
 from core.errors import UserError
+from core.json_file import read_json
 
 # Names and sizes in bytes of a checkpoint's files, written last.
 _CONTENTS = "contents.json"

@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.checkpoint import read_json
 from core.errors import UserError
-from training.grid.results import write_json
+from core.json_file import read_json, write_json
 
 RECORD = "run.json"
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from core.errors import UserError
 from core.evaluator import ATTENTIONS
@@ -126,10 +127,9 @@ def _check(config: TrainConfig) -> None:
     if config.plan:
         _check_plan(config.plan)
     check_data(config.data, config.truncation)
-    if not 0 <= config.seed < 2**32:
-        raise UserError(f"seed is {config.seed}, expected 0 to {2**32 - 1}.")
-    _check_optimiser(config)
-    _check_hardware(config)
+    above_zero(config, ("vocabulary",))
+    check_learning(config, "traces")
+    _check_length(config)
 
 
 def _check_backbone(backbone: Backbone, prefix: str) -> None:
@@ -163,23 +163,26 @@ def _check_plan(plan: Expected) -> None:
         _check_backbone(plan.backbone, "plan.backbone.")
 
 
-def _check_optimiser(config: TrainConfig) -> None:
-    above_zero(config, ("vocabulary", "epochs", "batch_size", "learning_rate", "clip", "save_steps"))
+def check_learning(settings: Any, counted: str) -> None:
+    """Check the optimiser and its steps, of a `TrainConfig` or of what has the same keys; `counted` is what a batch
+    is of. Raises `UserError` naming the first key whose value means nothing."""
+    above_zero(settings, ("epochs", "batch_size", "learning_rate", "clip", "save_steps", "accumulation"))
     for key in ("warmup_steps", "weight_decay"):
-        if not getattr(config, key) >= 0:
-            raise UserError(f"{key} is {getattr(config, key)}, expected 0 or more.")
-    if not all(0 <= beta < 1 for beta in config.betas):
-        raise UserError(f"betas is {list(config.betas)}, expected two numbers from 0 to below 1.")
-
-
-def _check_hardware(config: TrainConfig) -> None:
-    one_of("saved_dtype", config.saved_dtype, PRECISIONS)
-    above_zero(config, ("accumulation",))
-    if config.batch_size % config.accumulation:
+        if not getattr(settings, key) >= 0:
+            raise UserError(f"{key} is {getattr(settings, key)}, expected 0 or more.")
+    if not all(0 <= beta < 1 for beta in settings.betas):
+        raise UserError(f"betas is {list(settings.betas)}, expected two numbers from 0 to below 1.")
+    if not 0 <= settings.seed < 2**32:
+        raise UserError(f"seed is {settings.seed}, expected 0 to {2**32 - 1}.")
+    one_of("saved_dtype", settings.saved_dtype, PRECISIONS)
+    if settings.batch_size % settings.accumulation:
         raise UserError(
-            f"batch_size {config.batch_size} is no multiple of accumulation {config.accumulation}.",
-            "batch_size counts the traces of a whole optimiser step.",
+            f"batch_size {settings.batch_size} is no multiple of accumulation {settings.accumulation}.",
+            f"batch_size counts the {counted} of a whole optimiser step.",
         )
+
+
+def _check_length(config: TrainConfig) -> None:
     if config.max_length is None:
         return
     above_zero(config, ("max_length",))

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core.checkpoint import read_json
 from core.errors import UserError
 from core.evaluator import CARD
+from core.json_file import read_json, write_json
 from training.checkpoints import Checkpoints
 from training.config import TrainConfig
 
@@ -58,14 +58,11 @@ class RunFolder:
         try:
             self.checkpoints.folder.mkdir(parents=True, exist_ok=True)
             self.checkpoints.clear()
-            partial = self.path / f"{_RECORD}.partial"
-            values = settings(config) | {_EXAMPLES: examples}
-            partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-            partial.replace(record)
         except OSError as error:
             raise UserError(
                 f"{self.path}: cannot be written ({error.strerror}).", "Choose another --output."
             ) from None
+        write_json(record, settings(config) | {_EXAMPLES: examples})
 
     def adopt(self, made: Path) -> None:
         """Move a finished evaluator's files here from the folder `made`; last the card, which says it is whole."""

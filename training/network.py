@@ -8,9 +8,9 @@ from transformers import PretrainedConfig
 
 from core.assets import asset
 from core.backbone import read_config
-from core.checkpoint import read_json
 from core.errors import UserError
 from core.hub import cached, is_hub_id
+from core.json_file import read_json
 from core.model import StepModel
 from training.config import TrainConfig
 from training.start import llama_config

@@ -9,10 +9,11 @@ from tokenizers import Tokenizer
 from transformers import LlamaConfig, PreTrainedModel, set_seed
 
 from core.backbone import looks_ahead
-from core.checkpoint import read_json, tensor_files
+from core.checkpoint import tensor_files
 from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
 from core.evaluator import CARD
+from core.json_file import read_json
 from core.loading import HEADS, evaluator_folder, load_backbone, load_evaluator, load_tokenizer
 from core.model import StepModel
 from core.outputs import Outputs

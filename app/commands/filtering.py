@@ -66,6 +66,14 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("--skip-bad", action="store_true", help="leave out, and count, rows that cannot be scored")
     parser.add_argument(
+        "--benchmark",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
+    )
+    parser.add_argument(
         "--scores", type=Path, metavar="FOLDER", help="take the scores of another run on the same pool"
     )
     parser.add_argument(
@@ -95,6 +103,7 @@ def run(args: argparse.Namespace) -> None:
         redundancy=args.redundancy,
         fields=None if args.fields is None else (args.fields[0], args.fields[1]),
         skip_bad=args.skip_bad,
+        benchmarks=tuple(args.benchmark),
         scores=args.scores,
         engine=args.engine,
         workers=_workers(args, place.device),

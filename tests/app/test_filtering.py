@@ -108,6 +108,20 @@ def test_a_bad_row_is_refused_or_left_out(tmp_path, capsys, tiny):
     assert f"1 row was left out; {tmp_path / 'out' / 'manifest.json'} says why." in capsys.readouterr().err
 
 
+def test_problems_of_a_benchmark_are_left_out(tmp_path, capsys, tiny):
+    pool = write_rows(tmp_path / "pool.jsonl", sums(5))
+    benchmark = write_rows(tmp_path / "test.jsonl", [{"problem": "What is 2 + 3?", "answer": "5"}])
+    options = [pool, "--by", "val", "--match", "9", "--evaluator", tiny, "--output", tmp_path / "out"]
+    assert run(*options, "--benchmark", benchmark) == 0
+    name = f"{tmp_path.name}/test.jsonl"
+    assert f"1 row is a problem of {name}, and left out." in capsys.readouterr().err
+    assert [row["query"] for row in lines(tmp_path / "out" / "val.jsonl")] == [
+        f"What is {number} + 3?" for number in (0, 1, 3, 4)
+    ]
+    assert run(*options, "--benchmark", tmp_path / "nothing.jsonl") == 2
+    assert "there is no file" in capsys.readouterr().err
+
+
 def test_fields_by_name_and_scores_of_another_run(tmp_path, capsys, tiny):
     rows = [{"prompt": row["instruction"], "completion": row["output"]} for row in sums(9)]
     pool = write_rows(tmp_path / "pool.jsonl", rows)

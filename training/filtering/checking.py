@@ -2,7 +2,7 @@
 
 from core.errors import UserError
 from core.evaluator import Evaluator
-from training.filtering.pool import Pool
+from training.filtering.pool import Overlap, Pool
 from training.filtering.scoring import fault
 from training.filtering.watch import Watch
 
@@ -14,10 +14,11 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
 
     Raises `UserError` where none can be scored, and unless `skip_bad` where one cannot, showing the first few.
     """
-    rows = bad = 0
+    rows = bad = overlapping = 0
     first: list[str] = []
     for rows, entry in enumerate(pool, start=1):
         watch("rows looked through", rows, None)
+        overlapping += isinstance(entry, Overlap)
         found = fault(entry, evaluator)
         if found is None:
             continue
@@ -26,7 +27,9 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
             first.append(str(found))
     if not rows:
         raise UserError("there is no row in the pool.", "Write one object with query and response a line.")
-    if bad == rows:
+    if overlapping == rows:
+        raise UserError(f"all {rows:,} rows are problems of the benchmarks.", "Nothing is left to choose from.")
+    if bad + overlapping == rows:
         raise UserError(f"none of {rows:,} rows can be scored: {first[0]}")
     if bad and not skip_bad:
         raise refusal(rows, bad, first)

@@ -1,5 +1,6 @@
 """What a folder of subsets says of itself: FOLDER/manifest.json, written last."""
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,7 @@ from core.judgment import Mode
 from core.outputs import Outputs
 from training.filtering.candidate import QUERY, RESPONSE
 from training.filtering.pool import Pool
-from training.filtering.scores import LeftOut, ScoreFile
+from training.filtering.scores import LeftOut, Overlapping, ScoreFile
 from training.filtering.subsets import Rule, Scores, Subset, overlaps
 from training.provenance import versions
 
@@ -31,6 +32,7 @@ def make_manifest(
 ) -> dict[str, Any]:
     """The same for the same pool, evaluator and rule, wherever and with how many workers it was scored."""
     left_out = (row.left_out for row in scores if isinstance(row, LeftOut))
+    overlapping = Counter(row.problem_of for row in scores if isinstance(row, Overlapping))
     size = max(len(subset.rows) for subset in subsets.values())
     return {
         "format": FORMAT,
@@ -48,7 +50,16 @@ def make_manifest(
         "size": size,
         "seed": rule.seed,
         "solutions": _counts(found, rule, evaluator.outputs),
-        "left_out": {"rows": scores.rows - len(found), "first": list(islice(left_out, _NAMED))},
+        "left_out": {
+            "rows": scores.rows - len(found) - overlapping.total(),
+            "first": list(islice(left_out, _NAMED)),
+        },
+        "benchmarks": [
+            {"name": one["path"], "sha256": one["files"][0]["sha256"], "problems": one["problems"]}
+            for benchmark in pool.benchmarks
+            for one in benchmark.records
+        ],
+        "problems_of": dict(sorted(overlapping.items())),
         "subsets": {name: subset.as_json() | {"sha256": hashes[name]} for name, subset in subsets.items()},
         "shared": overlaps(subsets),
         "versions": versions(),
@@ -68,9 +79,14 @@ def told(manifest: Mapping[str, Any], folder: Path) -> str:
     wanted = manifest["match"]
     if isinstance(wanted, int) and wanted > manifest["size"]:
         lines.append(f"{wanted:,} were wanted, and there are no more to choose from: all subsets have as many.")
+    lines += [_overlap(rows, benchmark) for benchmark, rows in manifest["problems_of"].items()]
     if rows := manifest["left_out"]["rows"]:
         lines.append(f"{rows:,} {'row was' if rows == 1 else 'rows were'} left out; {folder / MANIFEST} says why.")
     return "\n".join(lines)
+
+
+def _overlap(rows: int, benchmark: str) -> str:
+    return f"{rows:,} {'row is a problem' if rows == 1 else 'rows are problems'} of {benchmark}, and left out."
 
 
 def _counts(found: Scores, rule: Rule, outputs: Outputs) -> dict[str, int]:

@@ -9,8 +9,10 @@ from typing import Any
 
 from core.errors import UserError
 from core.jsonl import open_input
+from training.data import PROBLEMS, Origin
 from training.filtering.candidate import KNOWN, Candidate, Fields, find_fields, parse_candidate
 from training.filtering.rows import read_rows
+from training.leakage import Benchmarks
 
 # Rows at the start of a file that may tell what it calls its fields.
 _FIRST = 20
@@ -24,7 +26,15 @@ class BadRow:
     error: UserError
 
 
-Entry = Candidate | BadRow
+@dataclass(frozen=True)
+class Overlap:
+    """A row whose query is a problem of a benchmark, called by its file's name."""
+
+    where: str
+    benchmark: str
+
+
+Entry = Candidate | BadRow | Overlap
 
 
 @dataclass(frozen=True)
@@ -39,15 +49,21 @@ class PoolFile:
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows of `files`, one file after the other; blank lines are no rows."""
+    """The rows of `files`, one file after the other; blank lines are no rows.
+
+    Rows whose query is a problem of `benchmarks` are no candidates: a model that had learnt from them would be
+    measured on what it knows.
+    """
 
     files: tuple[PoolFile, ...]
+    benchmarks: tuple[Benchmarks, ...] = ()
 
     @classmethod
-    def open(cls, paths: Sequence[Path], fields: Fields | None = None) -> "Pool":
+    def open(cls, paths: Sequence[Path], fields: Fields | None = None, benchmarks: Sequence[Path] = ()) -> "Pool":
         """The pool of those files; `fields` are what they call query and response, found out where not given.
 
-        Raises `UserError` where a file cannot be read, is given twice, or has no fields that are known.
+        `benchmarks` are files with a problem or question in each line. Raises `UserError` where a file cannot be
+        read, is given twice, or has no fields that are known.
         """
         whole = [path.resolve() for path in paths]
         for path in whole:
@@ -59,7 +75,7 @@ class Pool:
             PoolFile(path, name, fields or _find_fields(path, name), _sha256(path))
             for path, name in zip(whole, names, strict=True)
         ]
-        return cls(tuple(files))
+        return cls(tuple(files), tuple(map(read_benchmark, benchmarks)))
 
     def __iter__(self) -> Iterator[Entry]:
         for file in self.files:
@@ -67,9 +83,15 @@ class Pool:
                 try:
                     if isinstance(row, UserError):
                         raise row
-                    yield parse_candidate(row, file.fields, where)
+                    yield self._sorted_out(parse_candidate(row, file.fields, where))
                 except UserError as error:
                     yield BadRow(where, error)
+
+    def _sorted_out(self, candidate: Candidate) -> Entry:
+        for benchmark in self.benchmarks:
+            if benchmark.overlaps(candidate.trace):
+                return Overlap(candidate.where, benchmark.records[0]["path"])
+        return candidate
 
     def check_unchanged(self) -> None:
         """Raises `UserError` naming a file that is no longer what it was when the pool was opened."""
@@ -84,6 +106,19 @@ class Pool:
 
     def as_json(self) -> list[dict[str, Any]]:
         return [{"name": file.name, "sha256": file.sha256, "fields": list(file.fields)} for file in self.files]
+
+
+def read_benchmark(path: Path) -> Benchmarks:
+    """The problems of a file. Raises `UserError` where it cannot be read, or a row of it has no problem."""
+    if not path.is_file():
+        raise UserError(f"there is no file {path}.", "Check the path of the benchmark.")
+    whole = path.resolve()
+    # A benchmark's file is often called no more than test.jsonl: its folder tells which one it is.
+    named = Origin(PROBLEMS, path=f"{whole.parent.name}/{whole.name}")
+    try:
+        return Benchmarks([named], whole.parent.parent)
+    except UserError as error:
+        raise UserError(error.message, "Each row of a benchmark has problem or question.") from None
 
 
 class Chunks:

@@ -9,13 +9,12 @@ FOLDER/manifest.json   counts, thresholds, fingerprints; written last
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core.checkpoint import read_json
 from core.errors import UserError
 from core.evaluator import Evaluator
+from core.json_file import read_json, write_json
 from core.judgment import Mode
 from core.loading import load_evaluator, shipped_evaluators
 from core.outputs import Outputs
@@ -32,7 +31,6 @@ from training.filtering.scoring import CHUNK, ChunkScorer
 from training.filtering.subsets import BOTH, RANDOM, SUBSETS, VALIDITY, Rule, Scores, choose
 from training.filtering.watch import Watch, unwatched
 from training.filtering.writing import subset_path, write_subsets
-from training.grid.results import write_json
 
 Chunks = Generator[list[str], None, None]
 """The lines of one chunk after the other; closing it ends the workers."""
@@ -41,7 +39,7 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _ROWS = "rows"
 # What the scores depend on; the rest of a run's record is about what is chosen by them.
-_SCORING = ("pool", "fields", "evaluator", "mode", "chunk")
+_SCORING = ("pool", "fields", "benchmarks", "evaluator", "mode", "chunk")
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,8 @@ class Filtering:
 
     `by`, `match`, `seed`: see `Rule`; `validity` and `redundancy` are thresholds, the evaluator's own where None.
     `fields` are what the files call query and response, found out where None. `skip_bad` leaves out rows that
-    cannot be scored. `scores` is the folder of another run on the same pool and evaluator, whose scores are taken.
-    `chunk`: rows that are scored together.
+    cannot be scored, and `benchmarks` are files whose problems no row may have as its query. `scores` is the folder
+    of another run on the same pool and evaluator, whose scores are taken. `chunk`: rows that are scored together.
     """
 
     pool: tuple[Path, ...]
@@ -64,6 +62,7 @@ class Filtering:
     redundancy: float | None = None
     fields: Fields | None = None
     skip_bad: bool = False
+    benchmarks: tuple[Path, ...] = ()
     scores: Path | None = None
     engine: str = LOCAL
     workers: int = 1
@@ -85,7 +84,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     nothing of redundancy and the rule needs it, and where the folder holds another run.
     """
     _check(wanted)
-    pool = Pool.open(wanted.pool, wanted.fields)
+    pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks)
     evaluator = _load(wanted)
     rule = wanted.rule(evaluator.thresholds)
     _check_outputs(evaluator, rule)
@@ -97,7 +96,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     with ScoreFile(wanted.output, wanted.chunk, read_json(wanted.output / RECORD)[_ROWS]) as scores:
         _score(wanted, pool, evaluator, scores, watch)
         found = Scores.read(scores)
-        _check_left_out(scores, len(found), wanted.skip_bad)
+        _check_left_out(scores, wanted.skip_bad)
         subsets = choose(found, rule)
         hashes = write_subsets(wanted.output, pool, scores, subsets, watch)
         manifest = make_manifest(pool, evaluator, rule, scores, found, subsets, hashes)
@@ -136,6 +135,7 @@ def _identity(pool: Pool, evaluator: Evaluator, rule: Rule, chunk: int) -> dict[
     return {
         "pool": pool.sha256,
         "fields": [list(file.fields) for file in pool.files],
+        "benchmarks": [benchmark.records[0]["files"][0]["sha256"] for benchmark in pool.benchmarks],
         "evaluator": evaluator.fingerprint,
         "mode": str(Mode.OFFLINE),
         "chunk": chunk,
@@ -169,7 +169,9 @@ def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
         raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
     theirs = read_json(folder / RECORD)
     if keys := [key for key in _SCORING if theirs.get(key) != values[key]]:
-        raise UserError(f"the scores in {folder} are of another {' and '.join(keys)}.", "Leave --scores out.")
+        raise UserError(
+            f"the scores in {folder} are of a run that differs in {' and '.join(keys)}.", "Leave --scores out."
+        )
     return int(theirs[_ROWS])
 
 
@@ -199,9 +201,14 @@ def _engine(wanted: Filtering, pool: Pool, evaluator: Evaluator, numbers: range)
     return (scorer(number) for number in numbers)
 
 
-def _check_left_out(scores: ScoreFile, scored: int, skip_bad: bool) -> None:
-    """Raises `UserError` where a run that leaves rows out is gone on with by one that does not."""
-    if skip_bad or scored == scores.rows:
+def _check_left_out(scores: ScoreFile, skip_bad: bool) -> None:
+    """Raises `UserError` where a run that leaves bad rows out is gone on with by one that does not."""
+    if skip_bad:
         return
-    left_out = (row.left_out for row in scores if isinstance(row, LeftOut))
-    raise refusal(scores.rows, scores.rows - scored, list(islice(left_out, SHOWN)))
+    bad, first = 0, []
+    for row in scores:
+        if isinstance(row, LeftOut):
+            bad += 1
+            first += [row.left_out] if bad <= SHOWN else []
+    if bad:
+        raise refusal(scores.rows, bad, first)

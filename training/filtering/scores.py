@@ -2,6 +2,7 @@
 
 {"row": 1, "digest": "9f86d081884c7d65", "steps": 4, "validity": 0.93, "redundancy": 0.02}
 {"row": 2, "left_out": "pool.jsonl line 2: the field 'output' is empty. Give it a text."}
+{"row": 3, "problem_of": "test.jsonl"}
 """
 
 import fcntl
@@ -39,7 +40,15 @@ class LeftOut:
     left_out: str
 
 
-ScoreRow = Scored | LeftOut
+@dataclass(frozen=True)
+class Overlapping:
+    """A row whose query is a problem of the benchmark `problem_of`."""
+
+    row: int
+    problem_of: str
+
+
+ScoreRow = Scored | LeftOut | Overlapping
 
 
 def format_row(row: ScoreRow) -> str:
@@ -51,7 +60,8 @@ def parse_row(line: bytes) -> ScoreRow | None:
     """What `format_row` wrote, None where the line is not whole or something else."""
     try:
         values: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        return LeftOut(**values) if "left_out" in values else Scored(**values)
+        kind = LeftOut if "left_out" in values else Overlapping if "problem_of" in values else Scored
+        return kind(**values)
     except (ValueError, TypeError):
         return None
 

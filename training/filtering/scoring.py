@@ -12,8 +12,8 @@ from core.ragged import RaggedForward
 from core.scorer import Scorer
 from core.scores import judge_solution
 from training.filtering.candidate import Candidate
-from training.filtering.pool import Chunks, Entry, Pool
-from training.filtering.scores import LeftOut, Scored, ScoreRow, format_row
+from training.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool
+from training.filtering.scores import LeftOut, Overlapping, Scored, ScoreRow, format_row
 
 CHUNK = 128
 """Rows that are scored and kept together: few enough to lose little, enough to fill a GPU's batches."""
@@ -44,6 +44,9 @@ class ChunkScorer:
         with _one_thread(isinstance(self._scorer.forward, RaggedForward)):
             judgments = iter(list(self._scorer.score(traces)))
         for row, (entry, reason) in enumerate(zip(entries, reasons, strict=True), start=first):
+            if isinstance(entry, Overlap):
+                yield Overlapping(row, entry.benchmark)
+                continue
             if reason is not None or not isinstance(entry, Candidate):
                 yield LeftOut(row, str(reason))
                 continue
@@ -55,9 +58,11 @@ class ChunkScorer:
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
-    """What keeps a row from being scored: it is no candidate, or longer than the evaluator's context."""
-    if not isinstance(entry, Candidate):
+    """What is wrong with a row: it is no candidate, or longer than the evaluator's context."""
+    if isinstance(entry, BadRow):
         return entry.error
+    if isinstance(entry, Overlap):
+        return None
     try:
         evaluator.encode(entry.trace)
     except UserError as error:

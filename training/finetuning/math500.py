@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import UserError
+from core.json_file import write_json
 from core.placement import Placement, dtype_name
 from training.claim import check_claim, claim
 from training.finetuning.answers import answer_all
@@ -25,7 +26,6 @@ from training.finetuning.problems import Problems
 from training.finetuning.recipe import PROMPT, check_prompt
 from training.finetuning.results import FILE, Result, read_result
 from training.finetuning.run import model_name, read_card
-from training.grid.results import write_json
 
 
 @dataclass(frozen=True)

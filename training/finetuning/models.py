@@ -15,10 +15,10 @@ from transformers import (
 )
 
 from core.backbone import load_weights, read_config
-from core.checkpoint import read_json
 from core.errors import UserError
 from core.evaluator import CARD, fingerprint
 from core.hub import download, is_hub_id
+from core.json_file import read_json
 from core.placement import Placement
 from training.config import Backbone
 from training.finetuning.quiet import no_bars

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import UserError
-from training.config import PRECISIONS, Expected
+from training.config import Expected, check_learning
 from training.keys import above_zero, build, one_of, read_yaml
 
 LOSSES = ("response", "all")
@@ -71,22 +71,8 @@ def check_recipe(recipe: Recipe) -> None:
     """Raises `UserError` naming the first key whose value means nothing."""
     check_prompt(recipe.prompt)
     one_of("loss", recipe.loss, LOSSES)
-    one_of("saved_dtype", recipe.saved_dtype, PRECISIONS)
-    above_zero(
-        recipe, ("epochs", "batch_size", "learning_rate", "clip", "max_length", "accumulation", "save_steps")
-    )
-    for key in ("warmup_steps", "weight_decay"):
-        if not getattr(recipe, key) >= 0:
-            raise UserError(f"{key} is {getattr(recipe, key)}, expected 0 or more.")
-    if not all(0 <= beta < 1 for beta in recipe.betas):
-        raise UserError(f"betas is {list(recipe.betas)}, expected two numbers from 0 to below 1.")
-    if not 0 <= recipe.seed < 2**32:
-        raise UserError(f"seed is {recipe.seed}, expected 0 to {2**32 - 1}.")
-    if recipe.batch_size % recipe.accumulation:
-        raise UserError(
-            f"batch_size {recipe.batch_size} is no multiple of accumulation {recipe.accumulation}.",
-            "batch_size counts the rows of a whole optimiser step.",
-        )
+    above_zero(recipe, ("max_length",))
+    check_learning(recipe, "rows")
 
 
 def check_prompt(prompt: str) -> None:

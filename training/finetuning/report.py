@@ -1,15 +1,16 @@
-"""The report of fine-tuning on subsets of a pool: the paper's table, its runs and what they say."""
+"""The report of fine-tuning on subsets of a pool: the paper's table and figures, its runs and what they say."""
 
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 from core.errors import UserError
+from training.blocks import Block
+from training.finetuning.plots import printed_plots, subset_plots
 from training.finetuning.results import is_paper, read_printed, read_results
 from training.finetuning.tables import printed_table, run_table, sentences, subset_table
 from training.page import Chapter, Section, render
 from training.report import Report
-from training.tables import Table
 
 
 def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Report:
@@ -26,15 +27,20 @@ def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Rep
         own = [subset_table(results), run_table(results)]
         tables += own
         lead = f"{len(results)} runs, each of one model that was fine-tuned on one subset."
-        chapters.append(_chapter("Subsets of a pool", lead, [" ".join(sentences(results)), *own]))
+        chapters.append(
+            _chapter(
+                "Subsets of a pool", lead, [" ".join(sentences(results)), own[0], subset_plots(results), own[1]]
+            )
+        )
     if printed:
-        table = printed_table(read_printed(printed[0]))
+        rows = read_printed(printed[0])
+        table = printed_table(rows)
         tables.append(table)
         lead = "Mistral-7B-v0.1, the mean of three seeds."
-        chapters.append(_chapter("The paper", lead, [table]))
+        chapters.append(_chapter("The paper", lead, [table, printed_plots(rows)]))
     lead = f"pass@1 of greedy answers, graded with math-verify; {day or date.today():%d %B %Y}"
     return Report(render("StepSight filtering", lead, chapters), tuple(tables))
 
 
-def _chapter(title: str, lead: str, blocks: Sequence[str | Table]) -> Chapter:
+def _chapter(title: str, lead: str, blocks: Sequence[Block]) -> Chapter:
     return Chapter(title, lead, [Section("Pass@1 and length", [block for block in blocks if block])])

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core.checkpoint import read_json
 from core.errors import UserError
+from core.json_file import read_json
 
 FILE = "math500.json"
 FORMAT = "stepsight-math500"

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from core.checkpoint import read_json
 from core.errors import UserError
+from core.json_file import read_json, write_json
 from core.placement import DTYPES, Placement
 from training import history, provenance
 from training.checkpoints import Checkpoints
@@ -37,7 +37,6 @@ from training.finetuning.models import (
 from training.finetuning.quiet import no_bars
 from training.finetuning.recipe import Recipe
 from training.finetuning.subset import Subset, read_subset
-from training.grid.results import write_json
 
 CARD = "sft.json"
 LOG = "log_history.json"

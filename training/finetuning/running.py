@@ -16,12 +16,12 @@ from pathlib import Path
 
 import torch
 
-from core.checkpoint import read_json
 from core.errors import UserError
+from core.json_file import read_json, write_json
 from core.placement import Placement
 from training.children import Children, Share
 from training.filtering.candidate import Candidate
-from training.filtering.manifest import MANIFEST
+from training.filtering.manifest import MANIFEST, told
 from training.filtering.pool import Pool
 from training.filtering.run import Filtering, filter_pool
 from training.finetuning.cell import START, result_path, subsets_folder
@@ -33,7 +33,6 @@ from training.finetuning.results import read_result
 from training.finetuning.run import check_installed
 from training.finetuning.study import Cell, Study
 from training.finetuning.tables import TITLES
-from training.grid.results import write_json
 from training.sources import VARIABLE
 
 _RECORD, _LOGS = "study.json", "logs"
@@ -54,12 +53,13 @@ class Experiment:
         installed, or, at the end, runs failed."""
         check_installed()
         Grader()
-        read_problems(problems_path(self.study.problems_file, self.path.parent))
+        problems = problems_path(self.study.problems_file, self.path.parent)
+        read_problems(problems)
         pool = [self._file(name) for name in self.study.pool]
         self._claim()
         for evaluator in self.study.evaluators:
-            self._filter(pool, evaluator)
-        self._prepare(pool)
+            self._filter(pool, problems, evaluator)
+        self._prepare(pool, problems)
         missing = [cell for cell in self.study.cells() if not result_path(self.folder, cell).is_file()]
         if missing and jobs == 1:
             run_share([str(self.path), str(self.folder), "0", "1"])
@@ -92,10 +92,11 @@ class Experiment:
             raise UserError(f"{self.folder} holds something else.", "Choose another --output, or an empty folder.")
         write_json(record, {"sha256": self.study.sha256} | asdict(self.study))
 
-    def _filter(self, pool: list[Path], evaluator: str) -> None:
-        """The subsets that an evaluator chooses."""
+    def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
+        """The subsets that an evaluator chooses of what is none of the problems."""
         study, folder = self.study, subsets_folder(self.folder, evaluator)
-        if not (folder / MANIFEST).is_file():
+        there = (folder / MANIFEST).is_file()
+        if not there:
             print(f"{evaluator} scores the pool", file=sys.stderr)
         wanted = Filtering(
             pool=tuple(pool),
@@ -105,16 +106,19 @@ class Experiment:
             match=study.match,
             seed=study.filter_seed,
             skip_bad=study.skip_bad,
+            benchmarks=(problems,),
             place=Placement("cuda" if torch.cuda.is_available() else "cpu"),
         )
-        filter_pool(wanted)
+        manifest = filter_pool(wanted)
+        if not there:
+            print(told(manifest, folder), file=sys.stderr)
 
-    def _prepare(self, pool: list[Path]) -> None:
+    def _prepare(self, pool: list[Path], problems: Path) -> None:
         """The model that all runs start from."""
         start = self.study.start
         if start is None or (self.folder / START / "config.json").is_file():
             return
-        texts = _texts(Pool.open(pool))
+        texts = _texts(Pool.open(pool, benchmarks=[problems]))
         # Its config is written last, so that half of it is never taken for whole.
         partial = self.folder / f"{START}.partial"
         write_scratch_model(partial, texts, start.backbone, start.vocabulary, start.seed)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.checkpoint import read_json
 from core.errors import UserError
+from core.json_file import read_json
 from core.jsonl import open_input, read_rows
 from storage.importers.fields import located, text
 from training.filtering.manifest import MANIFEST

@@ -18,6 +18,7 @@ import torch
 from core.baselines import BASELINES
 from core.errors import UserError
 from core.evaluator import Evaluator
+from core.json_file import write_json
 from core.judgment import Judgment, Mode
 from core.loading import load_evaluator
 from core.metrics.table import build_table
@@ -30,7 +31,7 @@ from storage.queries import find_dataset, iterate_traces
 from storage.store import Store, open_store
 from training.grid.design import Cell, Design, Held, read_design
 from training.grid.figures import Figures, figures_of
-from training.grid.results import RUNS, Key, RunResult, read_run, write_json
+from training.grid.results import RUNS, Key, RunResult, read_run
 from training.run import train
 
 TOKENIZER, TRAINED = "tokenizer", "runs"

@@ -1,13 +1,12 @@
 """The results of a grid: a JSON file for each run, all of them in one file, or the rows that the paper prints."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from core.checkpoint import read_json
 from core.errors import UserError
+from core.json_file import read_json
 from training.grid.design import Cell
 from training.grid.figures import METRICS, Figures
 
@@ -92,17 +91,6 @@ def read_run(path: Path) -> RunResult:
         raise UserError(
             f"{path}: not the result of a run ({type(error).__name__}: {error}).", "Remove it."
         ) from None
-
-
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a file whole or not at all. Raises `UserError` where it cannot be written."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Choose another --output.") from None
 
 
 def _own(values: Mapping[str, Any], file: Path) -> Results:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.checkpoint import read_json
 from core.errors import UserError
+from core.json_file import read_json, write_json
 from core.jsonl import format_trace
 from storage.imports import import_file
 from storage.store import Store
@@ -24,7 +24,7 @@ from training.children import Children, Process, Share
 from training.grid.cell import TOKENIZER, dataset_name, measure_baselines, result_path, run_cell
 from training.grid.design import Cell, Design
 from training.grid.figures import MACRO_AUC
-from training.grid.results import WHOLE, Results, RunResult, read_run, write_json
+from training.grid.results import WHOLE, Results, RunResult, read_run
 from training.mixture import Mixture
 from training.start import learn_tokenizer
 

@@ -48,6 +48,13 @@ def test_bad_rows_can_be_left_out(tmp_path, evaluator):
     assert checked(tmp_path, evaluator, [sums(1)[0], BAD, LONG], skip_bad=True) == 3
 
 
+def test_a_pool_of_nothing_but_benchmark_problems_is_refused(tmp_path, evaluator):
+    benchmark = write_rows(tmp_path / "test.jsonl", [{"problem": row["instruction"]} for row in sums(2)])
+    pool = Pool.open([write_rows(tmp_path / "pool.jsonl", sums(2))], benchmarks=[benchmark])
+    with pytest.raises(UserError, match="all 2 rows are problems of the benchmarks"):
+        check_pool(pool, evaluator, False, unwatched)
+
+
 def test_a_pool_of_which_nothing_can_be_scored_is_refused(tmp_path, evaluator):
     with pytest.raises(UserError, match=r"none of 2 rows can be scored: pool\.jsonl line 1: the trace has"):
         checked(tmp_path, evaluator, [LONG, LONG], skip_bad=True)

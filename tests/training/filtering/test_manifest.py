@@ -7,6 +7,7 @@ MANIFEST = {
     "thresholds": {"validity": 0.5, "redundancy": 0.15},
     "solutions": {"scored": 5276, "valid": 5000, "redundant": 300, "valid_and_not_redundant": 4800},
     "left_out": {"rows": 0, "first": []},
+    "problems_of": {},
     "match": "val+red",
     "size": 4800,
     "subsets": {"val+red": {}, "val": {}},
@@ -30,6 +31,14 @@ def test_more_than_there_are_is_told():
 def test_rows_left_out_are_told():
     lines = told(MANIFEST | {"left_out": {"rows": 1, "first": []}}, Path("out")).splitlines()
     assert lines[-1] == f"1 row was left out; {Path('out', 'manifest.json')} says why."
+
+
+def test_problems_of_benchmarks_are_told():
+    lines = told(MANIFEST | {"problems_of": {"a/test.jsonl": 1, "b/test.jsonl": 1200}}, Path("out")).splitlines()
+    assert lines[-2:] == [
+        "1 row is a problem of a/test.jsonl, and left out.",
+        "1,200 rows are problems of b/test.jsonl, and left out.",
+    ]
 
 
 def test_of_redundancy_nothing_is_told_that_nobody_said():

@@ -6,7 +6,7 @@ import pytest
 from core.errors import UserError
 from tests.training.filtering.pools import open_pool, sums, write_rows
 from training.filtering.candidate import Candidate
-from training.filtering.pool import BadRow, Chunks, Pool
+from training.filtering.pool import BadRow, Chunks, Overlap, Pool
 
 GOOD = {"instruction": "Q", "output": "One.\nTwo."}
 
@@ -58,6 +58,34 @@ def test_a_file_given_twice_is_refused(tmp_path):
     path = write_rows(tmp_path / "pool.jsonl", [GOOD])
     with pytest.raises(UserError, match=r"pool.jsonl is given twice"):
         Pool.open([path, tmp_path / "." / "pool.jsonl"])
+
+
+def test_problems_of_benchmarks_are_no_candidates(tmp_path):
+    paths = []
+    for folder, row in (("one", {"problem": "$Q$"}), ("two", {"question": "R"})):
+        (tmp_path / folder).mkdir()
+        paths.append(write_rows(tmp_path / folder / "test.jsonl", [row]))
+    pool = write_rows(tmp_path / "pool.jsonl", [{**GOOD, "instruction": query} for query in "QPR"])
+    first, other, last = Pool.open([pool], benchmarks=paths)
+    assert first == Overlap("pool.jsonl line 1", "one/test.jsonl")
+    assert isinstance(other, Candidate)
+    assert last == Overlap("pool.jsonl line 3", "two/test.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"there is no file .*test.jsonl"),
+        ('{"answer": "5"}\n', r"test.jsonl line 1: .*'question' is missing.*problem or question"),
+        ("", r"test.jsonl: no row found"),
+    ],
+)
+def test_a_benchmark_that_is_none_is_refused(tmp_path, content, message):
+    pool, benchmark = write_rows(tmp_path / "pool.jsonl", [GOOD]), tmp_path / "test.jsonl"
+    if content is not None:
+        benchmark.write_text(content)
+    with pytest.raises(UserError, match=message):
+        Pool.open([pool], benchmarks=[benchmark])
 
 
 def test_a_file_that_changes_is_noticed(tmp_path):

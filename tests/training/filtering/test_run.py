@@ -197,7 +197,7 @@ def test_scores_are_taken_over(whole, tmp_path, tiny):
 
 def test_scores_of_another_evaluator_are_not(whole, tmp_path, tiny):
     another = write_evaluator(tmp_path / "another", seed=1)
-    with pytest.raises(UserError, match=r"the scores in .* are of another evaluator"):
+    with pytest.raises(UserError, match=r"the scores in .* are of a run that differs in evaluator"):
         filter_pool(again(tmp_path, whole, another, scores=whole))
     with pytest.raises(UserError, match=r"there is no run.json"):
         filter_pool(again(tmp_path, whole, tiny, scores=tmp_path))
@@ -224,6 +224,35 @@ def test_bad_rows_are_left_out_and_named(tmp_path, tiny):
     (tmp_path / "out" / "manifest.json").unlink()
     with pytest.raises(UserError, match="2 of 14 rows cannot be scored"):
         filter_pool(wanted(tmp_path, tiny))
+
+
+def test_problems_of_a_benchmark_are_left_out_and_counted(whole, tmp_path, tiny):
+    (tmp_path / "sums").mkdir()
+    benchmark = write_rows(
+        tmp_path / "sums" / "test.jsonl", [{"problem": "what is $7 + 3$?"}, {"question": "Why?"}]
+    )
+    # The pool has it in the spelling of its own.
+    job = again(tmp_path, whole, tiny, benchmarks=(benchmark,))
+    manifest = filter_pool(job)
+    digest = hashlib.sha256(benchmark.read_bytes()).hexdigest()
+    assert manifest["benchmarks"] == [{"name": "sums/test.jsonl", "sha256": digest, "problems": 2}]
+    assert manifest["problems_of"] == {"sums/test.jsonl": 1}
+    assert (manifest["solutions"]["scored"], manifest["left_out"]["rows"]) == (39, 0)
+    scores = lines(tmp_path / "out" / "scores.jsonl")
+    assert scores[7] == {"row": 8, "problem_of": "sums/test.jsonl"}
+    # What the others got is what they get without a benchmark.
+    before = lines(whole / "scores.jsonl")
+    near = pytest.approx
+    assert [row["validity"] for row in scores if row["row"] != 8] == [
+        near(row["validity"], abs=1e-6) for row in before if row["row"] != 8
+    ]
+    kept = {row["query"] for name in SUBSETS for row in lines(tmp_path / "out" / f"{name}.jsonl")}
+    assert len(kept) > 10
+    assert "What is 7 + 3?" not in kept
+    with pytest.raises(UserError, match=r"holds another run \(benchmarks\)"):
+        filter_pool(again(tmp_path, whole, tiny))
+    with pytest.raises(UserError, match=r"a run that differs in benchmarks"):
+        filter_pool(again(tmp_path, whole, tiny, name="two", scores=tmp_path / "out"))
 
 
 def test_thresholds_that_nothing_passes_are_told_and_the_scores_kept(tmp_path, tiny):

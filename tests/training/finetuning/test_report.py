@@ -4,10 +4,10 @@ import pytest
 
 from core.assets import asset
 from core.errors import UserError
+from core.json_file import write_json
 from tests.training.finetuning.test_results import result
 from training.finetuning.report import make_filtering_report
 from training.finetuning.results import FILE
-from training.grid.results import write_json
 
 PAPER = asset("reference", "filter-ablation.json")
 

@@ -4,8 +4,8 @@ import pytest
 
 from core.assets import asset
 from core.errors import UserError
+from core.json_file import write_json
 from training.finetuning.results import FILE, Printed, Result, is_paper, read_printed, read_result, read_results
-from training.grid.results import write_json
 
 
 def result(correct, subset="red", seed=42, scorer="mini-bidir", tokens=10, rows=100):

@@ -4,9 +4,10 @@ import pytest
 
 from core.assets import asset
 from core.errors import UserError
+from core.json_file import write_json
 from tests.training.grid.toy import KEY, results
 from training.grid.design import Cell
-from training.grid.results import read_results, read_run, write_json
+from training.grid.results import read_results, read_run
 
 FOUND = results({("a", "1k", 1): (0.75, 0.5)}, about="made by hand")
 PAPER = asset("reference", "full-grid-results.json")

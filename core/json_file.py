@@ -1,0 +1,32 @@
+"""A file with one JSON object, such as a config or the record of a run."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.errors import UserError
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Its object. Raises `UserError` where there is none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path.parent}: {path.name} is missing.", "Is this the right folder?") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read as JSON ({error}).") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: {type(value).__name__} found, expected an object.")
+    return value
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write it whole or not at all. Raises `UserError` where it cannot be written."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Choose another --output.") from None
