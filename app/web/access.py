@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.web.failures import error_response, failure_json, failure_response, is_navigation
-from app.web.identity import COOKIE
+from app.web.identity import cookie_name
 from app.web.rights import LOOKING, Right, rights_of
 from app.web.rules import API, LOGIN, RULES, Rule, find_rule
 from core.errors import UserError
@@ -98,7 +98,8 @@ class Access:
 
 
 def _token(scope: Scope) -> str | None:
-    return HTTPConnection(scope).cookies.get(COOKIE)
+    request = HTTPConnection(scope)
+    return request.cookies.get(cookie_name(request))
 
 
 def _unknown(scope: Scope) -> Response:

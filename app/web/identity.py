@@ -1,5 +1,6 @@
 """Who asks. `app.web.access` finds it out once for every request, before any route sees it."""
 
+import re
 from typing import Any
 
 import gradio as gr
@@ -9,9 +10,18 @@ from storage.people.users import User
 from storage.store import ForbiddenError
 
 COOKIE = "stepsight"
-"""The name of the cookie that holds the token of a login."""
+"""The name of the cookie that holds the token of a login, where the address has no port."""
+
+_PORT = re.compile(r":(\d{1,5})$")
 
 Asked = HTTPConnection | gr.Request
+
+
+def cookie_name(request: HTTPConnection) -> str:
+    """The name of the cookie at the address that was asked for. A browser has the same cookies for all ports of a
+    host, where servers would otherwise end each other's logins."""
+    port = _PORT.search(request.headers.get("host", ""))
+    return f"{COOKIE}-{port[1]}" if port else COOKIE
 
 
 def find_user_of(request: Asked) -> User | None:

@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from app.web.failures import status_of
 from app.web.frame import PAGES, plain_page
-from app.web.identity import COOKIE, find_user_of, user_of_request
+from app.web.identity import cookie_name, find_user_of, user_of_request
 from app.web.rights import Right, rights_of
 from app.web.rules import LOGIN, find_rule
 from core.errors import UserError
@@ -54,9 +54,9 @@ def login_routes(store: Store) -> APIRouter:
 
     @routes.post(LOGOUT)
     def end(request: Request) -> Response:
-        log_out(store, request.cookies.get(COOKIE, ""))
+        log_out(store, request.cookies.get(cookie_name(request), ""))
         response = RedirectResponse(LOGIN, 303)
-        response.delete_cookie(COOKIE, secure=_is_secure(request), httponly=True, samesite="lax")
+        response.delete_cookie(cookie_name(request), secure=_is_secure(request), httponly=True, samesite="lax")
         return response
 
     @routes.get(WHO)
@@ -117,7 +117,12 @@ def _pages(rights: frozenset[Right]) -> list[str]:
 def _logged_in(request: Request, place: str, token: str) -> Response:
     response = RedirectResponse(place, 303)
     response.set_cookie(
-        COOKIE, token, max_age=_KEPT_SECONDS, secure=_is_secure(request), httponly=True, samesite="lax"
+        cookie_name(request),
+        token,
+        max_age=_KEPT_SECONDS,
+        secure=_is_secure(request),
+        httponly=True,
+        samesite="lax",
     )
     return response
 

@@ -521,7 +521,8 @@ def test_a_login_that_ran_out_loses_nothing(evaluators, sqlite_store, opened):
 
     def log_in_on(page: Page, base: str) -> str:
         token = log_in(store, "ann", "a long password", "127.0.0.1")
-        page.context.add_cookies([{"name": COOKIE, "value": token, "url": base}])
+        cookie = {"name": f"{COOKIE}-{base.rpartition(':')[2]}", "value": token, "url": base}
+        page.context.add_cookies([cookie])
         return token
 
     with served(store, evaluators) as base, opened(base=base, expected=TROUBLES) as page:

@@ -73,6 +73,17 @@ def test_a_login_sets_a_cookie_that_no_script_reads_and_no_other_site_sends(clie
     assert client.get("/browse").status_code == 200
 
 
+def test_servers_at_two_ports_of_a_host_have_cookies_of_their_own(client):
+    form = {"name": "ada", "password": PASSWORD}
+    response = client.post("/login", data=form, headers={"host": "localhost:7861"})
+    name, token = response.headers["set-cookie"].partition(";")[0].split("=")
+    assert name == f"{COOKIE}-7861"
+    client.cookies.clear()
+    for port, logged_in in (("7861", True), ("7862", False)):
+        headers = {"host": f"localhost:{port}", "cookie": f"{COOKIE}-7861={token}"}
+        assert (client.get("/login/who", headers=headers).json()["name"] == "ada") == logged_in
+
+
 def test_by_https_the_cookie_goes_by_https_alone(store, evaluators):
     with TestClient(build_app(store, evaluators), base_url="https://127.0.0.1", follow_redirects=False) as client:
         assert "; secure" in log_in(client).headers["set-cookie"].lower()
