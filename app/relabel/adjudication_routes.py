@@ -1,7 +1,8 @@
 """The address of the page on which disagreements are decided, and what it sends.
 
-`POST /relabel/adjudicate/decisions` takes `{campaign, item, step, label, reason, key}`, `step` 0-based and `label`
-neg, neu, pos or null, and answers `{item, step, label, reason, moment}` once the decision is stored.
+`POST /relabel/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}`, `step` 0-based,
+`label` neg, neu, pos or null and `after` the decision that the page showed, and answers
+`{item, step, label, reason, moment}` once the decision is stored.
 """
 
 from typing import Annotated, Any
@@ -48,6 +49,7 @@ def router(store: Store) -> APIRouter:
             text(fields, "reason"),
             user,
             text(fields, "key"),
+            whole(fields, "after"),
         )
         told: dict[str, Any] = {name: getattr(made, name) for name in ("item_id", "step", "label", "reason")}
         return JSONResponse({"item": told.pop("item_id"), **told, "moment": made.moment.isoformat()})

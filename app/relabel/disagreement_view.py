@@ -57,9 +57,10 @@ def _form(number: int, decision: Decision | None) -> str:
     """What decides a step; `decision` is the one in force."""
     place, word = f"step {number + 1}", "Change" if decision else "Decide"
     known = None if decision is None else decision.label or ""
+    after = 0 if decision is None else decision.event_id
     choices = "".join(_choice(value, checked=value == known) for value in _CHOICES)
     return f"""<form class="decision" {INERT}><fieldset><legend class="unseen">Decision on {place}</legend>{choices}
-</fieldset><label class="reason">Reason
+</fieldset><input type="hidden" name="after" value="{after}"><label class="reason">Reason
 <input name="reason" required maxlength="{LONGEST}" autocomplete="off"></label>
 <button class="button primary" aria-label="{word} {place}">{word}</button><div class="told"></div></form>"""
 

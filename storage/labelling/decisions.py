@@ -45,13 +45,23 @@ class Decision:
 
 
 def decide(
-    store: Store, campaign_id: int, item_id: int, step: int, label: str | None, reason: str, user: User, key: str
+    store: Store,
+    campaign_id: int,
+    item_id: int,
+    step: int,
+    label: str | None,
+    reason: str,
+    user: User,
+    key: str,
+    after: int | None = None,
 ) -> Decision:
-    """Record a decision; the same `key` and content again gives the first one.
+    """Record a decision; the same `key` and content again gives the first one. `after` is the `event_id` of the
+    decision that it is to replace, 0 where there is none; without it, it replaces any.
 
     Raises `NotFoundError` where the campaign has no such item, `ConflictError` where the trace has changed since
-    it was labelled or the key is known with other content, and `UserError` on a step that the trace does not have,
-    a trace that nobody has submitted, another label, or no reason. A closed campaign can still be decided.
+    it was labelled, another decision is in force than that of `after`, or the key is known with other content, and
+    `UserError` on a step that the trace does not have, a trace that nobody has submitted, another label, or no
+    reason. A closed campaign can still be decided.
     """
     new = {"label": _check_label(label), "reason": check_reason(reason, "The decision has no reason.")}
     _check_key(key)
@@ -63,6 +73,7 @@ def decide(
         _check_item(session, item, step)
         own = _has_labelled(session, item.id, user)
         before = _last(session, item.id, step)
+        _check_before(before, after)
         event = EventRow(
             campaign_id=campaign_id,
             item_id=item.id,
@@ -159,6 +170,12 @@ def _has_labelled(session: Session, item_id: int, user: User) -> bool:
 def _last(session: Session, item_id: int, step: int) -> EventRow | None:
     found = select(EventRow).where(EventRow.item_id == item_id, EventRow.step == step, EventRow.kind == KIND)
     return session.scalar(found.order_by(EventRow.id.desc()).limit(1))
+
+
+def _check_before(before: EventRow | None, after: int | None) -> None:
+    found = 0 if before is None else before.id
+    if after is not None and found != after:
+        raise ConflictError("This step was decided meanwhile, as the page now shows.", "Decide it anew if need be.")
 
 
 def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:

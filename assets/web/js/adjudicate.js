@@ -49,9 +49,10 @@ const keyOf = (form, content) => {
 };
 
 const read = (form) => {
-  const { label, reason } = Object.fromEntries(new FormData(form));
+  const { label, reason, after } = Object.fromEntries(new FormData(form));
   const step = Number(form.closest(STEP).dataset.step);
-  return { campaign: Number(room().dataset.campaign), item: Number(item()), step, label: label || null, reason };
+  const place = { campaign: Number(room().dataset.campaign), item: Number(item()), step };
+  return { ...place, label: label || null, reason, after: Number(after) };
 };
 
 const post = (form) => {
@@ -76,13 +77,18 @@ const restore = (values) => {
   }
 };
 
-const draw = async (number) => {
+// Draws the page anew; what is typed into the form of the step `but` is done with.
+const draw = async (but) => {
   const response = await fetch(`/relabel/adjudicate?campaign=${room().dataset.campaign}&item=${item()}`).catch(() => null);
-  if (!response?.ok) return location.reload();
+  if (!response?.ok) return false;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const values = typed(number);
+  const values = typed(but);
   room().replaceChildren(...page.querySelector("#adjudicate").childNodes);
   restore(values);
+  return true;
+};
+
+const goOn = (number) => {
   const next = steps().find((step) => Number(step.dataset.step) > Number(number) && step.matches(".open"));
   goTo(next ?? document.querySelector(`${STEP}.open`) ?? room().querySelector("a.onward") ?? room().querySelector(`li[data-step="${number}"]`));
 };
@@ -91,8 +97,16 @@ const decide = async (form) => {
   if (busy.has(form)) return;
   busy.add(form);
   const response = await post(form);
-  if (response?.ok) await draw(form.closest(STEP).dataset.step);
-  else say(form, response ? await failure(response) : AWAY);
+  const number = form.closest(STEP).dataset.step;
+  if (response?.ok) {
+    if (await draw(number)) goOn(number);
+    else location.reload();
+  } else {
+    const told = response ? await failure(response) : AWAY;
+    // What stands against it, such as another person's decision, is to be seen.
+    if (response?.status === 409) await draw();
+    say(room().querySelector(`li[data-step="${number}"] form`) ?? form, told);
+  }
   busy.delete(form);
 };
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, Route, expect
 
 from app.commands.serving import listen
 from storage.labelling.campaigns import Campaign
+from storage.labelling.decisions import decide as decide_there
 from storage.labelling.decisions import past_decisions, read_decisions
 from storage.labelling.disagreements import read_adjudication
 from storage.labelling.disputes import State, get_dispute, list_disputes
@@ -15,6 +16,7 @@ from storage.store import Store, open_store
 from tests.app.browser.test_accessibility import in_both_schemes, violations
 from tests.app.relabel.disagreeing import disagreeing
 from tests.serving import served
+from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add
 
 TROUBLES = ("ERR_FAILED", "status of 4")
@@ -90,6 +92,26 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
         (second.item_id, 0): "pos",
     }
     assert [one.label for one in past_decisions(store, first.item_id)] == ["neg", None, "neu"]
+
+
+def test_what_somebody_else_decided_meanwhile_is_shown_first(store, made, opened, address):
+    item = read_adjudication(store, made.id).disagreements[0].item_id
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.locator("#step-3 input[name=reason]").fill("Later.")
+        decide_there(store, made.id, item, 1, "pos", "The end needs it.", person(store, "boss"), "boss-1")
+        page.locator("#step-2").focus()
+        decide(page, "1", "It is 2, not 3.")
+        expect(page.locator("#step-2 .notice")).to_contain_text("This step was decided meanwhile")
+        expect(page.locator("#step-2 .past")).to_contain_text("The end needs it.")
+        # What was typed is still there, and is stored once it is meant.
+        expect(page.locator("#step-2 input[name=reason]")).to_have_value("It is 2, not 3.")
+        expect(page.locator("#step-2 .choice.neg input")).to_be_checked()
+        expect(page.locator("#step-3 input[name=reason]")).to_have_value("Later.")
+        page.locator("#step-2 .button").click()
+        expect(page.locator("#step-2 .past")).to_contain_text("It is 2, not 3.")
+        expect(page.locator("#step-2 .notice")).to_have_count(0)
+    assert [one.label for one in past_decisions(store, item)] == ["pos", "neg"]
 
 
 def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, address):

@@ -25,7 +25,8 @@ def of(sqlite_store: Store) -> Campaign:
 @pytest.fixture
 def body(sqlite_store: Store, of: Campaign) -> dict[str, Any]:
     item = read_adjudication(sqlite_store, of.id).disagreements[0].item_id
-    return {"campaign": of.id, "item": item, "step": 1, "label": "neg", "reason": "It is 2.", "key": "one"}
+    said = {"label": "neg", "reason": "It is 2."}
+    return {"campaign": of.id, "item": item, "step": 1, **said, "key": "one", "after": 0}
 
 
 @pytest.fixture
@@ -42,7 +43,11 @@ def test_a_decision(sqlite_store: Store, of: Campaign, body: dict[str, Any], cli
     assert client.post(ROUTE, json=body).json() == answer.json()
     found = read_decisions(sqlite_store, of.id)
     assert {place: (one.label, one.user) for place, one in found.items()} == {(body["item"], 1): ("neg", "local")}
-    assert client.post(ROUTE, json=body | {"label": None, "key": "two"}).json()["label"] is None
+    other = body | {"label": None, "key": "two"}
+    # Who has not seen that decision does not replace it.
+    assert client.post(ROUTE, json=other).status_code == 409
+    (decision,) = found.values()
+    assert client.post(ROUTE, json=other | {"after": decision.event_id}).json()["label"] is None
 
 
 REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
@@ -53,6 +58,8 @@ REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
     ({"reason": ""}, 422, "has no reason"),
     ({"reason": 1}, 422, "reason is 1"),
     ({"key": ""}, 422, "The key is ''"),
+    ({"after": None}, 422, "after is None"),
+    ({"after": 9}, 409, "This step was decided meanwhile"),
 )
 
 

@@ -55,6 +55,19 @@ def test_the_last_one_is_in_force_and_all_are_kept(store: Store, first: Campaign
     assert [answer.labels for answer in iterate_answers(store, first.id)] == [("pos", "neg"), ("neu", "pos")]
 
 
+def test_one_that_was_not_seen_is_not_replaced(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    where, boss = (store, first.id, task.item_id, 0), person(store, "boss")
+    made = decide(*where, "neu", "So.", judge, key(), after=0)
+    with pytest.raises(ConflictError, match="decided meanwhile"):
+        decide(*where, "pos", "No.", boss, key(), after=0)
+    # One of another step stands against nothing.
+    decide(store, first.id, task.item_id, 1, "neg", "So.", judge, key(), after=0)
+    last = decide(*where, "pos", "No.", boss, key(), after=made.event_id)
+    assert read_decisions(store, first.id)[task.item_id, 0] == last
+    with pytest.raises(ConflictError, match="decided meanwhile"):
+        decide(*where, "neg", "Yes.", judge, key(), after=made.event_id)
+
+
 def test_as_an_event(store: Store, first: Campaign, task: Task, judge: User) -> None:
     decide(store, first.id, task.item_id, 0, "neu", " So. ", judge, "key-a")
     # Who has the trace to be labelled yet, and saw its gold elsewhere, decides with that in view.
