@@ -31,6 +31,7 @@ from training.findings import (
     published,
     results,
     scored_rows,
+    slug,
     why_missing,
 )
 from training.page import Chapter, Section
@@ -148,6 +149,24 @@ def evaluators_chapter(evaluators: Sequence[StoredEvaluator], draws: int) -> Cha
 def tables_of(chapters: Sequence[Chapter]) -> list[Table]:
     """Every table, in the order of the page."""
     return _tables(section for chapter in chapters for section in chapter.sections)
+
+
+def plots_of(chapters: Sequence[Chapter]) -> dict[str, Plot]:
+    """Every group's figures by a name of their own, in the order of the page."""
+    found: dict[str, Plot] = {}
+    for chapter in chapters:
+        for section in chapter.sections:
+            for plot in _plots(section):
+                name = slug(f"{chapter.title} {section.title} {plot.caption}").lower()
+                number = sum(other.partition("--")[0] == name for other in found)
+                found[f"{name}--{number + 1}" if number else name] = plot
+    return found
+
+
+def _plots(section: Section) -> Iterator[Plot]:
+    for block in section.blocks:
+        if not isinstance(block, str | Table):
+            yield from block
 
 
 def _tables(sections: Iterable[Section]) -> list[Table]:

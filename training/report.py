@@ -1,8 +1,8 @@
-"""A report: what evaluators reach on datasets of the store, as one page and as files of its tables."""
+"""A report: what evaluators reach on datasets of the store, as one page and as files of its tables and figures."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from core.patch import Patch
 from storage.evaluators import StoredEvaluator, judges_of
 from storage.queries import Dataset
 from storage.store import Store
-from training.chapters import dataset_chapter, evaluators_chapter, tables_of
+from training.chapters import dataset_chapter, evaluators_chapter, plots_of, tables_of
 from training.evaluation import MODES, Evaluation, evaluate
+from training.figures import write_pictures
 from training.findings import slug
 from training.page import Chapter, render
 from training.patch_findings import patched_chapter
 from training.patched import Patched
+from training.plots import Plot
 from training.tables import Table, to_csv, to_latex, to_markdown
 
 PAGE = "report.html"
@@ -26,10 +28,16 @@ _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
 
 @dataclass(frozen=True)
 class Report:
-    """The page as HTML, and its tables."""
+    """The page as HTML, its tables, and its figures by the name of their file."""
 
     page: str
     tables: tuple[Table, ...]
+    figures: Mapping[str, Plot] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, title: str, lead: str, chapters: Sequence[Chapter]) -> "Report":
+        """The report that is made of these chapters."""
+        return cls(render(title, lead, chapters), tuple(tables_of(chapters)), plots_of(chapters))
 
 
 def make_report(
@@ -73,7 +81,7 @@ def write_up(
     chapters.append(evaluators_chapter(evaluators, len(plain[0].weights)))
     names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in found]
     lead = f"{', '.join(names)}; {day or date.today():%d %B %Y}"
-    return Report(render("StepSight report", lead, chapters), tuple(tables_of(chapters)))
+    return Report.of("StepSight report", lead, chapters)
 
 
 def _chapter(found: Evaluation | Patched) -> Chapter:
@@ -129,12 +137,16 @@ def told_apart(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
     ]
 
 
-def write_report(report: Report, folder: Path) -> Path:
-    """Write `report.html` and `tables/`; returns the path of the page, which is written last and whole.
+def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
+    """Write `report.html` and `tables/`, and with `figures` that folder; returns the path of the page, which is
+    written last and whole.
 
-    Raises `UserError` where the folder cannot be written.
+    Raises `UserError` where the folder cannot be written, or there is nothing to draw figures with.
     """
     try:
+        if figures:
+            drawn = {name: plot.figure for name, plot in report.figures.items() if plot.figure is not None}
+            write_pictures(drawn, folder / "figures")
         (folder / "tables").mkdir(parents=True, exist_ok=True)
         for table in report.tables:
             for suffix, text in _WRITERS.items():

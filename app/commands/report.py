@@ -27,6 +27,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--group", default="", metavar="NAME", help="only traces that the benchmark puts in this class"
     )
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="for report.html and tables/")
+    _add_figures(parser)
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
         "--patch", action="append", metavar="FILE", help="a label patch: its dataset again, with its labels"
@@ -54,6 +55,7 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         metavar="FOLDER",
         help="for report.html and tables/ (default: Markdown on standard output)",
     )
+    _add_figures(parser)
     parser.set_defaults(run=run_grid)
 
 
@@ -72,6 +74,7 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
         metavar="FOLDER",
         help="for report.html and tables/ (default: Markdown on standard output)",
     )
+    _add_figures(parser)
     parser.set_defaults(run=run_filtering)
 
 
@@ -80,22 +83,30 @@ def run_grid(args: argparse.Namespace) -> None:
     from training.grid.report import make_grid_report
     from training.grid.results import read_results
 
-    _give(make_grid_report([read_results(path) for path in args.results]), args.output)
+    _give(make_grid_report([read_results(path) for path in args.results]), args.output, args.figures)
 
 
 def run_filtering(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
     from training.finetuning.report import make_filtering_report
 
-    _give(make_filtering_report(args.results), args.output)
+    _give(make_filtering_report(args.results), args.output, args.figures)
 
 
-def _give(report: "Report", output: Path | None) -> None:
+def _add_figures(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--figures", action="store_true", help="also write figures/ as PDF and PNG (stepsight[figures])"
+    )
+
+
+def _give(report: "Report", output: Path | None, figures: bool) -> None:
     from training.report import write_report
     from training.tables import to_markdown
 
+    if figures and output is None:
+        raise UserError("--figures goes with --output.")
     if output is not None:
-        print(write_report(report, output))
+        print(write_report(report, output, figures))
     else:
         print("\n".join(to_markdown(table) for table in report.tables), end="")
 
@@ -117,4 +128,4 @@ def run(args: argparse.Namespace) -> None:
         datasets = [find_dataset(store, name) for name in dict.fromkeys(args.dataset)]
         names = list(dict.fromkeys(args.evaluator or []))
         report = make_report(store, datasets, names, args.draws, args.force, args.group, patches=patches)
-    print(write_report(report, args.output))
+    print(write_report(report, args.output, args.figures))

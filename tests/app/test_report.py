@@ -2,11 +2,15 @@
 
 import csv
 import json
+import sys
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from app.cli import main
+from core.assets import asset
 from storage.store import open_store
+from tests.browser import installed
 from tests.training.judged import fill
 
 
@@ -49,3 +53,21 @@ def test_mistakes_are_told_and_nothing_is_written(db, tmp_path, capsys, options,
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"stepsight report: {message}")
     assert not folder.exists()
+
+
+def test_figures_for_a_paper(tmp_path, capsys, monkeypatch):
+    printed = str(asset("reference", "filter-ablation.json"))
+    with sync_playwright() as playwright:
+        monkeypatch.setenv("BROWSER_PATH", installed() or playwright.chromium.executable_path)
+    assert main(["report", "filtering", printed, "--output", str(tmp_path / "out"), "--figures"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'report.html'}\n"
+    names = [f"the-paper-pass-1-and-length-{kind}-by-subset" for kind in ("length", "pass-1")]
+    assert sorted(path.name for path in (tmp_path / "out" / "figures").iterdir()) == [
+        f"{name}.{suffix}" for name in names for suffix in ("pdf", "png")
+    ]
+    assert main(["report", "filtering", printed, "--figures"]) == 2
+    assert capsys.readouterr() == ("", "stepsight report: --figures goes with --output.\n")
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    assert main(["report", "filtering", printed, "--output", str(tmp_path / "other"), "--figures"]) == 2
+    assert "pip install 'stepsight[figures]'" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()

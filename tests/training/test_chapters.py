@@ -2,8 +2,10 @@ from core.judgment import Mode
 from core.metrics.reasoneval import Errors
 from storage.evaluators import judges_of
 from tests.training.judged import fill, measure
-from training.chapters import dataset_chapter, evaluators_chapter, excerpt, tables_of
+from training.chapters import dataset_chapter, evaluators_chapter, excerpt, plots_of, tables_of
 from training.evaluation import evaluate
+from training.page import Chapter, Section
+from training.plots import Plot
 from training.tables import Table
 
 TITLES = [
@@ -39,13 +41,8 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
         "position-invalid-gain", "position-redundant", "position-redundant-gain", "three-way", "classes",
         "neu-decisions", "confusion",
     ]  # fmt: skip
-    plots = [
-        plot
-        for section in chapter.sections
-        for block in section.blocks
-        if isinstance(block, list)
-        for plot in block
-    ]
+    names, plots = zip(*plots_of([chapter]).items(), strict=True)
+    assert names[0] == "three-way-solutions-and-steps-roc-of-validity-step-level-offline"
     assert len(plots) == len({plot.caption for plot in plots})
     # Every figure draws something or says why not.
     assert all(plot.figure is not None or plot.notes for plot in plots)
@@ -127,3 +124,11 @@ def test_who_judged(sqlite_store):
     assert isinstance(section.blocks[-1], Table)
     (section,) = evaluators_chapter([], 1000).sections
     assert "baselines stand alone" in section.blocks[-1]
+
+
+def test_figures_of_one_title_have_names_of_their_own():
+    plot = Plot("A & B", None)
+    section = Section("Same", ["words", [plot, plot], [plot]])
+    assert list(plots_of([Chapter("One", "", [section])])) == [
+        "one-same-a-b", "one-same-a-b--2", "one-same-a-b--3"
+    ]  # fmt: skip

@@ -6,8 +6,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from core.errors import UserError
 from tests.browser import installed, launch
-from training.figures import write_figure
+from training.figures import write_figure, write_pictures
 
 
 @pytest.fixture
@@ -25,6 +26,30 @@ def test_a_figure_is_a_page_and_a_picture(figure, tmp_path, monkeypatch, capsys)
         assert picture.size == (1000, 600)
         # The line's own blue.
         assert (0x1F, 0x5F, 0xA8) in {colour[:3] for _, colour in picture.convert("RGBA").getcolors(1 << 20)}
+
+
+def test_pictures_for_a_paper(figure, tmp_path, monkeypatch):
+    with sync_playwright() as playwright:
+        monkeypatch.setenv("BROWSER_PATH", installed() or playwright.chromium.executable_path)
+    two = go.Figure(figure).add_scatter(x=[1, 2], y=[1, 2], name="other")
+    write_pictures({"one": figure, "two": two}, tmp_path / "deep" / "figures")
+    found = {path.name: path for path in (tmp_path / "deep" / "figures").iterdir()}
+    assert set(found) == {"one.pdf", "one.png", "two.pdf", "two.png"}
+    assert found["one.pdf"].read_bytes().startswith(b"%PDF-")
+    with Image.open(found["two.png"]) as picture:
+        assert picture.size == (1280, 800)
+        assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
+    # What is given stays as it was.
+    assert figure.layout.width == 500
+
+
+def test_pictures_need_a_browser_and_kaleido(figure, tmp_path, monkeypatch):
+    with pytest.raises(UserError, match=r"the figures cannot be drawn \(.+BROWSER_PATH"):
+        write_pictures({"one": figure}, tmp_path / "figures")
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    with pytest.raises(UserError, match=r"need kaleido.+stepsight\[figures\]"):
+        write_pictures({"one": figure}, tmp_path / "others")
+    assert not (tmp_path / "others").exists()
 
 
 def test_the_page_needs_no_network(figure, tmp_path, capsys):

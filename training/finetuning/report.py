@@ -9,7 +9,7 @@ from training.blocks import Block
 from training.finetuning.plots import printed_plots, subset_plots
 from training.finetuning.results import is_paper, read_printed, read_results
 from training.finetuning.tables import printed_table, run_table, sentences, subset_table
-from training.page import Chapter, Section, render
+from training.page import Chapter, Section
 from training.report import Report
 
 
@@ -21,11 +21,10 @@ def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Rep
     printed = [path for path in paths if is_paper(path)]
     if len(printed) > 1:
         raise UserError("the paper's table is given twice.", "Give it once.")
-    chapters, tables = [], []
+    chapters = []
     if len(printed) < len(paths):
         results = read_results([path for path in paths if path not in printed])
         own = [subset_table(results), run_table(results)]
-        tables += own
         lead = f"{len(results)} runs, each of one model that was fine-tuned on one subset."
         chapters.append(
             _chapter(
@@ -35,11 +34,10 @@ def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Rep
     if printed:
         rows = read_printed(printed[0])
         table = printed_table(rows)
-        tables.append(table)
         lead = "Mistral-7B-v0.1, the mean of three seeds."
         chapters.append(_chapter("The paper", lead, [table, printed_plots(rows)]))
     lead = f"pass@1 of greedy answers, graded with math-verify; {day or date.today():%d %B %Y}"
-    return Report(render("StepSight filtering", lead, chapters), tuple(tables))
+    return Report.of("StepSight filtering", lead, chapters)
 
 
 def _chapter(title: str, lead: str, blocks: Sequence[Block]) -> Chapter:

@@ -19,9 +19,9 @@ from training.grid.tables import (
     run_table,
     third_table,
 )
-from training.page import Chapter, Section, render
+from training.page import Chapter, Section
 from training.report import Report
-from training.tables import Cell, Kind, Table, show
+from training.tables import Cell, Kind, show
 
 
 def make_grid_report(found: Sequence[Results], day: date | None = None) -> Report:
@@ -37,15 +37,8 @@ def make_grid_report(found: Sequence[Results], day: date | None = None) -> Repor
             raise UserError(f"{results.name} has no pair of runs that differ in the mask alone.", "Let it go on.")
     chapters = [_forms(found[0], other) for other in found[1:]]
     chapters += [_chapter(results) for results in found]
-    tables = [
-        block
-        for chapter in chapters
-        for section in chapter.sections
-        for block in section.blocks
-        if isinstance(block, Table)
-    ]
     lead = f"{', '.join(results.name for results in found)}; {day or date.today():%d %B %Y}"
-    return Report(render("StepSight grid", lead, chapters), tuple(tables))
+    return Report.of("StepSight grid", lead, chapters)
 
 
 def _chapter(results: Results) -> Chapter:

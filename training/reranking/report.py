@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from core.rerank import Method
 from training.blocks import Block
-from training.page import Chapter, Section, render
+from training.page import Chapter, Section
 from training.plots import GREY, INKS, Plot, make_figure, make_plot, rounded
 from training.report import Report
 from training.reranking.accuracy import BASELINES, FIRST, MAJORITY, PASS, RANDOM, SCORED, SHORTEST, WAYS, Accuracy
@@ -32,7 +32,7 @@ def make_rerank_report(found: Accuracy, source: str, lead: str, day: date | None
         [curve(found, method) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE)],
     ]
     chapter = Chapter(source, lead, [Section("Accuracy", [*blocks, *tables[1:]])])
-    return Report(render("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [chapter]), tables)
+    return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [chapter])
 
 
 def about(found: Accuracy) -> str:
