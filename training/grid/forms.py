@@ -1,9 +1,11 @@
 """Two forms of one grid, such as with and without truncation: what of the bidirectional gain is left."""
 
+import numpy as np
+
 from core.metrics.value import Value
 from training.findings import slug
 from training.grid.figures import LATE_AUC, MACRO_AUC, METRICS
-from training.grid.pairs import contrast, differences, pairs_of
+from training.grid.pairs import Floats, contrast, differences, pairs_of, resampled_means
 from training.grid.results import Key, Results
 from training.tables import Cell, Column, Kind, Table
 
@@ -13,7 +15,8 @@ _TEXT = Kind.TEXT
 def survival_table(first: Results, second: Results) -> Table:
     """The gain of the bidirectional mask in two forms of one grid, and what of the first is left in the second.
 
-    `kept` is the second's mean gain as a share of the first's, where the first's interval is above zero.
+    `kept` is the second's mean gain as a share of the first's, where the first's interval is above zero. Pairs
+    without a value in either form are left out.
     """
     columns = (
         Column("test", "Test", _TEXT),
@@ -30,7 +33,8 @@ def survival_table(first: Results, second: Results) -> Table:
         for name in (MACRO_AUC, LATE_AUC, *(name for name in METRICS if name not in (MACRO_AUC, LATE_AUC))):
             rows.append((test, mode, METRICS[name], *_survival(first, second, (test, mode), name)))
     notes = (
-        "Bidirectional minus causal, in points, over the pairs that both have, with intervals of a bootstrap.",
+        "Bidirectional minus causal, in points, over the pairs that both have. Intervals are of a bootstrap over "
+        "the pairs: of other trainings, not of other test traces.",
         "Kept is the second gain as a share of the first, in percent, where the first is above zero.",
     )
     name = f"{slug(first.name).lower()}-against-{slug(second.name).lower()}"
@@ -45,8 +49,19 @@ def _survival(first: Results, second: Results, key: Key, metric: str) -> tuple[C
         if (place := (pair.size, pair.data, pair.bidirectional.cell.seed)) in known
     ]
     before, after = (differences(side, key, metric) for side in (list(zip(*both, strict=True)) or ((), ())))
+    there = ~np.isnan(before) & ~np.isnan(after)
+    before, after = before[there], after[there]
     gains = contrast(before).mean, contrast(after).mean
     change = contrast(after - before).mean
     stands = gains[0].exists and gains[0].low > 0
-    kept = Value(gains[1].number / gains[0].number) if stands else Value.none("the first gain is not above zero")
-    return *gains, change, kept, len(both)
+    kept = _kept(before, after) if stands else Value.none("the first gain is not above zero")
+    return *gains, change, kept, len(before)
+
+
+def _kept(before: Floats, after: Floats) -> Value:
+    """The mean of `after` as a share of that of `before`, with an interval over resamples of the pairs. Resamples
+    in which `before` is not above zero, of which there are few where its own interval is, have no share."""
+    drawn_before, drawn_after = resampled_means(before), resampled_means(after)
+    above = drawn_before > 0
+    low, high = np.percentile(drawn_after[above] / drawn_before[above], [2.5, 97.5])
+    return Value(float(after.mean() / before.mean())).within(float(low), float(high))

@@ -86,9 +86,15 @@ def interval(values: Floats) -> tuple[float, float]:
     """The middle 95 % of the means of resamples, or NaN where there is one value only."""
     if len(values) < 2:
         return float("nan"), float("nan")
-    draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
-    low, high = np.percentile(values[draws].mean(axis=1), [2.5, 97.5])
+    low, high = np.percentile(resampled_means(values), [2.5, 97.5])
     return float(low), float(high)
+
+
+def resampled_means(values: Floats) -> Floats:
+    """The means of resamples, shape (draws,), the same ones for every array of that length."""
+    draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
+    means: Floats = values[draws].mean(axis=1)
+    return means
 
 
 def mean(values: Sequence[float]) -> Value:

@@ -8,11 +8,12 @@ import plotly.graph_objects as go
 from core.label import LABEL_NAMES
 from core.metrics.position import Third
 from core.metrics.value import Value
-from training.grid.figures import MACRO_AUC, METRICS
+from training.grid.figures import LATE_AUC, MACRO_AUC, METRICS
 from training.grid.pairs import Pair, interval, mean, pairs_of
 from training.grid.results import Key, Results
 from training.grid.tables import MASKS, by_cell, deviation
 from training.plots import GREY, INKS, Plot, make_bars, make_figure, make_plot, rounded
+from training.tables import Table
 
 _INK = {"bidirectional": INKS[0], "causal": INKS[1]}
 _UNKNOWN = "The results hold no such figures of single runs."
@@ -86,6 +87,29 @@ def third_plot(results: Results, key: Key) -> Plot:
 def _points(differences: Iterable[float]) -> Value:
     found = 100 * np.array([number for number in differences if not np.isnan(number)], np.float64)
     return Value(float(found.mean())).within(*interval(found)) if len(found) else Value.none("no value")
+
+
+def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
+    """The gains in two forms of a grid, called by `names`, side by side for each test and mode; from the table of
+    `training.grid.forms`."""
+    plots = []
+    for metric in (MACRO_AUC, LATE_AUC):
+        figure = make_figure("Test and mode", f"Bidirectional minus causal, {METRICS[metric]}, points")
+        rows = [row for row in table.rows if row[2] == METRICS[metric]]
+        places = [f"{row[0]}<br>{row[1]}" for row in rows]
+        for side, name in enumerate(names):
+            values = [_scaled(cell) for row in rows if isinstance(cell := row[3 + side], Value)]
+            if any(value.exists for value in values):
+                figure.add_trace(make_bars(places, values, name, {"color": INKS[side]}))
+        figure.update_layout(barmode="group", bargap=0.25)
+        figure.update_xaxes(type="category")
+        figure.add_hline(y=0, line={"color": GREY, "width": 1, "dash": "dot"})
+        plots.append(make_plot(f"The gain in {METRICS[metric]}", figure, ()))
+    return plots
+
+
+def _scaled(value: Value) -> Value:
+    return Value(100 * value.number).within(100 * value.low, 100 * value.high) if value.exists else value
 
 
 def class_plots(results: Results, key: Key) -> list[Plot]:

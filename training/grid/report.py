@@ -5,11 +5,12 @@ from datetime import date
 
 from core.errors import UserError
 from core.metrics.value import Value
+from training.blocks import Block
 from training.findings import slug
 from training.grid.figures import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS
 from training.grid.forms import survival_table
 from training.grid.pairs import contrast, differences, pairs_of
-from training.grid.plots import cell_plot, class_plots, scaling_plots, scatter_plot, third_plot
+from training.grid.plots import cell_plot, class_plots, scaling_plots, scatter_plot, survival_plots, third_plot
 from training.grid.results import Key, Results
 from training.grid.tables import (
     cell_table,
@@ -87,9 +88,10 @@ def _forms(first: Results, second: Results) -> Chapter:
     """What of the gain in one form of a grid is left in another."""
     table = survival_table(first, second)
     said = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
+    blocks: list[Block] = [*said, survival_plots(table, (first.name, second.name)), table]
     title = f"{first.name} against {second.name}"
     lead = f"{first.about or first.name}; {second.about or second.name}."
-    return Chapter(title, lead, [Section("How much of the gain survives", [*said, table])])
+    return Chapter(title, lead, [Section("How much of the gain survives", blocks)])
 
 
 def _survives(row: Sequence[Cell]) -> str:

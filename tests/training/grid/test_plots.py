@@ -5,7 +5,8 @@ import numpy as np
 from core.assets import asset
 from tests.training.grid.test_tables import KEY, detailed
 from tests.training.grid.toy import results
-from training.grid.plots import cell_plot, class_plots, scaling_plots, scatter_plot, third_plot
+from training.grid.forms import survival_table
+from training.grid.plots import cell_plot, class_plots, scaling_plots, scatter_plot, survival_plots, third_plot
 from training.grid.results import Results, read_results
 
 FOUND = results({("a", "1k", 1): (0.75, 0.5), ("a", "1k", 2): (0.5, 0.5), ("b", "2k", 1): (0.25, 0.5)})
@@ -31,6 +32,16 @@ def test_every_pair_is_a_point():
 def test_thirds_are_differences_in_points():
     (bars,) = curves(third_plot(DETAILS, KEY)).values()
     assert (bars["x"], bars["y"]) == (["early", "middle", "late"], [None, 0.0, 25.0])
+
+
+def test_gains_of_two_forms_stand_side_by_side():
+    other = results({("a", "1k", 1): (0.5, 0.5), ("a", "1k", 2): (0.625, 0.5)}, "cut")
+    first = results({("a", "1k", 1): (0.75, 0.5), ("a", "1k", 2): (0.5, 0.5)}, "whole")
+    auc, late = survival_plots(survival_table(first, other), ("whole", "cut"))
+    found = curves(auc)
+    assert (found["whole"]["x"], found["whole"]["y"]) == (["synthetic<br>offline"], [12.5])
+    assert (found["cut"]["y"], found["cut"]["error_y"]["array"]) == ([6.25], [6.25])
+    assert late.caption == "The gain in Late-AUC"
 
 
 def test_classes_and_cells():

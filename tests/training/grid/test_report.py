@@ -31,7 +31,7 @@ def test_two_forms_are_compared_in_words():
     report = make_grid_report([FIRST, SECOND], DAY)
     # 0.25 in the first and 0.125 in the second: half of it.
     said = "the gain is +25.00 [+25.00, +25.00] points in the first and +12.50 [+12.50, +12.50] in the second"
-    assert f"synthetic offline, macro-AUC: {said}: 50.0 % of it is left." in report.page
+    assert f"synthetic offline, macro-AUC: {said}: 50.0 [50.0, 50.0] % of it is left." in report.page
     assert "Late-AUC: the gain is 0.00 [0.00, 0.00] points" in report.page
     assert "the first is not clearly above zero" in report.page
     assert report.tables[0].name == "as-labelled-against-random"
