@@ -5,6 +5,7 @@ What is not named there is not taken for a published evaluator, however similar 
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +16,8 @@ from core.judgment import Mode
 from core.metrics.reasoneval import Errors
 
 _NAMES = "names.json"
+# What `core.placement.typed_name` adds.
+_TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,9 @@ class Published:
     values: Mapping[str, float] = field(compare=False)
 
     def names(self, evaluator: str) -> bool:
-        """Whether an evaluator of that name is the published one."""
-        return evaluator == self.evaluator or evaluator in self.aliases
+        """Whether an evaluator of that name is the published one, whatever the type of its weights."""
+        plain = _TYPE.sub("", evaluator)
+        return plain == self.evaluator or plain in self.aliases
 
     def difference(self, metric: str, number: float) -> float:
         """A recomputed figure minus the printed one, to the printed digit."""

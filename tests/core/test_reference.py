@@ -128,6 +128,15 @@ def test_what_is_published_on_a_benchmark() -> None:
     assert published("jsonl") == ()
 
 
+def test_an_evaluator_of_ours_is_the_published_one_by_its_name_alone() -> None:
+    llada = published("mr-math-invalid")[6]
+    for name in ("LLaDA-PRM", "llada-prm-8b", "llada-prm-8b (bfloat16)", "llada-prm (float16)"):
+        assert llada.names(name), name
+    for name in ("llada-prm-8b-bs64", "llada-prm-8b (0123abcd)", "llada", "my llada-prm"):
+        assert not llada.names(name), name
+    assert published("mr-math-invalid")[5].names("llada-prm-8b-bs64 (bfloat16)")
+
+
 def test_a_row_that_two_tables_print_has_the_same_figures_in_both() -> None:
     seen: dict[tuple[str, str, str], tuple[float, ...]] = {}
     twice = 0
