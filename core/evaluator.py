@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import nn
@@ -20,7 +22,7 @@ from core.encoding import Encoded, Encoder
 from core.errors import UserError
 from core.model import StepModel
 from core.outputs import Outputs
-from core.scores import Thresholds
+from core.scores import Floats, Thresholds
 from core.template import Read
 from core.trace import Trace
 
@@ -83,12 +85,24 @@ class Evaluator:
         """
         encoded = self.encoder.encode(trace)
         if len(encoded) > self.context:
-            which = f"trace {trace.id!r}" if trace.id else "the trace"
             raise UserError(
-                f"{which} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
+                f"{_named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
                 "Shorten it, or leave such traces out with --skip-too-long.",
             )
         return encoded
+
+    def check_numbers(self, probs: Iterable[Floats], trace: Trace) -> None:
+        """Raises `UserError` naming the trace where one of its probabilities is not a number, as with weights that
+        overflow in their type."""
+        if not all(np.isfinite(row).all() for row in probs):
+            raise UserError(
+                f"{_named(trace)}: probabilities of {self.name} are not numbers.",
+                "If its weights are in float16, take --dtype bfloat16 or float32; else they are damaged.",
+            )
+
+
+def _named(trace: Trace) -> str:
+    return f"trace {trace.id!r}" if trace.id else "the trace"
 
 
 def save_evaluator(

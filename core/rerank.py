@@ -93,7 +93,6 @@ class Ballots:
         (m, k), are places of candidates."""
         weighted = method == Method.WEIGHTED_VOTE
         scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
-        weights = np.exp(scored - scored.max(axis=1, keepdims=True))
         answers = _numbered(groups)[subsets]
         rows = np.arange(len(subsets))
         totals = np.full((len(subsets), int(answers.max()) + 1), -1.0)
@@ -101,6 +100,9 @@ class Ballots:
         # Who gives no answer votes for none, unless nobody gives one.
         silent = (groups == NO_ANSWER)[subsets]
         counts = ~silent | silent.all(axis=1, keepdims=True)
+        # Against the best of those that vote: beside one that does not, their weights could all vanish.
+        top = np.where(counts, scored, -np.inf).max(axis=1, keepdims=True)
+        weights = np.exp(np.minimum(scored - top, 0.0))
         for place in range(subsets.shape[1]):
             theirs = rows, answers[:, place]
             votes = np.maximum(totals[theirs], 0.0) + weights[:, place]

@@ -44,7 +44,8 @@ class Scorer:
         """Yield a judgment for each trace, in input order, holding `window` traces at a time.
 
         Results do not depend on what else is scored beyond 1e-5, in float32. Raises `UserError` at a trace longer
-        than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error.
+        than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also
+        raises it where probabilities are not numbers.
         """
         mode = Mode(mode)
         encoded = self._encode(traces, on_skip)
@@ -82,6 +83,7 @@ class Scorer:
         outputs = iter(self._run_unique([item for plan in plans for item in plan]))
         for (trace, _), plan in zip(window, plans, strict=True):
             rows = tuple(islice(outputs, len(plan)))
+            self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, _assemble(rows, mode, causal))
 
     def _run_unique(self, inputs: list[Input]) -> list[Floats]:

@@ -18,7 +18,8 @@ class Batches(Sampler[list[int]]):
     trace comes first, where memory that does not suffice is found out at once. A batch of `batch_size` traces is
     one optimiser step, whatever the hardware: `accumulation` parts, each split over `processes`. Where a last
     batch has too few traces for that, a part is the place after the last trace alone, where the data set is to
-    have an example without a label.
+    have an example without a label. `order` sorted makes one run of the epoch and leaves its batches where they
+    are; shuffled cuts the shuffled epoch into batches, and does nothing else.
     """
 
     def __init__(
@@ -59,14 +60,18 @@ class Batches(Sampler[list[int]]):
         """The epoch's batches, over all processes."""
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
         order = torch.randperm(len(self.lengths), generator=generator).tolist()
+        if self.order == "shuffled":
+            return self._cut(order)
         run = len(order) if self.order == "sorted" else _SORTED * self.batch_size
         batches = []
         for start in range(0, len(order), run):
-            ordered = sorted(order[start : start + run], key=self.lengths.__getitem__, reverse=True)
-            batches += [ordered[i : i + self.batch_size] for i in range(0, len(ordered), self.batch_size)]
+            batches += self._cut(sorted(order[start : start + run], key=self.lengths.__getitem__, reverse=True))
         if self.order == "sorted":
             return batches
         mixed = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         longest = max(mixed, key=lambda batch: self.lengths[batch[0]])
         mixed.remove(longest)
         return [longest, *mixed]
+
+    def _cut(self, order: list[int]) -> list[list[int]]:
+        return [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]

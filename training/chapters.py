@@ -151,13 +151,17 @@ def tables_of(chapters: Sequence[Chapter]) -> list[Table]:
     return _tables(section for chapter in chapters for section in chapter.sections)
 
 
+# Of a figure's name, in signs: file systems take 255, some less.
+_LONGEST = 150
+
+
 def plots_of(chapters: Sequence[Chapter]) -> dict[str, Plot]:
     """Every group's figures by a name of their own, in the order of the page."""
     found: dict[str, Plot] = {}
     for chapter in chapters:
         for section in chapter.sections:
             for plot in _plots(section):
-                name = slug(f"{chapter.title} {section.title} {plot.caption}").lower()
+                name = slug(f"{chapter.title} {section.title} {plot.caption}").lower()[:_LONGEST].rstrip("-.")
                 number = sum(other.partition("--")[0] == name for other in found)
                 found[f"{name}--{number + 1}" if number else name] = plot
     return found

@@ -29,15 +29,20 @@ def write_figure(figure: go.Figure, path: Path) -> None:
         print(f"{picture.name} is not written, only {page.name}: {missing}", file=sys.stderr)
 
 
+def check_pictures() -> None:
+    """Raises `UserError` where figures cannot be written as pictures, as far as can be told before any is."""
+    try:
+        import kaleido  # noqa: F401
+    except ImportError:
+        raise UserError("Figures as files need kaleido.", "Run: pip install 'stepsight[figures]'") from None
+
+
 def write_pictures(figures: Mapping[str, go.Figure], folder: Path) -> None:
     """Write each figure as `folder`/NAME.pdf and NAME.png, on white, with a legend where it has several curves.
 
     Raises `UserError` where kaleido or a browser is missing, and `OSError` where the folder cannot be written.
     """
-    try:
-        import kaleido  # noqa: F401
-    except ImportError:
-        raise UserError("Figures as files need kaleido.", "Run: pip install 'stepsight[figures]'") from None
+    check_pictures()
     folder.mkdir(parents=True, exist_ok=True)
     drawn = [_on_paper(figure) for figure in figures.values() for _ in _FORMATS]
     paths = [folder / f"{name}.{suffix}" for name in figures for suffix in _FORMATS]

@@ -138,15 +138,12 @@ def told_apart(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
 
 
 def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
-    """Write `report.html` and `tables/`, and with `figures` that folder; returns the path of the page, which is
-    written last and whole.
+    """Write `tables/`, `report.html`, whole, and with `figures` those in a folder of that name; returns the path of
+    the page.
 
     Raises `UserError` where the folder cannot be written, or there is nothing to draw figures with.
     """
     try:
-        if figures:
-            drawn = {name: plot.figure for name, plot in report.figures.items() if plot.figure is not None}
-            write_pictures(drawn, folder / "figures")
         (folder / "tables").mkdir(parents=True, exist_ok=True)
         for table in report.tables:
             for suffix, text in _WRITERS.items():
@@ -154,6 +151,9 @@ def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
         partial = folder / f"{PAGE}.partial"
         partial.write_text(report.page, encoding="utf-8")
         partial.replace(folder / PAGE)
+        if figures:
+            drawn = {name: plot.figure for name, plot in report.figures.items() if plot.figure is not None}
+            write_pictures(drawn, folder / "figures")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
     return folder / PAGE

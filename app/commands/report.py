@@ -53,9 +53,10 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "--output",
         type=Path,
         metavar="FOLDER",
+        default=argparse.SUPPRESS,
         help="for report.html and tables/ (default: Markdown on standard output)",
     )
-    _add_figures(parser)
+    _add_figures(parser, argparse.SUPPRESS)
     parser.set_defaults(run=run_grid)
 
 
@@ -72,9 +73,10 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
         "--output",
         type=Path,
         metavar="FOLDER",
+        default=argparse.SUPPRESS,
         help="for report.html and tables/ (default: Markdown on standard output)",
     )
-    _add_figures(parser)
+    _add_figures(parser, argparse.SUPPRESS)
     parser.set_defaults(run=run_filtering)
 
 
@@ -83,6 +85,7 @@ def run_grid(args: argparse.Namespace) -> None:
     from training.grid.report import make_grid_report
     from training.grid.results import read_results
 
+    _check_figures(args)
     _give(make_grid_report([read_results(path) for path in args.results]), args.output, args.figures)
 
 
@@ -90,21 +93,35 @@ def run_filtering(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
     from training.finetuning.report import make_filtering_report
 
+    _check_figures(args)
     _give(make_filtering_report(args.results), args.output, args.figures)
 
 
-def _add_figures(parser: argparse.ArgumentParser) -> None:
+def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> None:
+    """`default` is `SUPPRESS` for a subject: what stands before it is not to be forgotten."""
     parser.add_argument(
-        "--figures", action="store_true", help="also write figures/ as PDF and PNG (stepsight[figures])"
+        "--figures",
+        action="store_true",
+        default=default,
+        help="also write figures/ as PDF and PNG (stepsight[figures])",
     )
+
+
+def _check_figures(args: argparse.Namespace) -> None:
+    """Raises `UserError` where they are asked for and cannot be had: before the work, not after it."""
+    if not args.figures:
+        return
+    if args.output is None:
+        raise UserError("--figures goes with --output.")
+    from training.figures import check_pictures
+
+    check_pictures()
 
 
 def _give(report: "Report", output: Path | None, figures: bool) -> None:
     from training.report import write_report
     from training.tables import to_markdown
 
-    if figures and output is None:
-        raise UserError("--figures goes with --output.")
     if output is not None:
         print(write_report(report, output, figures))
     else:
@@ -123,6 +140,7 @@ def run(args: argparse.Namespace) -> None:
             raise UserError(f"--{name} is missing.", "See stepsight report --help.")
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
+    _check_figures(args)
     patches = [read_patch(path) for path in args.patch or []]
     with open_store(args.db) as store:
         datasets = [find_dataset(store, name) for name in dict.fromkeys(args.dataset)]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.commands.figures import print_cells
 from app.commands.options import add_placement, open_output, progress, read_placement
@@ -97,8 +97,18 @@ def run(args: argparse.Namespace) -> None:
     with open_output(args.output) as out:
         for row in choices(pool, scored, ranked, method, By(args.by), evaluator.outputs):
             row = {"evaluator": evaluator.name, "mode": args.mode} | row
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            out.write(_line(row))
     _tell(args, evaluator, ranked, compared)
+
+
+def _line(row: dict[str, Any]) -> str:
+    line = json.dumps(row, ensure_ascii=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, in a name, has no other spelling.
+        line = json.dumps(row)
+    return f"{line}\n"
 
 
 def _check_answers(pool: "Pool", method: str) -> None:

@@ -65,7 +65,8 @@ def test_figures_for_a_paper(tmp_path, capsys, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "out" / "figures").iterdir()) == [
         f"{name}.{suffix}" for name in names for suffix in ("pdf", "png")
     ]
-    assert main(["report", "filtering", printed, "--figures"]) == 2
+    # An option may stand before the subject too.
+    assert main(["report", "--figures", "filtering", printed]) == 2
     assert capsys.readouterr() == ("", "stepsight report: --figures goes with --output.\n")
     monkeypatch.setitem(sys.modules, "kaleido", None)
     assert main(["report", "filtering", printed, "--output", str(tmp_path / "other"), "--figures"]) == 2

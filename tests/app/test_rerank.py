@@ -140,3 +140,11 @@ def test_a_run_that_was_killed_goes_on_to_the_same_choices(tmp_path):
     out.unlink()
     assert main(arguments) == 0
     assert out.read_bytes() == went_on
+
+
+def test_a_name_that_no_file_can_hold_is_written_in_escapes(given, tmp_path):
+    rows = [row | {"id": "\\ud800"} for row in ROWS]
+    text = "".join(f"{json.dumps(row)}\n" for row in rows).replace("\\\\ud800", "\\ud800")
+    (tmp_path / "c.jsonl").write_text(text)
+    assert main(given) == 0
+    assert {row["choice"].get("id") for row in read(tmp_path / "out.jsonl")} == {"\ud800"}

@@ -96,3 +96,11 @@ def test_equals_are_chosen_among_at_random_where_chances_are_asked_for():
     weighted = Ballots.of(Method.WEIGHTED_VOTE, LOGS, np.array(GROUPS), subsets)
     # Of b the best-scored candidate stands, and in the last subset c has 0.6 against 0.9 of b.
     assert weighted.right(np.array([False, True, False, False, False])[subsets]).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_votes_do_not_vanish_beside_a_candidate_that_does_not_vote():
+    # Products over long solutions: exp(-810) and exp(-790) are both 0 beside exp(-1).
+    assert choose(Method.WEIGHTED_VOTE, [-1.0, -810.0, -790.0], [NO_ANSWER, 0, 1]) == 2
+    assert choose(Method.WEIGHTED_VOTE, [-1.0, -790.0, -810.0], [NO_ANSWER, 0, 1]) == 1
+    # Three of exp(-800) are more than one of exp(-799).
+    assert choose(Method.WEIGHTED_VOTE, [0.0, -800, -800, -800, -799], [NO_ANSWER, 0, 0, 0, 1]) == 1

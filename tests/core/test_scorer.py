@@ -147,3 +147,15 @@ def test_a_trace_over_the_context_limit_is_an_error_or_left_out_and_reported(eva
 def test_an_unknown_mode_is_refused(evaluator):
     with pytest.raises(ValueError, match="sideways"):
         list(Scorer(evaluator).score(make_traces(1), "sideways"))
+
+
+def test_scores_that_are_not_numbers_are_refused(tmp_path):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "broken"))
+    with torch.no_grad():
+        evaluator.model.score.weight[0, 0] = float("nan")
+    scorer, (trace,) = Scorer(evaluator), make_traces(1)
+    for mode in ("offline", "online", "hindsight"):
+        with pytest.raises(UserError, match=rf"trace '{trace.id}': probabilities of broken are not numbers\. If"):
+            scorer.score_one(trace, mode)
+    with pytest.raises(UserError, match="probabilities of broken are not numbers"):
+        scorer.score_next("q", ["a"], ["b"])

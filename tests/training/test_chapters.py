@@ -132,3 +132,5 @@ def test_figures_of_one_title_have_names_of_their_own():
     assert list(plots_of([Chapter("One", "", [section])])) == [
         "one-same-a-b", "one-same-a-b--2", "one-same-a-b--3"
     ]  # fmt: skip
+    # File systems take 255 bytes.
+    assert [len(name) for name in plots_of([Chapter("o" * 200, "", [section])])] == [150, 153, 153]

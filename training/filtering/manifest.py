@@ -55,11 +55,15 @@ def make_manifest(
             "first": list(islice(left_out, _NAMED)),
         },
         "benchmarks": [
-            {"name": one["path"], "sha256": one["files"][0]["sha256"], "problems": one["problems"]}
-            for benchmark in pool.benchmarks
+            {
+                "name": one["path"],
+                "sha256": one["files"][0]["sha256"],
+                "problems": one["problems"],
+                "rows": overlapping[digest],
+            }
+            for digest, benchmark in pool.benchmarks.items()
             for one in benchmark.records
         ],
-        "problems_of": dict(sorted(overlapping.items())),
         "subsets": {name: subset.as_json() | {"sha256": hashes[name]} for name, subset in subsets.items()},
         "shared": overlaps(subsets),
         "versions": versions(),
@@ -79,7 +83,7 @@ def told(manifest: Mapping[str, Any], folder: Path) -> str:
     wanted = manifest["match"]
     if isinstance(wanted, int) and wanted > manifest["size"]:
         lines.append(f"{wanted:,} were wanted, and there are no more to choose from: all subsets have as many.")
-    lines += [_overlap(rows, benchmark) for benchmark, rows in manifest["problems_of"].items()]
+    lines += [_overlap(one["rows"], one["name"]) for one in manifest["benchmarks"] if one["rows"]]
     if rows := manifest["left_out"]["rows"]:
         lines.append(f"{rows:,} {'row was' if rows == 1 else 'rows were'} left out; {folder / MANIFEST} says why.")
     return "\n".join(lines)

@@ -1,8 +1,8 @@
 """A pool of candidates: files in order, read row by row as often as needed."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Overlap:
-    """A row whose query is a problem of a benchmark, called by its file's name."""
+    """A row whose query, or the question it was made from, is a problem of a benchmark, told by the first 16
+    digits of its file's SHA-256."""
 
     where: str
     benchmark: str
@@ -56,7 +57,7 @@ class Pool:
     """
 
     files: tuple[PoolFile, ...]
-    benchmarks: tuple[Benchmarks, ...] = ()
+    benchmarks: Mapping[str, Benchmarks] = field(default_factory=dict)
 
     @classmethod
     def open(cls, paths: Sequence[Path], fields: Fields | None = None, benchmarks: Sequence[Path] = ()) -> "Pool":
@@ -75,7 +76,7 @@ class Pool:
             PoolFile(path, name, fields or _find_fields(path, name), _sha256(path))
             for path, name in zip(whole, names, strict=True)
         ]
-        return cls(tuple(files), tuple(map(read_benchmark, benchmarks)))
+        return cls(tuple(files), read_benchmarks(benchmarks))
 
     def __iter__(self) -> Iterator[Entry]:
         for file in self.files:
@@ -88,9 +89,11 @@ class Pool:
                     yield BadRow(where, error)
 
     def _sorted_out(self, candidate: Candidate) -> Entry:
-        for benchmark in self.benchmarks:
-            if benchmark.overlaps(candidate.trace):
-                return Overlap(candidate.where, benchmark.records[0]["path"])
+        # Rewritten questions come with the original one in another field, as MetaMathQA's do.
+        asked = replace(candidate.trace, meta=dict(candidate.rest))
+        for digest, benchmark in self.benchmarks.items():
+            if benchmark.overlaps(asked):
+                return Overlap(candidate.where, digest)
         return candidate
 
     def check_unchanged(self) -> None:
@@ -108,8 +111,22 @@ class Pool:
         return [{"name": file.name, "sha256": file.sha256, "fields": list(file.fields)} for file in self.files]
 
 
-def read_benchmark(path: Path) -> Benchmarks:
-    """The problems of a file. Raises `UserError` where it cannot be read, or a row of it has no problem."""
+def read_benchmarks(paths: Sequence[Path]) -> dict[str, Benchmarks]:
+    """The problems of each file, by the first 16 digits of its SHA-256.
+
+    Raises `UserError` where a file cannot be read, a row of it has no problem, or two are the same.
+    """
+    found: dict[str, Benchmarks] = {}
+    for path in paths:
+        read = _read_benchmark(path)
+        digest = read.records[0]["files"][0]["sha256"][:16]
+        if digest in found:
+            raise UserError(f"the benchmark {path} is given twice.")
+        found[digest] = read
+    return found
+
+
+def _read_benchmark(path: Path) -> Benchmarks:
     if not path.is_file():
         raise UserError(f"there is no file {path}.", "Check the path of the benchmark.")
     whole = path.resolve()
@@ -118,7 +135,7 @@ def read_benchmark(path: Path) -> Benchmarks:
     try:
         return Benchmarks([named], whole.parent.parent)
     except UserError as error:
-        raise UserError(error.message, "Each row of a benchmark has problem or question.") from None
+        raise UserError(error.message, "A benchmark is JSON Lines, with problem or question in each.") from None
 
 
 class Chunks:

@@ -13,6 +13,8 @@ from storage.importers.kind import Row, json_rows
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 # Rows of a Parquet file held at once.
 _BATCH = 256
+# Bad rows are kept until the next good one. So many in a row are another kind of file.
+_MOST_BAD = 10_000
 
 Found = tuple[str, Row | UserError]
 """Where a row stands, such as `pool.jsonl line 3` or `pool.parquet row 3`, and the row or what is wrong with it."""
@@ -39,7 +41,13 @@ def read_rows(path: Path, name: str) -> Iterator[Found]:
 def _lines(lines: Iterable[bytes], name: str) -> Iterator[Found]:
     """Rows that can be read and rows that cannot, in their order."""
     bad: list[Found] = []
-    for where, row in json_rows(lines, name, lambda where, error, _: bad.append((where, error))):
+
+    def keep(where: str, error: UserError, _: object) -> None:
+        bad.append((where, error))
+        if len(bad) > _MOST_BAD:
+            raise UserError(f"{name}: {len(bad):,} rows one after the other are no JSON objects.", "Is it a pool?")
+
+    for where, row in json_rows(lines, name, keep):
         yield from bad
         bad.clear()
         yield where, row

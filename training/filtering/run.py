@@ -91,7 +91,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     values = _identity(pool, evaluator, rule, wanted.chunk)
     check_claim(wanted.output, values, free=[_ROWS])
     if _is_done(wanted.output, rule):
-        return read_json(wanted.output / MANIFEST)
+        return _done(wanted)
     _begin(wanted, pool, evaluator, values, watch)
     with ScoreFile(wanted.output, wanted.chunk, read_json(wanted.output / RECORD)[_ROWS]) as scores:
         _score(wanted, pool, evaluator, scores, watch)
@@ -135,7 +135,7 @@ def _identity(pool: Pool, evaluator: Evaluator, rule: Rule, chunk: int) -> dict[
     return {
         "pool": pool.sha256,
         "fields": [list(file.fields) for file in pool.files],
-        "benchmarks": [benchmark.records[0]["files"][0]["sha256"] for benchmark in pool.benchmarks],
+        "benchmarks": list(pool.benchmarks),
         "evaluator": evaluator.fingerprint,
         "mode": str(Mode.OFFLINE),
         "chunk": chunk,
@@ -148,6 +148,15 @@ def _identity(pool: Pool, evaluator: Evaluator, rule: Rule, chunk: int) -> dict[
 
 def _is_done(folder: Path, rule: Rule) -> bool:
     return (folder / MANIFEST).is_file() and all(subset_path(folder, name).is_file() for name in rule.by)
+
+
+def _done(wanted: Filtering) -> dict[str, Any]:
+    """The manifest that is there, unless rows were left out that this run does not leave out."""
+    manifest = read_json(wanted.output / MANIFEST)
+    left_out = manifest["left_out"]
+    if left_out["rows"] and not wanted.skip_bad:
+        raise refusal(manifest["pool"]["rows"], left_out["rows"], left_out["first"][:SHOWN])
+    return manifest
 
 
 def _begin(wanted: Filtering, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch) -> None:

@@ -2,7 +2,7 @@
 
 {"row": 1, "digest": "9f86d081884c7d65", "steps": 4, "validity": 0.93, "redundancy": 0.02}
 {"row": 2, "left_out": "pool.jsonl line 2: the field 'output' is empty. Give it a text."}
-{"row": 3, "problem_of": "test.jsonl"}
+{"row": 3, "problem_of": "32840b3bbf342e56"}
 """
 
 import fcntl
@@ -42,7 +42,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Overlapping:
-    """A row whose query is a problem of the benchmark `problem_of`."""
+    """A row whose query is a problem of the benchmark `problem_of`, told by its hash."""
 
     row: int
     problem_of: str

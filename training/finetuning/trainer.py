@@ -12,11 +12,16 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from core.errors import UserError
+from training.batches import Batches
 from training.checkpoints import Checkpoints
-from training.finetuning.examples import Example
+from training.finetuning.examples import IGNORED, Example
 from training.finetuning.recipe import Recipe
 from training.progress import Progress
 from training.resumable import Resumable, arguments_for, check_processes, logging_steps
+from training.trainer import EpochLoader
+
+# Tokens of an example without a label: one that could be learnt after one that could not.
+_EMPTY = 2
 
 
 def arguments_of(recipe: Recipe, folder: Path) -> SFTConfig:
@@ -49,8 +54,9 @@ def _share_out(arguments: SFTConfig, recipe: Recipe) -> None:
 
 
 class FineTuner(Resumable, SFTTrainer):
-    """Trains `model` on `examples`. A step's loss is the mean over its learnt tokens, however many parts and
-    devices compute it. Raises `UserError` where memory or disk run out, or the loss is no number."""
+    """Trains `model` on `examples`. Every epoch learns each of them once, and a step's loss is the mean over its
+    learnt tokens, however many parts and devices compute it. Raises `UserError` where memory or disk run out, or
+    the loss is no number."""
 
     def __init__(
         self,
@@ -62,22 +68,40 @@ class FineTuner(Resumable, SFTTrainer):
     ) -> None:
         self.begin(checkpoints)
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
-        batch = arguments.per_device_train_batch_size * arguments.gradient_accumulation_steps * arguments.world_size
-        self.steps = -(-len(examples) // batch) * int(arguments.num_train_epochs)
+        parts = arguments.gradient_accumulation_steps
+        # As TRL shuffles: in batches of one length the tokens of short rows would count for more.
+        self.batches = Batches(
+            [len(example.ids) for example in examples],
+            arguments.per_device_train_batch_size * parts * arguments.world_size,
+            arguments.seed,
+            accumulation=parts,
+            processes=arguments.world_size,
+            process=arguments.process_index,
+            order="shuffled",
+        )
+        self.steps = len(self.batches) // parts * int(arguments.num_train_epochs)
         arguments.logging_steps = logging_steps(self.steps)
+        end = cast(int, tokenizer.eos_token_id)
+        rows = [*examples, Example((end,) * _EMPTY, (IGNORED,) * _EMPTY)]
         super().__init__(
             model=model,
             args=arguments,
             train_dataset=datasets.Dataset.from_dict(
-                {
-                    "input_ids": [list(example.ids) for example in examples],
-                    "labels": [list(example.labels) for example in examples],
-                }
+                {"input_ids": [list(row.ids) for row in rows], "labels": [list(row.labels) for row in rows]}
             ),
             processing_class=tokenizer,
             callbacks=[Progress()],
         )
         self.keep_quiet()
+
+    def get_train_dataloader(self) -> EpochLoader:
+        """The process's own parts: the trainer's would learn rows again where a last step has too few for all."""
+        return EpochLoader(
+            cast(Any, self.train_dataset),
+            batch_sampler=self.batches,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
 
     def whole_weights(self) -> dict[str, Tensor]:
         """All weights of the trained model, whole in the main process; every process has to call it."""
@@ -96,7 +120,19 @@ class FineTuner(Resumable, SFTTrainer):
                 f"the loss became {float(loss)} in step {self.state.global_step + 1}.",
                 "Lower learning_rate or clip, then start again with another --output.",
             )
+        self._leave_empty_out(inputs["labels"])
         return loss
+
+    def _leave_empty_out(self, labels: Tensor) -> None:
+        """What TRL tells of a part is of its rows, not of the example that takes their place where it has none."""
+        empty = (labels == IGNORED).all().long().to(self.args.device)
+        count = int(self.accelerator.gather(empty).sum())
+        self._total_train_tokens -= _EMPTY * count
+        told = self._metrics["train"]
+        told["num_tokens"] = [self._total_train_tokens]
+        if count == self.args.world_size:
+            for name in ("entropy", "mean_token_accuracy"):
+                told[name].pop()
 
     def _init_training_state(self, *args: Any, **options: Any) -> Any:
         found = super()._init_training_state(*args, **options)

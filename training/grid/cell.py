@@ -39,10 +39,11 @@ _LOCK = "running.lock"
 _TOLD = ("parameters", "examples", "left_out", "steps", "tokens", "final_loss", "seconds", "devices")
 
 
-def run_cell(design: Design, cell: Cell, folder: Path, root: Path, store: Store | None) -> RunResult:
+def run_cell(design: Design, cell: Cell, folder: Path, root: Path, store: Store | None) -> RunResult | None:
     """Train the run, or go on with it, measure it and write its result; one that is done is read.
 
-    Where there is a store, the judgments go into it too. Raises `UserError` where the run cannot be done, or
+    Where there is a store, the judgments go into it too. Of processes launched together all train, and the first
+    does the rest; the others get None. Raises `UserError` where the run cannot be done, or
     another process is at it.
     """
     result, output = result_path(folder, cell), folder / TRAINED / cell.name
@@ -52,7 +53,10 @@ def run_cell(design: Design, cell: Cell, folder: Path, root: Path, store: Store 
     tokenizer = str((folder / TOKENIZER).resolve()) if design.learn_tokenizer else None
     with _alone(output):
         train(design.config(cell, tokenizer), output, root)
-        evaluator = replace(load_evaluator(output), name=f"{design.name} {cell.name}")
+        if not _is_first():
+            return None
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        evaluator = replace(load_evaluator(output, device), name=f"{design.name} {cell.name}")
         run = RunResult(cell, _measure(evaluator, design, root, store), _about(evaluator))
         write_json(result, run.as_json())
         # They are large, and the run is done.
@@ -121,10 +125,14 @@ def _about(evaluator: Evaluator) -> dict[str, object]:
     return told | {"fingerprint": evaluator.fingerprint}
 
 
+def _is_first() -> bool:
+    return os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def _alone(output: Path) -> Iterator[None]:
     """Hold the run's folder; of processes launched together the first does so for all."""
-    if os.environ.get("RANK", "0") != "0":
+    if not _is_first():
         yield
         return
     try:

@@ -36,6 +36,9 @@ def make_grid_report(found: Sequence[Results], day: date | None = None) -> Repor
             raise UserError(f"{results.name} is given twice.", "Report each grid once.")
         if not pairs_of(results):
             raise UserError(f"{results.name} has no pair of runs that differ in the mask alone.", "Let it go on.")
+    for other in found[1:]:
+        if not set(other.keys) & set(found[0].keys):
+            raise UserError(f"{found[0].name} and {other.name} have no test in common.", "Report each by itself.")
     chapters = [_forms(found[0], other) for other in found[1:]]
     chapters += [_chapter(results) for results in found]
     lead = f"{', '.join(results.name for results in found)}; {day or date.today():%d %B %Y}"
@@ -103,4 +106,4 @@ def _survives(row: Sequence[Cell]) -> str:
     said = f"{which}: the gain is {_points(before)} points in the first and {_points(after)} in the second"
     if kept.exists:
         return f"{said}: {show(kept, Kind.PERCENT)} % of it is left."
-    return f"{said}; the first is not clearly above zero, so that there is no share to tell."
+    return f"{said}; {kept.reason}, so that there is no share to tell."

@@ -106,7 +106,8 @@ class Grid:
         failed = []
         for number, cell in enumerate(cells, 1):
             try:
-                self._tell(run_cell(self.design, cell, self.folder, self.root, store), number, len(cells))
+                run_cell(self.design, cell, self.folder, self.root, store)
+                self._tell(read_run(result_path(self.folder, cell)), number, len(cells))
             except UserError as error:
                 failed.append((cell, str(error)))
         return failed

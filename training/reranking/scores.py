@@ -8,6 +8,7 @@ The first line says whose scores of which candidates they are, then each has a l
     {"line": 2, "too_long": "trace 'candidates.jsonl line 2' has 5,012 tokens, mini-bidir reads at most 4,096."}
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ def score_pool(
 
     A run that was stopped and goes on gives the scores of one that was not. Raises `UserError` at a candidate
     longer than the evaluator's context, which with `skip` is told and left without scores, and where the file holds
-    scores of something else or cannot be written.
+    scores of something else, cannot be written, or another process writes it.
     """
     head = {
         "evaluator": scorer.evaluator.name,
@@ -51,8 +52,10 @@ def score_pool(
         "mode": mode.value,
         "candidates": pool.digest,
     }
-    found = [] if path is None else _read(path, head, pool, scorer.window)
-    with _appending(path, head, found) as file:
+    with _held(path) as file:
+        found = [] if path is None else _read(path, head, pool, scorer.window)
+        if file is not None:
+            _cut(file, head, len(found))
         for scored in watch(_score(scorer, pool, mode, len(found), file, skip), len(pool.candidates) - len(found)):
             found.append(scored)
     return found
@@ -119,9 +122,8 @@ def _read(path: Path, head: dict[str, Any], pool: Pool, window: int) -> list[Sco
             told = {"candidates": "of other candidates", "mode": f"of mode {first.get('mode')!r:.20}"}
             other = told.get(key, f"of another evaluator, {first.get('evaluator')!r:.60}")
             raise UserError(f"{path}: holds scores {other}.", "Remove it, or name another file with --scores.")
-    return [
-        _scored(row, path) for row in _whole_windows(rows[: len(pool.candidates)], window, len(pool.candidates))
-    ]
+    kept = _whole_windows(rows[: len(pool.candidates)], window, len(pool.candidates))
+    return [_scored(row, candidate.line, path) for row, candidate in zip(kept, pool.candidates, strict=False)]
 
 
 def _whole_windows(rows: list[dict[str, Any]], window: int, expected: int) -> list[dict[str, Any]]:
@@ -150,29 +152,37 @@ def _line(text: str) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _scored(row: dict[str, Any], path: Path) -> Scored:
-    if "too_long" in row:
-        return None
+def _scored(row: dict[str, Any], line: int, path: Path) -> Scored:
     try:
-        return StepScores(np.array(row["steps"], np.float32))
-    except (KeyError, ValueError) as error:
+        if row["line"] != line:
+            raise ValueError(f"line {row['line']!r:.20} where {line} belongs")
+        return None if "too_long" in row else StepScores(np.array(row["steps"], np.float32))
+    except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not a file of scores ({error}).", "Remove it.") from None
 
 
+def _cut(file: IO[str], head: dict[str, Any], rows: int) -> None:
+    """Cut the file off after its head and so many rows, to be written on."""
+    file.seek(0)
+    for _ in range(rows + 1 if rows else 0):
+        file.readline()
+    file.truncate(file.tell())
+    if not rows:
+        file.write(json.dumps(head) + "\n")
+
+
 @contextmanager
-def _appending(path: Path | None, head: dict[str, Any], found: list[Scored]) -> Iterator[IO[str] | None]:
-    """The file, cut off after its head and the lines of `found`, to be written on."""
+def _held(path: Path | None) -> Iterator[IO[str] | None]:
+    """The file, held by this process alone."""
     if path is None:
         yield None
         return
     try:
         with open(path, "a+", encoding="utf-8") as file:
-            file.seek(0)
-            for _ in range(len(found) + 1 if found else 0):
-                file.readline()
-            file.truncate(file.tell())
-            if not found:
-                file.write(json.dumps(head) + "\n")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UserError(f"{path}: another process is at it.", "Wait until it has ended.") from None
             yield file
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from None

@@ -7,7 +7,7 @@ MANIFEST = {
     "thresholds": {"validity": 0.5, "redundancy": 0.15},
     "solutions": {"scored": 5276, "valid": 5000, "redundant": 300, "valid_and_not_redundant": 4800},
     "left_out": {"rows": 0, "first": []},
-    "problems_of": {},
+    "benchmarks": [{"name": "c/test.jsonl", "rows": 0}],
     "match": "val+red",
     "size": 4800,
     "subsets": {"val+red": {}, "val": {}},
@@ -34,7 +34,8 @@ def test_rows_left_out_are_told():
 
 
 def test_problems_of_benchmarks_are_told():
-    lines = told(MANIFEST | {"problems_of": {"a/test.jsonl": 1, "b/test.jsonl": 1200}}, Path("out")).splitlines()
+    found = [{"name": "a/test.jsonl", "rows": 1}, {"name": "b/test.jsonl", "rows": 1200}]
+    lines = told(MANIFEST | {"benchmarks": found}, Path("out")).splitlines()
     assert lines[-2:] == [
         "1 row is a problem of a/test.jsonl, and left out.",
         "1,200 rows are problems of b/test.jsonl, and left out.",

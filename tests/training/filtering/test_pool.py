@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 import json
 
 import pytest
@@ -65,18 +66,23 @@ def test_problems_of_benchmarks_are_no_candidates(tmp_path):
     for folder, row in (("one", {"problem": "$Q$"}), ("two", {"question": "R"})):
         (tmp_path / folder).mkdir()
         paths.append(write_rows(tmp_path / folder / "test.jsonl", [row]))
-    pool = write_rows(tmp_path / "pool.jsonl", [{**GOOD, "instruction": query} for query in "QPR"])
-    first, other, last = Pool.open([pool], benchmarks=paths)
-    assert first == Overlap("pool.jsonl line 1", "one/test.jsonl")
+    rows = [{**GOOD, "instruction": query} for query in "QPR"]
+    # The last is a benchmark's problem in other words.
+    pool = write_rows(tmp_path / "pool.jsonl", [*rows, {**GOOD, "instruction": "S", "original_question": "$r$"}])
+    first, other, *last = Pool.open([pool], benchmarks=paths)
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in paths]
+    assert first == Overlap("pool.jsonl line 1", digests[0])
     assert isinstance(other, Candidate)
-    assert last == Overlap("pool.jsonl line 3", "two/test.jsonl")
+    assert last == [Overlap(f"pool.jsonl line {number}", digests[1]) for number in (3, 4)]
+    with pytest.raises(UserError, match="is given twice"):
+        Pool.open([pool], benchmarks=[paths[0], write_rows(tmp_path / "copy.jsonl", [{"problem": "$Q$"}])])
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, r"there is no file .*test.jsonl"),
-        ('{"answer": "5"}\n', r"test.jsonl line 1: .*'question' is missing.*problem or question"),
+        ('{"answer": "5"}\n', r"test.jsonl line 1: .*'question' is missing.*JSON Lines, with problem or question"),
         ("", r"test.jsonl: no row found"),
     ],
 )

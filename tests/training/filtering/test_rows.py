@@ -75,3 +75,15 @@ def test_without_pyarrow_its_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match=r"stepsight\[parquet\]"):
         list(read_rows(path, "pool"))
+
+
+def test_a_file_of_another_kind_is_not_read_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("training.filtering.rows._MOST_BAD", 10)
+    path = tmp_path / "pool.csv"
+    path.write_text("a,b\n" * 11 + '{"a": 1}\n')
+    with pytest.raises(
+        UserError, match=r"pool\.csv: 11 rows one after the other are no JSON objects\. Is it a pool"
+    ):
+        list(read_rows(path, "pool.csv"))
+    path.write_text("a,b\n" * 10 + '{"a": 1}\n' + "a,b\n" * 10)
+    assert len(list(read_rows(path, "pool.csv"))) == 21

@@ -220,7 +220,9 @@ def test_bad_rows_are_left_out_and_named(tmp_path, tiny):
     empty, too_long = manifest["left_out"]["first"]
     assert empty == "pool.jsonl line 10: the field 'output' is empty. Give it a text."
     assert too_long.startswith("pool.jsonl line 11: the trace has ")
-    # The same without leaving rows out is another thing to ask for, though the scores are there.
+    # The same without leaving rows out is another thing to ask for, though all is there.
+    with pytest.raises(UserError, match="2 of 14 rows cannot be scored"):
+        filter_pool(wanted(tmp_path, tiny))
     (tmp_path / "out" / "manifest.json").unlink()
     with pytest.raises(UserError, match="2 of 14 rows cannot be scored"):
         filter_pool(wanted(tmp_path, tiny))
@@ -235,11 +237,10 @@ def test_problems_of_a_benchmark_are_left_out_and_counted(whole, tmp_path, tiny)
     job = again(tmp_path, whole, tiny, benchmarks=(benchmark,))
     manifest = filter_pool(job)
     digest = hashlib.sha256(benchmark.read_bytes()).hexdigest()
-    assert manifest["benchmarks"] == [{"name": "sums/test.jsonl", "sha256": digest, "problems": 2}]
-    assert manifest["problems_of"] == {"sums/test.jsonl": 1}
+    assert manifest["benchmarks"] == [{"name": "sums/test.jsonl", "sha256": digest, "problems": 2, "rows": 1}]
     assert (manifest["solutions"]["scored"], manifest["left_out"]["rows"]) == (39, 0)
     scores = lines(tmp_path / "out" / "scores.jsonl")
-    assert scores[7] == {"row": 8, "problem_of": "sums/test.jsonl"}
+    assert scores[7] == {"row": 8, "problem_of": digest[:16]}
     # What the others got is what they get without a benchmark.
     before = lines(whole / "scores.jsonl")
     near = pytest.approx

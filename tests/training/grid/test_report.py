@@ -1,17 +1,19 @@
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from core.assets import asset
 from core.errors import UserError
-from tests.training.grid.toy import results
+from tests.training.grid.toy import KEY, results
 from training.grid.report import make_grid_report
 from training.grid.results import Results, read_results
 from training.report import write_report
 
 DAY = date(2026, 1, 2)
-FIRST = results({("a", "1k", 1): (0.75, 0.5), ("a", "1k", 2): (0.75, 0.5)}, "as-labelled", about="as labelled")
-SECOND = results({("a", "1k", 1): (0.625, 0.5), ("a", "1k", 2): (0.625, 0.5)}, "random", about="cut at random")
+PLACES = [("a", "1k", seed) for seed in range(9)]
+FIRST = results(dict.fromkeys(PLACES, (0.75, 0.5)), "as-labelled", about="as labelled")
+SECOND = results(dict.fromkeys(PLACES, (0.625, 0.5)), "random", about="cut at random")
 
 
 def test_the_papers_rows_make_a_page_and_its_tables(tmp_path):
@@ -33,7 +35,7 @@ def test_two_forms_are_compared_in_words():
     said = "the gain is +25.00 [+25.00, +25.00] points in the first and +12.50 [+12.50, +12.50] in the second"
     assert f"synthetic offline, macro-AUC: {said}: 50.0 [50.0, 50.0] % of it is left." in report.page
     assert "Late-AUC: the gain is 0.00 [0.00, 0.00] points" in report.page
-    assert "the first is not clearly above zero" in report.page
+    assert "; the first gain is not clearly above zero, so that" in report.page
     assert report.tables[0].name == "as-labelled-against-random"
     assert "as labelled; cut at random." in report.page
 
@@ -41,5 +43,10 @@ def test_two_forms_are_compared_in_words():
 def test_a_report_needs_pairs_and_names_of_their_own():
     with pytest.raises(UserError, match="as-labelled is given twice"):
         make_grid_report([FIRST, FIRST])
+    other = Results(
+        "other", [replace(run, figures={("else", "offline"): run.figures[KEY]}) for run in FIRST.runs], 18
+    )
+    with pytest.raises(UserError, match="as-labelled and other have no test in common"):
+        make_grid_report([FIRST, other])
     with pytest.raises(UserError, match="half has no pair of runs that differ in the mask alone"):
         make_grid_report([Results("half", FIRST.runs[:1], 4)])

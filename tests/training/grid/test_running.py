@@ -21,7 +21,7 @@ from tests.training.grid.toy import TOY, without_times, write_toy
 from tests.training.runs import forked
 from training.grid.cell import result_path
 from training.grid.design import read_design
-from training.grid.results import read_results
+from training.grid.results import read_results, read_run
 from training.grid.running import Grid
 
 
@@ -135,6 +135,20 @@ def test_two_at_once_reach_the_same(whole, tmp_path, monkeypatch):
         assert len(list_evaluators(store)) == 2
     assert without_times(made.folder / "results.json") == without_times(whole / "whole" / "out" / "results.json")
     assert "macro" not in (made.folder / "logs" / "tiny-24-causal-13.txt").read_text()
+
+
+def test_a_run_on_two_processes_is_measured_once(whole, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    made = grid(tmp_path, processes=2)
+    cell = next(made.design.cells())
+    made.run([cell], 1, None)
+    (run,) = read_results(made.folder).runs
+    expected = read_run(result_path(whole / "whole" / "out", cell))
+    assert (run.about["devices"], expected.about["devices"]) == ("2 x cpu", "1 x cpu")
+    assert run.about["final_loss"] == pytest.approx(expected.about["final_loss"], abs=1e-4)
+    assert run.figures["synthetic", "offline"].whole == pytest.approx(
+        expected.figures["synthetic", "offline"].whole, abs=0.02, nan_ok=True
+    )
 
 
 TOLD_TO_END = """

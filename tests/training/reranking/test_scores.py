@@ -1,5 +1,6 @@
 """Scores of candidates in a file that grows."""
 
+import fcntl
 import json
 
 import numpy as np
@@ -97,6 +98,12 @@ def test_scores_of_something_else_are_refused(tmp_path, scorer, pool):
     with pytest.raises(UserError, match="holds scores of other candidates"):
         score_pool(scorer, changed, Mode.OFFLINE, path)
     assert path.read_bytes() == before
+    lines = before.decode().splitlines(keepends=True)
+    # Rows of two runs at once, and one of something else.
+    for rows in ([*lines[:2], *lines[1:-1]], [*lines[:-1], '{"line": 7, "steps": {"a": 1}}\n']):
+        path.write_text("".join(rows))
+        with pytest.raises(UserError, match=r"s\.jsonl: not a file of scores \(.+Remove it"):
+            score_pool(scorer, pool, Mode.OFFLINE, path)
     path.write_text("2 + 3 = 5\n")
     with pytest.raises(UserError, match="not a file of scores"):
         score_pool(scorer, pool, Mode.OFFLINE, path)
@@ -117,3 +124,12 @@ def test_candidates_too_long_stop_it_or_are_left_without_scores(tmp_path, scorer
     assert len(told) == 2
     assert [json.loads(line).get("line") for line in path.read_text().splitlines()[1:]] == [1, 2, 3, 4, 5]
     assert numbers(score_pool(scorer, pool, Mode.OFFLINE, path)) == numbers(scored)
+
+
+def test_a_file_that_another_process_writes_is_left_to_it(tmp_path, scorer, pool):
+    path = tmp_path / "s.jsonl"
+    with open(path, "a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match=r"s\.jsonl: another process is at it"):
+            score_pool(scorer, pool, Mode.OFFLINE, path)
+    assert len(score_pool(scorer, pool, Mode.OFFLINE, path)) == 7
