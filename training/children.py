@@ -64,16 +64,16 @@ class Children:
             process.wait()
         signal.signal(signal.SIGTERM, self._handler)
 
-    def start(self, arguments: Sequence[str], slot: int, log: Path) -> Process:
-        """Python with these arguments, in a place among those that run at once; what it says is added to `log`."""
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as file:
-            process = subprocess.Popen(
-                [sys.executable, *arguments],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=self._share.environment(slot),
-            )
+    def start(self, arguments: Sequence[str], slot: int, log: Path | None) -> Process:
+        """Python with these arguments, in a place among those that run at once; what it says is added to `log`, or,
+        without one, its errors are where this process's are."""
+        command, environment = [sys.executable, *arguments], self._share.environment(slot)
+        if log is None:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+        else:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("ab") as file:
+                process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
         self._started.append(process)
         return process
 

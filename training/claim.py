@@ -1,7 +1,10 @@
-"""What a folder belongs to: one run, told by the values that its results depend on."""
+"""What a folder belongs to: one run, told by the values that its results depend on, and one process at a time."""
 
+import fcntl
 import json
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ from core.errors import UserError
 from core.json_file import read_json, write_json
 
 RECORD = "run.json"
+_LOCK = "running.lock"
 
 
 def check_claim(folder: Path, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
@@ -29,6 +33,31 @@ def claim(folder: Path, values: Mapping[str, Any], free: Collection[str] = ()) -
     """Make a folder this run's. Raises `UserError` as `check_claim`, and where it cannot be written."""
     check_claim(folder, values, free)
     write_json(folder / RECORD, values)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a run's folder; of processes launched together the first does so for all. Raises `UserError` where
+    another process holds it, or it cannot be written."""
+    if not is_first():
+        yield
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / _LOCK, "w")  # noqa: SIM115 (it is closed below, and with the process)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{folder}: another process is at this run.", "Wait until it has ended.") from None
+        yield
+
+
+def is_first() -> bool:
+    """Whether this process is the first of those launched together, or was launched by itself."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _is_free(folder: Path) -> bool:

@@ -122,7 +122,7 @@ def _check(config: TrainConfig) -> None:
     one_of("initialisation", config.initialisation, INITIALISATIONS)
     one_of("order", config.order, ORDERS)
     if config.backbone:
-        _check_backbone(config.backbone, "backbone.")
+        check_backbone(config.backbone, "backbone.")
     _check_scratch(config)
     if config.plan:
         _check_plan(config.plan)
@@ -132,7 +132,8 @@ def _check(config: TrainConfig) -> None:
     _check_length(config)
 
 
-def _check_backbone(backbone: Backbone, prefix: str) -> None:
+def check_backbone(backbone: Backbone, prefix: str) -> None:
+    """Raises `UserError` naming the first dimension that means nothing; `prefix` is where its keys stand."""
     above_zero(backbone, ("hidden", "layers", "heads", "mlp", "context", "rope_theta"), prefix)
     if backbone.hidden % (2 * backbone.heads):
         raise UserError(f"{prefix}hidden is not an even multiple of {prefix}heads.")
@@ -160,7 +161,7 @@ def _check_plan(plan: Expected) -> None:
     given = tuple(key for key in ("traces", "tokens", "vocabulary") if getattr(plan, key) is not None)
     above_zero(plan, given, "plan.")
     if plan.backbone:
-        _check_backbone(plan.backbone, "plan.backbone.")
+        check_backbone(plan.backbone, "plan.backbone.")
 
 
 def check_learning(settings: Any, counted: str) -> None:

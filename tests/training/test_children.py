@@ -27,10 +27,11 @@ def test_gpus_are_shared_out_by_place(monkeypatch):
     assert share.environment(1)["CUDA_VISIBLE_DEVICES"] == "5,7"
 
 
-def test_what_is_not_done_is_ended_and_what_was_said_is_kept(tmp_path):
+def test_what_is_not_done_is_ended_and_what_was_said_is_kept(tmp_path, capfd):
     before = signal.getsignal(signal.SIGTERM)
     log = tmp_path / "logs" / "1.txt"
     with Children(Share(1, 1)) as children:
+        assert children.start(["-c", "import sys; print('lost'); sys.exit('said')"], 0, None).wait(60) == 1
         done = children.start(["-c", "print('one')"], 0, log)
         assert done.wait(60) == 0
         left = children.start(["-c", "import time; time.sleep(600)"], 1, tmp_path / "2.txt")
@@ -39,4 +40,5 @@ def test_what_is_not_done_is_ended_and_what_was_said_is_kept(tmp_path):
         assert left.poll() is None
     assert (done.returncode, left.returncode) == (0, -signal.SIGTERM)
     assert log.read_text() == "one\ntwo\n"
+    assert capfd.readouterr() == ("", "said\n")
     assert signal.getsignal(signal.SIGTERM) is before

@@ -1,7 +1,7 @@
 import pytest
 
 from core.errors import UserError
-from training.claim import RECORD, check_claim, claim
+from training.claim import RECORD, alone, check_claim, claim
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):
@@ -24,3 +24,20 @@ def test_what_is_no_run_is_left_alone(tmp_path):
     (tmp_path / "empty" / f"{RECORD}.partial").write_text("{")
     check_claim(tmp_path / "empty", {})
     check_claim(tmp_path / "none", {})
+
+
+def test_a_folder_is_held_by_one_at_a_time(tmp_path, monkeypatch):
+    folder = tmp_path / "runs" / "one"
+    with alone(folder):
+        with pytest.raises(UserError, match=f"{folder}: another process is at this run"), alone(folder):
+            pytest.fail("it was held twice")
+        # The second of those that were launched together leaves it to the first.
+        monkeypatch.setenv("RANK", "1")
+        with alone(folder):
+            pass
+        monkeypatch.delenv("RANK")
+    with alone(folder):
+        pass
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="file/one: cannot be written"), alone(tmp_path / "file" / "one"):
+        pytest.fail("there is no folder")

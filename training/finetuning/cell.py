@@ -7,23 +7,24 @@ does every second run, from the first.
 
 import argparse
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from core.errors import UserError
 from core.placement import DTYPES, Placement
+from training.children import Children, Share
+from training.claim import alone
 from training.finetuning.grading import Grader
 from training.finetuning.math500 import Asking, measure
 from training.finetuning.problems import Problems, problems_path, read_problems
 from training.finetuning.recipe import Recipe
 from training.finetuning.results import FILE, Result, read_result
 from training.finetuning.run import CARD, LOG, Job, fine_tune
-from training.finetuning.study import Cell, Study, read_study, slug
+from training.finetuning.study import Cell, Study, check_study, read_study, slug
 
 START, SUBSETS = "start", "subsets"
 _MEASURED = "math500"
@@ -50,41 +51,60 @@ def recipe_of(study: Study, cell: Cell, folder: Path, root: Path) -> Recipe:
     return replace(recipe, init=str((folder / START).resolve())) if study.start else recipe
 
 
-def run_cell(study: Study, cell: Cell, path: Path, folder: Path, problems: Problems, grader: Grader) -> Result:
-    """Do a run, or go on with it; one that is done is read. `path` is the study's file.
+@dataclass(frozen=True)
+class Worker:
+    """Does runs of the study in the file `path`, one after the other, in the study's `folder`."""
 
-    Raises `UserError` where it cannot be done.
-    """
-    result = result_path(folder, cell)
-    if result.is_file():
-        return read_result(result)
-    model = _model_path(folder, cell)
-    if study.processes > 1:
-        _launch(study, cell, path, folder)
-    else:
-        fine_tune(Job.of(recipe_of(study, cell, folder, path.parent), path.parent), model, study.keep_models)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    place = Placement(device, DTYPES[study.dtype])
-    asking = Asking(study.engine, study.tokens, study.batch, place=place)
-    for name in (CARD, LOG):
-        shutil.copy(model / name, folder / cell.name / name)
-    found = measure(str(model), problems, result.parent, asking, grader)
-    if not study.keep_models:
-        shutil.rmtree(model, ignore_errors=True)
-    return found
+    study: Study
+    path: Path
+    folder: Path
+    problems: Problems
+    grader: Grader
+    children: Children
+
+    def run(self, cell: Cell) -> Result:
+        """Do a run, or go on with it; one that is done is read. Raises `UserError` where it cannot be done, or
+        another process is at it."""
+        result = result_path(self.folder, cell)
+        with alone(self.folder / cell.name):
+            if result.is_file():
+                return read_result(result)
+            model = _model_path(self.folder, cell)
+            if self.study.processes > 1:
+                self._launch(cell)
+            else:
+                _train(self.study, cell, self.path, self.folder)
+            for name in (CARD, LOG):
+                shutil.copy(model / name, self.folder / cell.name / name)
+            found = measure(str(model), self.problems, result.parent, self._asking(), self.grader)
+            if not self.study.keep_models:
+                shutil.rmtree(model, ignore_errors=True)
+            return found
+
+    def _asking(self) -> Asking:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        place = Placement(device, DTYPES[self.study.dtype])
+        return Asking(self.study.engine, self.study.tokens, self.study.batch, place=place)
+
+    def _launch(self, cell: Cell) -> None:
+        """Fine-tune in several processes, which end where this one does."""
+        count = self.study.processes
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+        ours = ["-m", "training.finetuning.cell", str(self.path), str(self.folder), "0", "1", "--only", cell.name]
+        if self.children.start([*launcher, *ours], 0, None).wait():
+            raise UserError("its training failed.", "What it said is above.")
 
 
-def _launch(study: Study, cell: Cell, path: Path, folder: Path) -> None:
-    """Fine-tune in several processes."""
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={study.processes}"]
-    ours = ["-m", "training.finetuning.cell", str(path), str(folder), "0", "1", "--only", cell.name]
-    done = subprocess.run([sys.executable, *launcher, *ours], stdout=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        raise UserError("its training failed.", "What it said is above.")
+def _train(study: Study, cell: Cell, path: Path, folder: Path) -> None:
+    # Somebody may have changed the recipe since the runs before.
+    check_study(study, path.parent, folder)
+    job = Job.of(recipe_of(study, cell, folder, path.parent), path.parent)
+    fine_tune(job, _model_path(folder, cell), study.keep_models)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do the runs of a share, leaving out those that fail; returns 0, or 2 where any did."""
+    """Do the runs of a share, leaving out those that fail; returns 0, or 2 where any did. Told to end (SIGTERM), it
+    ends the processes of a run first."""
     parser = argparse.ArgumentParser()
     parser.add_argument("study", type=Path)
     parser.add_argument("folder", type=Path)
@@ -95,20 +115,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     study = read_study(args.study)
     torch.set_num_threads(study.threads)
     if args.only:
-        cell = next(cell for cell in study.cells() if cell.name == args.only)
-        recipe = recipe_of(study, cell, args.folder, args.study.parent)
-        fine_tune(Job.of(recipe, args.study.parent), _model_path(args.folder, cell), study.keep_models)
-        return 0
+        return _train_only(study, args.only, args.study, args.folder)
     problems = read_problems(problems_path(study.problems_file, args.study.parent))
     failed = 0
-    with Grader() as grader:
+    with Grader() as grader, Children(Share(study.processes, study.threads)) as children:
+        worker = Worker(study, args.study, args.folder, problems, grader, children)
         for cell in list(study.cells())[args.first :: args.step]:
             try:
-                run_cell(study, cell, args.study, args.folder, problems, grader)
+                worker.run(cell)
             except UserError as error:
                 failed += 1
                 print(f"{cell.name}: {error}", file=sys.stderr)
     return 2 if failed else 0
+
+
+def _train_only(study: Study, name: str, path: Path, folder: Path) -> int:
+    """What each process does of those that were launched for a run; returns 0, or 2 where it cannot be done."""
+    try:
+        _train(study, next(cell for cell in study.cells() if cell.name == name), path, folder)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ LOSSES = ("response", "all")
 QUERY = "{query}"
 PROMPT = f"Question:\n{QUERY}\nAnswer:\n"
 """What stands before an answer where nothing else is said."""
+FREE = ("accumulation", "activation_checkpointing", "save_steps")
+"""Keys that may differ when a run goes on, for they change nothing of what is learnt."""
 
 
 @dataclass(frozen=True)

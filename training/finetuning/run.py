@@ -24,7 +24,7 @@ from core.json_file import read_json, write_json
 from core.placement import DTYPES, Placement
 from training import history, provenance
 from training.checkpoints import Checkpoints
-from training.claim import check_claim, claim
+from training.claim import alone, check_claim, claim
 from training.figures import write_figure
 from training.finetuning.examples import Example, build_examples
 from training.finetuning.models import (
@@ -35,14 +35,12 @@ from training.finetuning.models import (
     model_folder,
 )
 from training.finetuning.quiet import no_bars
-from training.finetuning.recipe import Recipe
+from training.finetuning.recipe import FREE, Recipe
 from training.finetuning.subset import Subset, read_subset
 
 CARD = "sft.json"
 LOG = "log_history.json"
 _PACKAGES = ("trl", "datasets", "math_verify")
-# They may differ when a run goes on, for they change nothing of what is learnt.
-_FREE = ("accumulation", "activation_checkpointing", "save_steps")
 
 
 @dataclass(frozen=True)
@@ -77,12 +75,12 @@ def fine_tune(job: Job, output: Path, draw: bool = True) -> Path:
 
     Beside the model's own files it gets `sft.json`, `log_history.json` and, unless they are not to be drawn, the
     curves, `training.html` and `.png`. A killed run goes on from the last whole checkpoint, and a finished one is
-    left as it is. Raises `UserError` where TRL is not installed, `output` holds another run, no row is short
-    enough, or memory or disk run out.
+    left as it is. Raises `UserError` where TRL is not installed, `output` holds another run or another process is
+    at it, no row is short enough, or memory or disk run out.
     """
     check_installed()
     values = job.values()
-    check_claim(output, values, _FREE)
+    check_claim(output, values, FREE)
     if (output / CARD).is_file():
         print(f"{output} is fine-tuned already; remove it to do it again.", file=sys.stderr)
         return output
@@ -93,22 +91,24 @@ def fine_tune(job: Job, output: Path, draw: bool = True) -> Path:
     tokenizer = load_text_tokenizer(job.folder)
     model = load_model(job.folder, Placement())
     examples, left_out = _examples(job, tokenizer, context_of(model))
-    if arguments.should_save:
-        claim(output, values, _FREE)
-        checkpoints.clear()
-    trainer = FineTuner(model, tokenizer, examples, arguments, checkpoints)
     speaks = bool(arguments.should_save)
-    try:
+    if speaks:
+        claim(output, values, FREE)
+    with alone(output):
         if speaks:
-            _announce(trainer, examples, left_out, job)
-        with no_bars():
-            trainer.finish()
-            _save(trainer, tokenizer, job, output, values | _outcome(trainer, examples, left_out), draw)
-    except KeyboardInterrupt:
-        if speaks:
-            step = checkpoints.last_step()
-            print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
-        raise
+            checkpoints.clear()
+        trainer = FineTuner(model, tokenizer, examples, arguments, checkpoints)
+        try:
+            if speaks:
+                _announce(trainer, examples, left_out, job)
+            with no_bars():
+                trainer.finish()
+                _save(trainer, tokenizer, job, output, values | _outcome(trainer, examples, left_out), draw)
+        except KeyboardInterrupt:
+            if speaks:
+                step = checkpoints.last_step()
+                print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
+            raise
     if arguments.world_size > 1:
         # A process that left while another one still writes would take the group's threads down with it.
         trainer.accelerator.wait_for_everyone()

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from core.errors import UserError
-from core.json_file import read_json, write_json
+from core.json_file import write_json
 from core.placement import Placement
 from training.children import Children, Share
 from training.filtering.candidate import Candidate
@@ -31,11 +31,11 @@ from training.finetuning.models import write_scratch_model
 from training.finetuning.problems import problems_path, read_problems
 from training.finetuning.results import read_result
 from training.finetuning.run import check_installed
-from training.finetuning.study import Cell, Study
+from training.finetuning.study import RECORD, Cell, Study, check_study
 from training.finetuning.tables import TITLES
 from training.sources import VARIABLE
 
-_RECORD, _LOGS = "study.json", "logs"
+_LOGS = "logs"
 _POLL = 0.5
 
 
@@ -61,14 +61,16 @@ class Experiment:
             self._filter(pool, problems, evaluator)
         self._prepare(pool, problems)
         missing = [cell for cell in self.study.cells() if not result_path(self.folder, cell).is_file()]
+        said = ""
         if missing and jobs == 1:
             run_share([str(self.path), str(self.folder), "0", "1"])
         elif missing:
-            self._run(missing, min(jobs, len(missing)))
+            said = self._run(missing, min(jobs, len(missing)))
         failed = [cell.name for cell in missing if not result_path(self.folder, cell).is_file()]
         if failed:
             raise UserError(
-                f"{len(failed)} of {len(missing)} runs failed: {', '.join(failed[:3])}; {self._last_line()}",
+                f"{len(failed)} of {len(missing)} runs failed: {', '.join(failed[:3])}; "
+                f"{said or 'what they said is above'}.",
                 "The same command tries again.",
             )
 
@@ -84,13 +86,12 @@ class Experiment:
         )
 
     def _claim(self) -> None:
-        record = self.folder / _RECORD
+        record, root = self.folder / RECORD, self.path.parent
         if record.is_file():
-            if read_json(record).get("sha256") != self.study.sha256:
-                raise UserError(f"{self.folder} belongs to another study.", "Choose another --output.")
+            check_study(self.study, root, self.folder)
         elif self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise UserError(f"{self.folder} holds something else.", "Choose another --output, or an empty folder.")
-        write_json(record, {"sha256": self.study.sha256} | asdict(self.study))
+        write_json(record, asdict(self.study) | self.study.values(root))
 
     def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
         """The subsets that an evaluator chooses of what is none of the problems."""
@@ -124,8 +125,10 @@ class Experiment:
         write_scratch_model(partial, texts, start.backbone, start.vocabulary, start.seed)
         partial.replace(self.folder / START)
 
-    def _run(self, missing: list[Cell], jobs: int) -> None:
+    def _run(self, missing: list[Cell], jobs: int) -> str:
+        """Share the runs out among workers; returns what one that failed said last of a run, and where, or ""."""
         told: set[Cell] = set()
+        begun = {slot: self._log(slot).stat().st_size if self._log(slot).is_file() else 0 for slot in range(jobs)}
         with Children(Share(self.study.processes, self.study.threads)) as children:
             workers = [
                 children.start(
@@ -139,14 +142,19 @@ class Experiment:
                 time.sleep(_POLL)
                 self._tell(missing, told)
         self._tell(missing, told)
+        names = [cell.name for cell in missing]
+        return next((self._said(slot, begun[slot], names) for slot in range(jobs) if workers[slot].returncode), "")
 
     def _log(self, slot: int) -> Path:
         return self.folder / _LOGS / f"{slot + 1}.txt"
 
-    def _last_line(self) -> str:
-        logs = sorted((self.folder / _LOGS).glob("*.txt"))
-        lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()[-1:]]
-        return f"{lines[-1] if lines else 'nothing was said'} ({self.folder / _LOGS})"
+    def _said(self, slot: int, begun: int, names: list[str]) -> str:
+        """The last that a worker said of runs that failed, which others may have followed, or at all; what it said
+        before the byte `begun` was in another call."""
+        log = self._log(slot)
+        lines = log.read_bytes()[begun:].decode(errors="replace").splitlines()
+        reasons = [line for line in lines if line.startswith(tuple(f"{name}: " for name in names))]
+        return f"{(reasons or lines or ['nothing was said'])[-1]} ({log})"
 
     def _tell(self, cells: list[Cell], told: set[Cell]) -> None:
         for cell in cells:

@@ -2,22 +2,30 @@
 model that learns from each with each seed, and the problems that it then answers."""
 
 import dataclasses
-import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from core.errors import UserError
-from training.config import Backbone
+from core.json_file import read_json
+from training.config import Backbone, check_backbone, check_learning
 from training.filtering.subsets import SUBSETS
-from training.finetuning.recipe import Recipe, recipe_of
+from training.finetuning.recipe import FREE, Recipe, recipe_of
+from training.finetuning.run import model_name
 from training.keys import above_zero, build, one_of, read_yaml
 
+RECORD = "study.json"
+"""The file of a study's folder that tells whose it is."""
+# Keys that are named where studies differ.
+_SHOWN = 4
 # What the study itself sets.
 _OWN = ("data", "seed")
+# Keys of a study that its results do not depend on, and those that the recipe's own values tell of.
+_FREE = ("notes", "keep_models", "threads", "processes")
+_TOLD = ("recipe", "settings")
 _UNSAFE = re.compile(r"[^\w.+-]+")
 
 
@@ -104,12 +112,14 @@ class Study:
         """The file of problems, None for MATH-500."""
         return Path(self.problems) if self.problems else None
 
-    @property
-    def sha256(self) -> str:
-        """A hash of all that its results depend on, but for the files that it names."""
-        free = ("notes", "keep_models", "threads", "processes")
-        values = {key: value for key, value in dataclasses.asdict(self).items() if key not in free}
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    def values(self, root: Path) -> dict[str, Any]:
+        """What its results depend on, as JSON gives it back: its own keys and, as `recipe.epochs`, those of its
+        recipe, but nothing of the other files that it names. `root` is the folder of the study."""
+        own = dataclasses.asdict(self)
+        recipe = dataclasses.asdict(self.recipe_for(root))
+        values = {key: own[key] for key in own if key not in (*_FREE, *_TOLD)}
+        values |= {f"recipe.{key}": recipe[key] for key in recipe if key not in (*_OWN, *FREE, "notes", "plan")}
+        return json.loads(json.dumps(values))  # type: ignore[no-any-return]
 
 
 def slug(name: str) -> str:
@@ -123,10 +133,22 @@ def read_study(path: Path) -> Study:
     try:
         study: Study = build(Study, values)
         _check(study)
-        study.recipe_for(path.parent)
+        _check_seeds(study, study.recipe_for(path.parent))
     except UserError as error:
         raise error.at(str(path)) from None
     return study
+
+
+def check_study(study: Study, root: Path, folder: Path) -> None:
+    """Raises `UserError` where the study that `folder` belongs to is not this one of the folder `root`, naming the
+    keys that differ."""
+    used, ours = read_json(folder / RECORD), study.values(root)
+    keys = [key for key in ours if key not in used or used[key] != ours[key]]
+    if keys:
+        named = ", ".join([*keys[:_SHOWN], *(["…"] if len(keys) > _SHOWN else [])])
+        raise UserError(
+            f"{folder} belongs to another study ({named}).", "Choose another --output, or change that back."
+        )
 
 
 def _check(study: Study) -> None:
@@ -138,6 +160,7 @@ def _check(study: Study) -> None:
         for name in names:
             if names.count(name) > 1:
                 raise UserError(f"{key} has {name!r} twice.")
+    _check_names(study.evaluators)
     for subset in study.subsets:
         one_of("subsets", subset, SUBSETS)
     one_of("engine", study.engine, ("auto", "vllm", "transformers"))
@@ -147,3 +170,29 @@ def _check(study: Study) -> None:
         above_zero(study, ("match",))
     if study.start:
         above_zero(study.start, ("vocabulary",), "start.")
+        check_backbone(study.start.backbone, "start.backbone.")
+
+
+def _check_names(evaluators: Sequence[str]) -> None:
+    """Results bear the name of an evaluator, which is that of its folder."""
+    known: dict[str, str] = {}
+    for spec in evaluators:
+        name = model_name(Path(spec))
+        if name in known:
+            raise UserError(
+                f"the evaluators {known[name]} and {spec} are both called {name}.",
+                "Rename the folder of one: results bear its name.",
+            )
+        known[name] = spec
+
+
+def _check_seeds(study: Study, recipe: Recipe) -> None:
+    for seed in study.seeds:
+        try:
+            check_learning(dataclasses.replace(recipe, seed=seed), "rows")
+        except UserError as error:
+            raise error.at("seeds") from None
+    own = {"filter_seed": study.filter_seed} | ({"start.seed": study.start.seed} if study.start else {})
+    for key, seed in own.items():
+        if not 0 <= seed < 2**32:
+            raise UserError(f"{key} is {seed}, expected 0 to {2**32 - 1}.")

@@ -4,12 +4,9 @@ python -m training.grid.cell GRID.yaml FOLDER CELL [--db URL]      (what `stepsi
 """
 
 import argparse
-import fcntl
-import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,13 +26,13 @@ from storage.evaluators import register_loaded
 from storage.judgments import save_judgments
 from storage.queries import find_dataset, iterate_traces
 from storage.store import Store, open_store
+from training.claim import alone, is_first
 from training.grid.design import Cell, Design, Held, read_design
 from training.grid.figures import Figures, figures_of
 from training.grid.results import RUNS, Key, RunResult, read_run
 from training.run import train
 
 TOKENIZER, TRAINED = "tokenizer", "runs"
-_LOCK = "running.lock"
 _TOLD = ("parameters", "examples", "left_out", "steps", "tokens", "final_loss", "seconds", "devices")
 
 
@@ -51,9 +48,9 @@ def run_cell(design: Design, cell: Cell, folder: Path, root: Path, store: Store 
         return read_run(result)
     torch.set_num_threads(design.threads)
     tokenizer = str((folder / TOKENIZER).resolve()) if design.learn_tokenizer else None
-    with _alone(output):
+    with alone(output):
         train(design.config(cell, tokenizer), output, root)
-        if not _is_first():
+        if not is_first():
             return None
         device = "cuda" if torch.cuda.is_available() else "cpu"
         evaluator = replace(load_evaluator(output, device), name=f"{design.name} {cell.name}")
@@ -123,29 +120,6 @@ def _save(store: Store, evaluator: Evaluator, dataset: str, judgments: Sequence[
 def _about(evaluator: Evaluator) -> dict[str, object]:
     told = {name: evaluator.provenance[name] for name in _TOLD}
     return told | {"fingerprint": evaluator.fingerprint}
-
-
-def _is_first() -> bool:
-    return os.environ.get("RANK", "0") == "0"
-
-
-@contextmanager
-def _alone(output: Path) -> Iterator[None]:
-    """Hold the run's folder; of processes launched together the first does so for all."""
-    if not _is_first():
-        yield
-        return
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        lock = open(output / _LOCK, "w")  # noqa: SIM115 (it is closed below, and with the process)
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written ({error.strerror}).", "Choose another --output.") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"{output}: another process is at this run.", "Wait until it has ended.") from None
-        yield
 
 
 def main(argv: Sequence[str] | None = None) -> int:

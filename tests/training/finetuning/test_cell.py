@@ -1,5 +1,6 @@
 """The runs of a study, one by one."""
 
+import fcntl
 import shutil
 
 from training.finetuning.cell import main, result_path
@@ -28,3 +29,18 @@ def test_a_run_that_fails_does_not_keep_the_others(done, tmp_path, capsys):
     assert main([str(path), str(copy), "0", "1"]) == 2
     assert [result_path(copy, cell).is_file() for cell in cells] == [False, True]
     assert "red-1: " in capsys.readouterr().err
+
+
+def test_a_run_that_another_process_is_at_is_left_to_it(done, tmp_path, capsys):
+    path, folder = done
+    copy = shutil.copytree(folder, tmp_path / "out")
+    first = next(read_study(path).cells())
+    result_path(copy, first).unlink()
+    # A lock holds for every other opening of the file, in this process too.
+    with open(copy / first.name / "running.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert main([str(path), str(copy), "0", "1"]) == 2
+        assert capsys.readouterr().err == (
+            f"{first.name}: {copy / first.name}: another process is at this run. Wait until it has ended.\n"
+        )
+    assert not result_path(copy, first).exists()

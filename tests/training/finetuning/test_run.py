@@ -1,5 +1,6 @@
 """Fine-tuning runs: whole, stopped, killed, refused."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -103,6 +104,19 @@ def test_a_folder_with_another_run_is_refused(whole, start, subset):
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
 
 
+def test_a_folder_that_another_process_is_at_is_left_to_it(start, subset, tmp_path):
+    output = tmp_path / "out"
+    (output / "checkpoints" / "partial").mkdir(parents=True)
+    job = job_of(start, subset)
+    (output / "run.json").write_text(json.dumps(job.values()))
+    with open(output / "running.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match=f"{output}: another process is at this run"):
+            fine_tune(job, output)
+    # What that one writes is still there.
+    assert (output / "checkpoints" / "partial").is_dir()
+
+
 def dies_at(step, job, output):
     """A run that is killed before the step after `step`."""
 
@@ -135,8 +149,8 @@ def one_of_two(rank, port, job, output):
     fine_tune(job, output)
 
 
-# In batches of 8, 17 rows leave one to the last step, so that one of two processes has none; 19 leave three, which in
-# two parts are two and one.
+# In batches of 8, 17 rows leave one to the last step, so that one of two processes has none; 19 leave three, which
+# in two parts are two and one.
 @pytest.mark.parametrize(("fsdp", "rows", "accumulation"), [(True, 17, 1), (False, 19, 2)])
 def test_two_processes_learn_what_one_does(start, subset, tmp_path, fsdp, rows, accumulation):
     subset.write_text("".join(subset.read_text().splitlines(keepends=True)[:rows]))
