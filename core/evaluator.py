@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 
 from core.backbone import ATTENTIONS as ATTENTIONS
 from core.backbone import context_of
@@ -125,7 +125,7 @@ def save_evaluator(
     config = model.config.to_dict() | {"dtype": str(dtype).removeprefix("torch.")}
     config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
     _write_json(folder / "config.json", config)
-    tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.state_dict().items()}
+    tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in _named_tensors(model)}
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
     encoder.tokenizer.save(str(folder / TOKENIZER))
     card = {
@@ -136,6 +136,16 @@ def save_evaluator(
         "provenance": provenance,
     }
     _write_json(folder / CARD, card)
+
+
+def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
+    """Weights by the names that Transformers looks for: below the prefix that the backbone's class has, which is
+    `model` for Llama, `bert` for BERT and `transformer` for GPT-2."""
+    prefix = model.model.base_model_prefix
+    for name, value in model.model.state_dict().items():
+        yield f"{prefix}.{name}" if prefix else name, value
+    for name, value in model.score.state_dict().items():
+        yield f"score.{name}", value
 
 
 def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:

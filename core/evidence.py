@@ -128,7 +128,7 @@ def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revi
     """A revision for each step of the trace; valid is what has at least the validity `threshold`."""
     before, after = (side.by_step(trace.owners).validity for side in (hindsight.online, hindsight.offline))
     return [
-        _revision(hindsight, trace, step, float(early), float(late), threshold)
+        _revision(hindsight, trace, step, float(early), float(late), _single(threshold))
         for step, (early, late) in enumerate(zip(before, after, strict=True))
     ]
 
@@ -152,6 +152,7 @@ def removals(hindsight: Hindsight, left_out: LeftOut, step: int, threshold: floa
     if len(left_out) != len(hindsight) - 1:
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected one less")
     online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))
+    threshold = _single(threshold)
     turned = (online >= threshold) != (offline >= threshold)
     found = [
         Removal(step, later, float(value), turned and (value >= threshold) == (online >= threshold))
@@ -159,6 +160,11 @@ def removals(hindsight: Hindsight, left_out: LeftOut, step: int, threshold: floa
     ]
     back = 1 if online >= offline else -1
     return sorted(found, key=lambda removal: -back * removal.validity)
+
+
+def _single(threshold: float) -> float:
+    """A threshold as validities are: in single precision, where 0.7 is not below 0.7."""
+    return float(np.float32(threshold))
 
 
 def _revision(

@@ -14,7 +14,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path.parent}: {path.name} is missing.", "Is this the right folder?") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: cannot be read as JSON ({error}).") from None
     if not isinstance(value, dict):
         raise UserError(f"{path}: {type(value).__name__} found, expected an object.")

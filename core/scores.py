@@ -98,5 +98,7 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
     thresholds = thresholds or Thresholds()
     if not len(scores):
         raise ValueError("a solution without steps has no verdict")
-    validity, redundancy = float(scores.validity.min()), float(scores.redundancy.max())
-    return Verdict(validity, redundancy, validity >= thresholds.validity, redundancy >= thresholds.redundancy)
+    validity, redundancy = scores.validity.min(), scores.redundancy.max()
+    # In single precision, as every comparison with a threshold is: 0.7 is not below 0.7.
+    valid, redundant = validity >= thresholds.validity, redundancy >= thresholds.redundancy
+    return Verdict(float(validity), float(redundancy), bool(valid), bool(redundant))

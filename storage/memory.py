@@ -13,6 +13,8 @@ from weakref import WeakKeyDictionary
 from storage.store import Store
 
 LIMIT = 256 * 2**20
+# What an entry takes besides: its key, its lock, and the objects around its arrays.
+_OVERHEAD = 4_000
 Found = TypeVar("Found")
 
 
@@ -23,12 +25,13 @@ class Memory:
         self._limit = limit
         self._entries: OrderedDict[Hashable, tuple[Hashable, Any, int]] = OrderedDict()
         self._loading: dict[Hashable, Lock] = {}
+        self._nbytes = 0
         self._lock = Lock()
 
     @property
     def nbytes(self) -> int:
         with self._lock:
-            return sum(size for _, _, size in self._entries.values())
+            return self._nbytes
 
     def get(
         self, key: Hashable, version: Hashable, load: Callable[[], Found], size: Callable[[Found], int]
@@ -45,17 +48,19 @@ class Memory:
                     return entry[1]  # type: ignore[no-any-return]
             found = load()
             with self._lock:
-                self._entries[key] = version, found, size(found)
-                self._entries.move_to_end(key)
+                if entry is not None:
+                    self._nbytes -= self._entries.pop(key)[2]
+                held = size(found) + _OVERHEAD
+                self._entries[key] = version, found, held
+                self._nbytes += held
                 self._shrink()
             return found
 
     def _shrink(self) -> None:
-        total = sum(size for _, _, size in self._entries.values())
-        while total > self._limit and len(self._entries) > 1:
+        while self._nbytes > self._limit and len(self._entries) > 1:
             key, (_, _, size) = self._entries.popitem(last=False)
             self._loading.pop(key, None)
-            total -= size
+            self._nbytes -= size
 
 
 _MEMORIES: WeakKeyDictionary[Store, Memory] = WeakKeyDictionary()

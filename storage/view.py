@@ -30,6 +30,8 @@ By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
+# Events that can be stored in another order than they are numbered in.
+_AT_ONCE = 1_000
 _OF_EVALUATOR = ("validity", "redundancy", "change")
 
 
@@ -70,10 +72,12 @@ class View:
 
     def _read_relabelled(self) -> Ints:
         """The ids of the traces that people labelled: read again after whatever anybody did while labelling."""
-        newest = self._session.scalar(select(func.max(EventRow.id)))
+        # The count of the latest too: of events at once the one with the later number may be there first.
+        latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
+        newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
         return self._memory.get(
             ("relabelled", self._dataset_id),
-            (self._versions[None], newest),
+            (self._versions[None], *newest),
             lambda: read_relabelled(self._session, self._dataset_id),
             lambda found: found.nbytes,
         )

@@ -319,6 +319,19 @@ TOKEN_CLASSIFIERS: dict[str, dict[str, Any]] = {
     "roberta": _ENCODER
     | {"architectures": ["RobertaForTokenClassification"], "pad_token_id": 1, "type_vocab_size": 1},
 }
+GPT2 = {"n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": 256}
+
+
+def write_backbone(folder: Path, kind: str, **changes: Any) -> PreTrainedModel:
+    """A network of that `model_type` without a head, as Transformers saves it; returns it."""
+    tokenizer = tiny_tokenizer()
+    config = GPT2 if kind == "gpt2" else TOKEN_CLASSIFIERS.get(kind, {})
+    config = config | {"model_type": kind, "vocab_size": tokenizer.get_vocab_size()}
+    config |= {role: config.get(role) for role in ("bos_token_id", "eos_token_id", "pad_token_id")} | changes
+    backbone = random_model(config)
+    backbone.save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return backbone
 
 
 def write_token_classifier(

@@ -43,7 +43,7 @@ class Goal(StrEnum):
 @dataclass(frozen=True)
 class Choice:
     """A threshold, and what it reaches on the steps that it was chosen on: macro-F1, and precision and recall of
-    the errors, as fractions."""
+    the errors, as fractions; the precision is NaN where it finds none."""
 
     value: float
     macro_f1: float
@@ -102,7 +102,7 @@ def calibrate(
         "n_errors": wrong,
     }
     how |= {"wanted_recall": recall} if goal == Goal.RECALL else {}
-    reached = {name: value for name, value in vars(choice).items() if name != "value"}
+    reached = {name: None if np.isnan(value) else value for name, value in vars(choice).items() if name != "value"}
     calibration = save_calibration(store, evaluator.id, dataset, chosen, choice.value, how | reached)
     before = getattr(known.thresholds if known else evaluator.thresholds, chosen.value)
     return Calibrated(evaluator.name, dataset.name, mode, chosen, before, choice, wrong, len(items), calibration)

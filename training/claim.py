@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +42,29 @@ def alone(folder: Path) -> Iterator[None]:
     if not is_first():
         yield
         return
+    path, was_there = folder / _LOCK, folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / _LOCK, "w")  # noqa: SIM115 (it is closed below, and with the process)
+        lock = open(path, "w")  # noqa: SIM115 (it is closed below, and with the process)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who held it may have removed the file meanwhile, and another one be there.
+            held = os.path.samestat(os.fstat(lock.fileno()), path.stat())
         except OSError:
-            raise UserError(f"{folder}: another process is at this run.", "Wait until it has ended.") from None
-        yield
+            held = False
+        if not held:
+            raise UserError(f"{folder}: another process is at this run.", "Wait until it has ended.")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            if not was_there:
+                # A run that was refused leaves nothing.
+                with suppress(OSError):
+                    folder.rmdir()
 
 
 def is_first() -> bool:

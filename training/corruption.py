@@ -1,10 +1,11 @@
 """Planted errors in real solutions: the step that was changed is known, so a text without labels becomes a
 training trace.
 
-Five kinds, drawn with `WEIGHTS`: a number of one step replaced, an operator replaced, a step left out (the first
-after the gap is wrong), two steps exchanged (the earlier of them is wrong), a step repeated (the copy is neu).
-Every other step says what it said in the right solution and keeps its label, those after the change too. Were they
-unlabelled, late labelled steps would mostly be the planted ones, and an evaluator would learn that late is wrong.
+Five kinds, drawn with `WEIGHTS`: a number of one step replaced, an operator replaced, a pos step left out (the
+first after the gap is wrong), two steps of different text exchanged (the earlier of them is wrong), a step repeated
+(the copy is neu). Every other step says what it said in the right solution and keeps its label, those after the
+change too. Were they unlabelled, late labelled steps would mostly be the planted ones, and an evaluator would learn
+that late is wrong.
 Between two exchanged steps nothing is labelled: whether such a step holds without the earlier one is not known.
 """
 
@@ -102,9 +103,11 @@ def _in_a_step(steps: list[Step], change: Callable[[str], str | None], rng: rand
 
 
 def _remove(steps: list[Step], rng: random.Random) -> list[Step] | None:
-    if len(steps) < 3:
+    # What follows a redundant step is right without it.
+    places = [i for i, step in enumerate(steps[:-1]) if step.label == Label.POS]
+    if len(steps) < 3 or not places:
         return None
-    place = rng.randrange(len(steps) - 1)
+    place = rng.choice(places)
     wrong = Step(steps[place + 1].substeps, Label.NEG)
     return [*steps[:place], wrong, *steps[place + 2 :]]
 
@@ -113,6 +116,8 @@ def _swap(steps: list[Step], rng: random.Random) -> list[Step] | None:
     if len(steps) < 3:
         return None
     first, second = sorted(rng.sample(range(len(steps)), 2))
+    if steps[first].text == steps[second].text:
+        return None
     between = [Step(step.substeps) for step in (*steps[first + 1 : second], steps[first])]
     return [*steps[:first], Step(steps[second].substeps, Label.NEG), *between, *steps[second + 1 :]]
 

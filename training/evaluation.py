@@ -180,7 +180,9 @@ def evaluate(
     weights = _weights(inside, draws)
     rows: list[Row] = []
     for judge, mode, table in read_tables(store, gold, judges, chosen):
-        rows += _rows(judge, mode, table.where(inside[table.trace]), weights)
+        table = table.where(inside[table.trace])
+        if len(table):
+            rows += _rows(judge, mode, table, weights)
     rows = [_against_baselines(row, rows, weights) for row in rows]
     known = () if patch else published(dataset.kind, group)
     printed = [row for row in known if row.benchmark.traces == inside.sum()]
@@ -313,6 +315,9 @@ def _against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
     name = next((name for name in _RIVALRY if row.measured[name].value.exists), _RIVALRY[0])
     known = [_difference(row, rival, name, weights) for rival in rivals]
     found = [value for value in known if value.exists]
+    if not known:
+        # The part of the gold that it judged tells of other errors than the whole does.
+        return row
     if not found:
         return replace(row, beats=known[0])
     return replace(row, beats=min(found, key=lambda value: value.number), beats_in=name)

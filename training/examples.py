@@ -60,13 +60,15 @@ def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
     return Example(encoded.ids[: ends[-1] + 1], encoded.reads[:count], labels[:count])
 
 
-def collate(batch: list[Example]) -> dict[str, Tensor]:
+def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
     """Right-padded tensors for `StepModel.forward`; the attention mask comes from lengths.
 
-    The width is a multiple of 32: the CPU's bf16 kernels are built anew for every width they meet.
+    The width is a multiple of 32, or `limit` where that is less: the CPU's bf16 kernels are built anew for every
+    width they meet, but a table of positions may end before the next multiple.
     """
     width, reads = max(len(e.ids) for e in batch), max(len(e.ends) for e in batch)
-    width += -width % 32
+    padded = width + -width % 32
+    width = padded if limit is None else max(width, min(padded, limit))
     ids = np.zeros((len(batch), width), np.int64)
     mask = np.zeros((len(batch), width), np.int64)
     ends = np.zeros((len(batch), reads), np.int64)

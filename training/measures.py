@@ -62,11 +62,11 @@ def protocol(subject: Subject, errors: Errors, weights: Weights) -> dict[str, Me
 
 def three_way(subject: Subject, weights: Weights) -> dict[str, Measured]:
     """`accuracy`, `macro_f1` and `macro_auc` of the three classes, and `neg_auc`, `neu_auc`, `pos_auc` against the
-    rest. Of an evaluator that gives no three classes only `neg_auc`, from its validity. None of them where the gold
-    labels one class only: it is then a gold of validity."""
+    rest. Of an evaluator that gives no three classes only `neg_auc`, from its validity, and of one of verdicts
+    nothing. None of them where the gold labels one class only: it is then a gold of validity."""
     steps = ternary.classify(subject.table)
     found: dict[str, Measured] = {}
-    if len(np.unique(steps.golds)) < 2:
+    if len(np.unique(steps.golds)) < 2 or not subject.outputs.has_scores:
         return found
     for label in Label if subject.outputs == Outputs.THREE_WAY else (Label.NEG,):
         side = steps.against_rest(label)
@@ -109,7 +109,7 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measured]:
     for name, classes in chosen.items():
         if classes and not groups & set(classes):
             continue
-        side = prm_items(subject.table, subject.thresholds, classes)
+        side = prm_items(subject.table, subject.thresholds, classes, subject.outputs)
         found[name] = _measured(macro_f1(side), macro_f1_draws, side, weights)
     return found
 

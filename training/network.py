@@ -1,5 +1,6 @@
 """The size of a network, exact and without allocating any of it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from core.json_file import read_json
 from core.model import StepModel
 from training.config import TrainConfig
 from training.start import llama_config
+
+# A layer's number in the name of a weight: of Llama's kind, of BERT's, of GPT-2's.
+_LAYER = re.compile(r"\.(?:layers|layer|h)\.(\d+)\.")
 
 
 @dataclass(frozen=True)
@@ -41,18 +45,19 @@ def network_of(config: TrainConfig, root: Path) -> Network:
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     layers: dict[str, int] = {}
     for name, size in sizes.items():
-        if ".layers." in name or ".layer." in name:
-            number = name.split(".layers." if ".layers." in name else ".layer.")[1].split(".")[0]
-            layers[number] = layers.get(number, 0) + size
+        if (found := _LAYER.search(name)) is not None:
+            layers[found[1]] = layers.get(found[1], 0) + size
     total = sum(sizes.values())
+    hidden = int(model.config.hidden_size)
     return Network(
         parameters=total,
         layer=max(layers.values(), default=0),
         rest=total - sum(layers.values()),
-        embedding=sizes["model.embed_tokens.weight"],
+        embedding=model.model.get_input_embeddings().get_parameter("weight").numel(),
         layers=len(layers),
-        hidden=int(model.config.hidden_size),
-        mlp=int(model.config.intermediate_size),
+        hidden=hidden,
+        # GPT-2 and its like name no width of the feed-forward layer where it is four times the model's.
+        mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
     )
 
 

@@ -241,4 +241,6 @@ def work_of(config: TrainConfig, root: Path) -> Work:
     for trace in Mixture(config.data, root, config.truncation, config.seed):
         traces += 1
         characters += len(trace.problem) + sum(map(len, trace.substeps))
+    if not traces:
+        raise UserError("no trace is left to learn from.", "Check data.sources.")
     return Work(traces, characters / traces / _CHARACTERS, counted=True)

@@ -15,9 +15,10 @@ import torch
 from safetensors import SafetensorError
 from tqdm import tqdm
 
+from core.backbone import context_of
 from core.encoding import Encoder
 from core.errors import UserError
-from core.evaluator import fingerprint, save_evaluator
+from core.evaluator import save_evaluator
 from core.model import StepModel
 from training import history, provenance
 from training.config import TrainConfig
@@ -25,7 +26,7 @@ from training.examples import Example, build_examples
 from training.figures import write_figure
 from training.folder import RunFolder, settings
 from training.mixture import Mixture
-from training.start import init_folder, start
+from training.start import start
 from training.trainer import StepTrainer, arguments_of
 
 
@@ -44,7 +45,7 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
         return output
     arguments = arguments_of(config, folder.checkpoints.folder)
     mixture = Mixture(config.data, root, config.truncation, config.seed)
-    encoder, model = start(config, mixture, root)
+    encoder, model, origin = start(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
         folder.claim(config, _digest(examples))
@@ -52,7 +53,7 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
     try:
         _announce(trainer, examples, config)
         trainer.finish()
-        sources = _sources(config, root, encoder, mixture, examples, left_out)
+        sources = _sources(config, origin, mixture, examples, left_out)
         _save(trainer, encoder, folder, sources | _outcome(trainer))
     except KeyboardInterrupt:
         if arguments.should_save:
@@ -70,7 +71,13 @@ def _examples(
     config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, speaks: bool
 ) -> tuple[list[Example], int]:
     """What is learnt from, with the count of the traces left out for their length or for want of a label."""
-    longest = min(int(model.config.max_position_embeddings), config.max_length or sys.maxsize)
+    context = context_of(model.model)
+    if context is None:
+        raise UserError(
+            f"{config.init}: config.json does not say how long an input may be (max_position_embeddings).",
+            "Choose another backbone.",
+        )
+    longest = min(context, config.max_length or sys.maxsize)
     traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if speaks else True)
     examples, left_out = build_examples(traces, encoder, config.truncation, config.seed, longest)
     if not examples:
@@ -106,7 +113,11 @@ def _announce(trainer: StepTrainer, examples: Sequence[Example], config: TrainCo
 
 
 def _sources(
-    config: TrainConfig, root: Path, encoder: Encoder, mixture: Mixture, examples: Sequence[Example], left_out: int
+    config: TrainConfig,
+    origin: dict[str, str] | None,
+    mixture: Mixture,
+    examples: Sequence[Example],
+    left_out: int,
 ) -> dict[str, Any]:
     """What the run is made from, for its provenance; nothing of it tells of the machine."""
     used = settings(config)
@@ -114,7 +125,7 @@ def _sources(
     return {
         "made": provenance.now(),
         "config": provenance.without_places(used),
-        "init": _origin(config, encoder, root),
+        "init": origin,
         "data": provenance.without_places(mixture.record),
         "code": provenance.code_revision(),
         "versions": provenance.versions(),
@@ -134,15 +145,6 @@ def _outcome(trainer: StepTrainer) -> dict[str, Any]:
         "seconds": rows[-1]["seconds"],
         "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
     }
-
-
-def _origin(config: TrainConfig, encoder: Encoder, root: Path) -> dict[str, str] | None:
-    """Name and fingerprint of what was trained further."""
-    if config.init is None:
-        return None
-    folder = init_folder(config.init, root)
-    template = encoder.template.to_dict()
-    return {"name": folder.resolve().name, "fingerprint": fingerprint(folder, template, config.attention)}
 
 
 def _tokens(examples: Sequence[Example]) -> int:

@@ -239,15 +239,21 @@ def _find(origin: Origin, root: Path, key: str) -> list[tuple[str, Path]]:
     pattern = origin.path or ""
     folders = [root, *(Path(folder) for folder in [os.environ.get(VARIABLE)] if folder)]
     for folder in folders:
-        names = (
-            [pattern] if (folder / pattern).is_file() else sorted(glob(pattern, root_dir=folder, recursive=True))
-        )
+        names = [pattern] if _is_file(folder / pattern) else sorted(glob(pattern, root_dir=folder, recursive=True))
         found = [(_shown(name), folder / name) for name in names if (folder / name).is_file()]
         if found:
             return found
     where = " or ".join(str(folder) for folder in folders)
     mend = "Check the path." if len(folders) > 1 else f"Check the path, or name the folder of data with {VARIABLE}."
     raise UserError(f"{key}.path: there is no file {pattern} in {where}.", mend)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # Its name is longer than any file's.
+        return False
 
 
 def _shown(path: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from tokenizers import Tokenizer
@@ -12,7 +12,7 @@ from core.backbone import looks_ahead
 from core.checkpoint import tensor_files
 from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
-from core.evaluator import CARD
+from core.evaluator import CARD, fingerprint
 from core.json_file import read_json
 from core.loading import HEADS, evaluator_folder, load_backbone, load_evaluator, load_tokenizer
 from core.model import StepModel
@@ -27,7 +27,17 @@ from training.tokenizer import SEPARATOR, train_tokenizer
 _TOKENIZER_TRACES = 4000
 
 
-def start(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, StepModel]:
+class Start(NamedTuple):
+    """`origin`: name and fingerprint of what is trained further, None from scratch. An evaluator's fingerprint is
+    its own, whatever the mask of the run; a backbone's is that with the template and the mask it is trained with.
+    """
+
+    encoder: Encoder
+    model: StepModel
+    origin: dict[str, str] | None
+
+
+def start(config: TrainConfig, mixture: Mixture, root: Path) -> Start:
     """Encoder and initial model, in float32; what is new is drawn from the seed alone, whatever the mask.
 
     `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further,
@@ -38,7 +48,7 @@ def start(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, S
     two classes.
     """
     if config.init is None:
-        return _from_scratch(config, mixture, root)
+        return Start(*_from_scratch(config, mixture, root), None)
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
         evaluator = load_evaluator(folder)
@@ -47,11 +57,12 @@ def start(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, S
                 f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
                 "Start from its backbone, or from an evaluator of three classes.",
             )
-        encoder, model = evaluator.encoder, evaluator.model
+        encoder, model, mark = evaluator.encoder, evaluator.model, evaluator.fingerprint
     else:
         encoder, model = _from_backbone(folder, config.seed)
+        mark = fingerprint(folder, encoder.template.to_dict(), config.attention)
     _set_mask(model.model, config.attention, folder)
-    return encoder, model
+    return Start(encoder, model, {"name": folder.resolve().name, "fingerprint": mark})
 
 
 def init_folder(init: str, root: Path) -> Path:

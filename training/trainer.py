@@ -1,6 +1,7 @@
 """The trainer of evaluators: its batches, its loss, and errors where it is no number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -8,9 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import TrainingArguments
+from transformers import PretrainedConfig, TrainingArguments
 
+from core.backbone import context_of
 from core.errors import UserError
+from core.label import Label
 from core.model import IGNORED, StepModel
 from training.batches import Batches
 from training.checkpoints import Checkpoints
@@ -31,6 +34,17 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
     arguments._n_gpu = min(arguments.n_gpu, 1)
     check_processes(config, arguments.world_size, "train")
     return arguments
+
+
+def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
+    """A model of these weights, its head with a bias where they have one; without weights it holds none."""
+    with torch.device("meta"):
+        whole = StepModel.from_config(config)
+        if "score.bias" in weights:
+            whole.score = nn.Linear(int(config.hidden_size), len(Label))
+    if weights:
+        whole.load_state_dict(weights, assign=True)
+    return whole
 
 
 class EpochLoader(DataLoader[Example]):
@@ -72,7 +86,7 @@ class StepTrainer(Resumable):
             model=model,
             args=arguments,
             train_dataset=[*examples, _EMPTY],
-            data_collator=collate,
+            data_collator=partial(collate, limit=context_of(model.model)),
             callbacks=[Progress()],
         )
         self.keep_quiet()
@@ -93,11 +107,7 @@ class StepTrainer(Resumable):
         if not self.is_fsdp_enabled:
             return cast(StepModel, model)
         weights = self.accelerator.get_state_dict(model)
-        with torch.device("meta"):
-            whole = StepModel.from_config(model.config)
-        if self.args.should_save:
-            whole.load_state_dict(weights, assign=True)
-        return whole
+        return assembled(model.config, weights if self.args.should_save else {})
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
         """The trainer's own; the loss of the parts is added up, for the error that tells of it."""

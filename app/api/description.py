@@ -22,8 +22,9 @@ def description_html(document: Document, prefix: str) -> str:
     info = document["info"]
     return plain_page(
         "API",
-        f"""<h1>HTTP API</h1><p class="lead">{_prose(info["description"])} Everything is JSON, no account is
-needed, and a request holds at most 1 MB. <a href="{escape(prefix)}/openapi.json">The same as OpenAPI</a>.</p>
+        f"""<h1>HTTP API</h1><p class="lead">{_prose(info["description"])} Everything is JSON, an account is
+needed only where people log in, and a request holds at most 1 MB.
+<a href="{escape(prefix)}/openapi.json">The same as OpenAPI</a>.</p>
 <section class="api">{routes}<h2>Objects</h2>{shapes}</section>""",
     )
 

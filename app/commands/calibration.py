@@ -6,6 +6,7 @@ stepsight calibrate --dataset prm800k --evaluator mini-bidir --mode online --goa
 
 import argparse
 import json
+import math
 from typing import TYPE_CHECKING
 
 from app.commands.judging import find_judges
@@ -79,16 +80,18 @@ def run(args: argparse.Namespace) -> None:
 
 def _as_json(found: "Calibrated") -> dict[str, object]:
     head = {"evaluator": found.evaluator, "dataset": found.dataset, "mode": found.mode.value}
-    chosen = {"threshold": found.threshold.value, "before": found.before} | vars(found.choice)
+    reached = {name: None if math.isnan(value) else value for name, value in vars(found.choice).items()}
+    chosen = {"threshold": found.threshold.value, "before": found.before} | reached
     counts = {"n_steps": found.steps, "n_errors": found.errors}
     return head | chosen | counts | {"thresholds": vars(found.calibration.thresholds)}
 
 
 def _as_text(found: "Calibrated") -> str:
     choice = found.choice
+    right = "" if math.isnan(choice.precision) else f" with precision {100 * choice.precision:.1f} %"
     return (
         f"{found.evaluator}: threshold of {found.threshold} {choice.value:g} (was {found.before:g}), chosen on"
         f" {found.dataset}, {found.mode}.\nThere it gives macro-F1 {100 * choice.macro_f1:.1f} over"
-        f" {found.steps:,} steps and finds {100 * choice.recall:.1f} % of {found.errors:,} errors with precision"
-        f" {100 * choice.precision:.1f} %. Measure it on another dataset."
+        f" {found.steps:,} steps and finds {100 * choice.recall:.1f} % of {found.errors:,} errors{right}."
+        " Measure it on another dataset."
     )

@@ -62,6 +62,7 @@ def _plan(config: "TrainConfig", args: argparse.Namespace) -> None:
 def _train(config: "TrainConfig", args: argparse.Namespace) -> None:
     import torch
 
+    from training.claim import alone
     from training.plan import check_devices
     from training.run import train
 
@@ -73,6 +74,7 @@ def _train(config: "TrainConfig", args: argparse.Namespace) -> None:
     speaks = os.environ.get("RANK", "0") == "0"
     if speaks:
         print(f"Training into {output}; stop it whenever you like, the same command goes on.", file=sys.stderr)
-    train(config, output, Path(args.config).parent)
+    with alone(output):
+        train(config, output, Path(args.config).parent)
     if speaks:
         print(output)

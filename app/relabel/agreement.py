@@ -78,6 +78,8 @@ def router(store: Store) -> APIRouter:
         if not address.campaign:
             return HTMLResponse(plain_page("Agreement", _choose(store), "Relabel"))
         user = find_user_of(request)
+        if user is None:
+            _check_closed(store, address)
         adjudicates = has_right(request, Right.ADJUDICATE)
         # On a server that lets anybody look, the names of people are not for anybody.
         shown = _Shown(store, address, adjudicates=adjudicates, named=user is not None)
@@ -86,6 +88,16 @@ def router(store: Store) -> APIRouter:
         return shown.file() if address.table else HTMLResponse(shown.page())
 
     return routes
+
+
+def _check_closed(store: Store, address: AgreementAddress) -> None:
+    """Raises `ForbiddenError` where somebody who is not logged in asks for an open campaign: an annotator who
+    logged out could, and nobody would know."""
+    for number in (address.campaign, address.against):
+        if number and get_campaign(store, number).closed is None:
+            raise ForbiddenError(
+                "Labels of an open campaign are not for everybody.", "Log in, or wait for its end."
+            )
 
 
 def _choose(store: Store) -> str:

@@ -10,6 +10,7 @@ from app.browse.facets import condition_words
 from app.browse.selection import Selection
 from app.evaluators import Evaluators
 from app.relabel.campaign_view import counted
+from app.relabel.disagreement_view import INERT
 from app.web.page_address import Query, read_query
 from core.errors import UserError
 from storage.browsing import list_matching
@@ -63,7 +64,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> str:
     where = _where(store, evaluators, dataset, address)
     chosen = _traces(store, datasets, dataset, address, where)
     return f"""<div id="relabel"><p class="pager"><a href="/relabel">Campaigns</a></p><h1>New campaign</h1>
-<div class="told"></div><form class="fields" data-post="/relabel/campaigns">{chosen}
+<div class="told"></div><form class="fields" {INERT} data-post="/relabel/campaigns">{chosen}
 <label>Name <input name="name" required maxlength="200" autocomplete="off"></label>
 <label class="wide">Guideline: what people are asked to do
 <textarea name="guideline" rows="9" required>{_GUIDELINE}</textarea></label>

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from app.relabel.campaign_view import guideline_html, label_html, progress_html, terms_html
+from app.relabel.campaign_view import guideline_html, is_told_all, label_html, progress_html, terms_html
 from app.web.rights import Right, may
 from storage.labelling.campaigns import Campaign, guideline_text, list_campaigns
 from storage.labelling.progress import progress
@@ -36,7 +36,7 @@ def _card(store: Store, campaign: Campaign, user: User, rights: set[Right]) -> s
     return f"""<li class="card"><div class="what"><h2>{escape(campaign.name)}</h2>
 <span>{terms_html(campaign)}</span>
 <span class="end">{_start(store, campaign, user) if labels else _state(campaign)}</span></div>
-{progress_html(campaign, found, mine=labels)}
+{progress_html(campaign, found, mine=labels, everybody=is_told_all(user))}
 <details class="guideline">{guideline}</details>{_links(campaign, rights)}</li>"""
 
 

@@ -3,6 +3,7 @@
 from html import escape
 
 from app.relabel.campaign_view import counted, guideline_html, label_html, progress_html, queue_html, terms_html
+from app.relabel.disagreement_view import INERT
 from storage.labelling.campaigns import Campaign, get_campaign, guideline_text
 from storage.labelling.progress import PersonProgress, people_progress, progress
 from storage.people.users import User
@@ -50,7 +51,8 @@ def _guidelines(store: Store, campaign: Campaign) -> str:
     if campaign.closed:
         shown = f'<details class="guideline" open>{guideline_html(campaign.guideline, text)}</details>'
         return f"<h2>Guideline</h2>{shown}{earlier}"
-    return f"""<h2>Guideline</h2><form class="fields" data-post="/relabel/campaigns/{campaign.id}/guideline">
+    return f"""<h2>Guideline</h2><form class="fields" {INERT}
+data-post="/relabel/campaigns/{campaign.id}/guideline">
 <label class="wide">Version {campaign.guideline}, in force
 <textarea name="text" rows="10" required>{escape(text)}</textarea></label>
 <p class="wide"><button class="button">Put into force as version {campaign.guideline + 1}</button></p>

@@ -5,7 +5,7 @@ from html import escape
 from app.web.text import text_html
 from storage.labelling.campaigns import Campaign, Ordering, View
 from storage.labelling.queue import Progress, next_turn, progress
-from storage.people.users import User
+from storage.people.users import Role, User
 from storage.store import Store
 
 _ORDERS = {
@@ -50,9 +50,16 @@ def label_html(store: Store, campaign: Campaign, user: User) -> str:
 aria-label="{word} labelling {escape(campaign.name)}">{word}</a>"""
 
 
-def progress_html(campaign: Campaign, found: Progress, *, mine: bool = True) -> str:
+def is_told_all(user: User) -> bool:
+    """Whether a person is told how far everybody is. Hidden gold items count for a person and not for the campaign:
+    who only labels could tell them by the number that stays behind."""
+    return user.role is not Role.ANNOTATOR
+
+
+def progress_html(campaign: Campaign, found: Progress, *, mine: bool = True, everybody: bool = True) -> str:
     """Bars for the person's own share and for the whole campaign."""
-    lines = [("All", found.submitted, found.slots, f"{found.items_done:,} of {found.items:,} traces complete")]
+    done = f"{found.items_done:,} of {found.items:,} traces complete"
+    lines = [("All", found.submitted, found.slots, done)] if everybody else []
     if mine:
         # Hidden gold items come on top of the queue, and must not be noticed.
         lines.insert(0, ("You", min(found.mine, campaign.items), campaign.items, ""))

@@ -27,7 +27,15 @@ from app.web.identity import find_user_of, user_of_request
 from app.web.page_address import read_query
 from app.web.rights import Right, has_right, require
 from core.patch import SAID, format_patch
-from storage.labelling.disputes import Dispute, State, add_entry, get_dispute, open_dispute
+from storage.labelling.disputes import (
+    Dispute,
+    State,
+    Which,
+    add_entry,
+    get_dispute,
+    list_disputes,
+    open_dispute,
+)
 from storage.labelling.patches import make_patch
 from storage.labelling.sight import has_seen_through
 from storage.people.exposures import GOLD, note_exposure
@@ -66,7 +74,10 @@ def _add_pages(routes: APIRouter, store: Store) -> None:
     def patch(request: Request, dataset: str = "") -> Response:
         if not has_right(request, Right.READ):
             raise ForbiddenError("A label patch tells the gold of traces.", "Ask again once no campaign is blind.")
-        made, _ = make_patch(store, find_dataset(store, dataset), name=_NAME)
+        found = find_dataset(store, dataset)
+        accepted = list_disputes(store, Which(dataset=found.name, state=State.ACCEPTED))
+        _note(store, request, *(dispute.trace_id for dispute in accepted))
+        made, _ = make_patch(store, found, name=_NAME)
         told = {"content-disposition": f'attachment; filename="{_NAME}"'}
         return Response(format_patch(made), media_type="application/json", headers=told)
 

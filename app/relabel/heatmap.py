@@ -72,7 +72,8 @@ def _row(heatmap: Heatmap, place: int, link: Link) -> str:
     trace, ratings = heatmap.rated.traces[place], heatmap.rated.last
     start, end = np.searchsorted(ratings.trace, [place, place + 1])
     shares = heatmap.shares[start:end]
-    url = link(trace, bool((shares < 1).any()))
+    unsure = ratings.counts[start:end, len(LABEL_NAMES)].any()
+    url = link(trace, bool((shares < 1).any() or unsure))
     cells = "".join(
         _cell(heatmap, step, float(share), url) for step, share in zip(range(start, end), shares, strict=True)
     )

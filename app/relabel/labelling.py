@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 
-from app.relabel.campaign_view import guideline_html
+from app.relabel.campaign_view import guideline_html, is_told_all
 from app.relabel.scores_view import scores_html
 from app.web.text import text_html
 from core.trace import Step
@@ -50,13 +50,14 @@ def labelling_html(store: Store, task: Task, draft: Draft, user: User) -> str:
     state = escape(json.dumps(_state(draft)))
     guideline = guideline_html(task.guideline, guideline_text(store, campaign.id, task.guideline))
     found = progress(store, campaign.id, user.id)
+    by_all = f" · {found.submitted:,} of {found.slots:,} by all" if is_told_all(user) else ""
     # Nobody has read the guideline who begins.
     first = " open" if not found.mine else ""
     return f"""<section id="labelling" data-slot="{task.slot_id}" data-campaign="{campaign.id}"
 data-person="{user.id}" data-guideline="{task.guideline}" data-steps="{len(draft.labels)}"
 data-draft="{state}" {flags}>
 <p class="pager"><a href="/relabel">Campaigns</a><span>{escape(campaign.name)}</span>
-<span class="place">{found.mine:,} submitted by you · {found.submitted:,} of {found.slots:,} by all</span>
+<span class="place">{found.mine:,} submitted by you{by_all}</span>
 <span class="keys"><kbd>1</kbd> <kbd>2</kbd> <kbd>3</kbd> <kbd>u</kbd> label <kbd>?</kbd> all keys</span></p>
 <h1 class="unseen">Label a trace</h1><details class="guideline"{first}>{guideline}</details>
 <p class="q">{text_html(task.trace.problem)}</p>{f'<p class="hint">{_STEPWISE}</p>' if stepwise else ""}

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 
+from app.relabel.campaign_view import is_told_all
 from app.web.failures import error_json
 from app.web.rights import Right, require
 from core.errors import UserError
@@ -122,9 +123,14 @@ def _task(store: Store, task: Task, user: User) -> dict[str, Any]:
         "steps": [list(step.substeps) for step in trace.steps[:seen]],
         "scores": [_said(one) for one in read_scores(store, task.slot_id, user, draft)],
         "state": _state(draft),
-        "progress": asdict(progress(store, campaign.id, user.id)),
+        "progress": _progress(store, campaign.id, user),
         "after": None if after is None else _after(after),
     }  # fmt: skip
+
+
+def _progress(store: Store, campaign_id: int, user: User) -> dict[str, int]:
+    found = progress(store, campaign_id, user.id)
+    return asdict(found) if is_told_all(user) else {"mine": found.mine}
 
 
 def _state(draft: Draft) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the person who asks is about to see of traces, noted where the person may have to label them."""
+"""What the person who asks is about to see of traces, noted where the person may still label them."""
 
 from collections.abc import Collection
 

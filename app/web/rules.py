@@ -14,7 +14,8 @@ _LOOK = _READ + _SCORE
 _ANYBODY: tuple[Right, ...] = ()
 _STATIC = None
 
-# Methods, path and rights as in `Rule`; `{}` is a part of a path, `{*}` one or more. What is not here is not there,
+# Methods, path and rights as in `Rule`; `{}` is a part of a path, `{#}` a number, `{*}` one or more
+# parts. What is not here is not there,
 # above all what Gradio answers of its own accord: it would store files of the visitor, fetch others for him, or
 # tell what the server does.
 _TABLE: tuple[tuple[str, str, tuple[Right, ...] | None], ...] = (
@@ -64,26 +65,26 @@ _TABLE: tuple[tuple[str, str, tuple[Right, ...] | None], ...] = (
     ("GET", "/relabel/label", _LABEL),
     ("GET", "/relabel/label/steps", _LABEL),
     ("GET", "/relabel/label/guideline", _LABEL),
-    ("GET", "/relabel/slots/{}", _LABEL),
-    ("POST", "/relabel/slots/{}/events", _LABEL),
-    ("POST", "/relabel/slots/{}/undo", _LABEL),
-    ("POST", "/relabel/slots/{}/redo", _LABEL),
-    ("POST", "/relabel/campaigns/{}/claim", _LABEL),
+    ("GET", "/relabel/slots/{#}", _LABEL),
+    ("POST", "/relabel/slots/{#}/events", _LABEL),
+    ("POST", "/relabel/slots/{#}/undo", _LABEL),
+    ("POST", "/relabel/slots/{#}/redo", _LABEL),
+    ("POST", "/relabel/campaigns/{#}/claim", _LABEL),
     ("GET", "/relabel/new", _MANAGE),
     ("GET", "/relabel/campaign", _MANAGE),
     ("POST", "/relabel/campaigns", _MANAGE),
-    ("POST", "/relabel/campaigns/{}/guideline", _MANAGE),
-    ("POST", "/relabel/campaigns/{}/close", _MANAGE),
+    ("POST", "/relabel/campaigns/{#}/guideline", _MANAGE),
+    ("POST", "/relabel/campaigns/{#}/close", _MANAGE),
     ("GET", "/relabel/agreement", _READ + _ADJUDICATE),
     ("GET", "/relabel/adjudicate", _ADJUDICATE),
     ("POST", "/relabel/adjudicate/decisions", _ADJUDICATE),
     # Of which traces somebody may see disputes, these check themselves.
     ("GET", "/relabel/disputes", _READ + _LABEL),
     ("GET", "/relabel/disputes/patch", _READ),
-    ("GET", "/relabel/disputes/{}", _READ + _LABEL),
+    ("GET", "/relabel/disputes/{#}", _READ + _LABEL),
     ("GET", "/relabel/dispute", _LABEL),
     ("POST", "/relabel/disputes", _LABEL),
-    ("POST", "/relabel/disputes/{}/entries", _LABEL),
+    ("POST", "/relabel/disputes/{#}/entries", _LABEL),
 )
 
 
@@ -102,6 +103,8 @@ class Rule:
 
 def _rule(methods: str, path: str, rights: Iterable[Right] | None) -> Rule:
     pattern = re.escape(path).replace(r"\{\*\}", "(?s:.+)").replace(r"\{\}", "[^/]+")
+    # What is longer is no number of anything here, and Python refuses to read it as one at all.
+    pattern = pattern.replace(r"\{\#\}", "[0-9]{1,12}")
     return Rule(frozenset(methods.split()), re.compile(pattern), None if rights is None else frozenset(rights))
 
 

@@ -1,7 +1,7 @@
 """StepSight's own layout, and any backbone's to which a score head and stepsight.json were added, LLaDA's included.
 
-config.json is the backbone's; the tensors are `model.*` and `score.weight`, shape (3, hidden); stepsight.json,
-abbreviated:
+config.json is the backbone's; the tensors are the backbone's below the prefix that its class has (`model.*`,
+`bert.*`, `transformer.*`) and `score.weight`, shape (3, hidden); stepsight.json, abbreviated:
 
     {"format": "stepsight", "attention": "bidirectional",
      "template": {"prompt": "Question:\\n{problem}\\n…", "separator": "<step>", "bos": null},

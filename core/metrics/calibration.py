@@ -55,4 +55,5 @@ def brier(items: Items) -> Value:
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():
         return Value.none(NO_SCORES)
-    return Value(float(brier_score_loss(items.golds, items.scores)))
+    # Rounding can lift the sum of two probabilities above 1, in what others publish too.
+    return Value(float(brier_score_loss(items.golds, np.clip(items.scores, 0.0, 1.0))))

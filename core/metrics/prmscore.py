@@ -1,7 +1,12 @@
 """PRMScore: PRMBench's measure of step labels, by the kind of error (Song et al., 2025).
 
 Half the F1 of correct steps and half that of wrong ones, pooled over steps. Every step counts, also after the first
-error. In the classes of simplicity the error is redundancy, which is neu here and shows as `s_red`.
+error. In the classes of simplicity the error is redundancy, which is neu here and shows as `s_red`, or, as in the
+official script, as validity where an evaluator gives nothing else.
+
+Two figures differ from that script's. A category is pooled over its steps here, and there the mean of its classes'
+scores. `multi_solutions`, whose steps are all right, alone is the F1 of the positive class there, and has no value
+here.
 """
 
 import numpy as np
@@ -9,6 +14,7 @@ import numpy as np
 from core.label import Label
 from core.metrics.items import Items
 from core.metrics.table import SILENT, StepTable
+from core.outputs import Outputs
 from core.scores import Thresholds
 
 CATEGORIES = {
@@ -19,16 +25,25 @@ CATEGORIES = {
 """PRMBench's classes, in its own spelling, by category."""
 
 
-def prm_items(table: StepTable, thresholds: Thresholds | None = None, classes: tuple[str, ...] = ()) -> Items:
+def prm_items(
+    table: StepTable,
+    thresholds: Thresholds | None = None,
+    classes: tuple[str, ...] = (),
+    outputs: Outputs = Outputs.THREE_WAY,
+) -> Items:
     """Steps as items whose positive is a step without error; `macro_f1` of them is the PRMScore.
 
-    `classes`: those of the table's groups to take; all where empty.
+    `classes`: those of the table's groups to take; all where empty. `outputs`: what the evaluator says; one that
+    knows nothing of redundancy is judged by its validity in every class.
     """
     cut = thresholds or Thresholds()
     group = np.array(table.groups, dtype=object)[table.trace]
     simple = np.isin(group, CATEGORIES["simplicity"])
-    scores = np.where(simple, 1 - table.redundancy, table.validity)
-    predicted = np.where(simple, table.redundancy < cut.redundancy, table.validity >= cut.validity)
+    by_redundancy = simple & outputs.may_say_redundant
+    scores = np.where(by_redundancy, 1 - table.redundancy, table.validity)
+    # In single precision, as every comparison with a threshold is: 0.7 is not below 0.7.
+    valid, redundant = np.float32(cut.validity), np.float32(cut.redundancy)
+    predicted = np.where(by_redundancy, table.redundancy < redundant, table.validity >= valid)
     golds = np.where(simple, table.label != Label.NEU, table.valid == 1) & (table.valid != 0)
     kept = (table.valid != SILENT) & ~np.isnan(scores)
     if classes:

@@ -121,6 +121,9 @@ def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> t
         raise UserError(f"{where}: not JSON ({error.msg}).", "Write one JSON array of objects.") from None
     except RecursionError:
         raise UserError(f"{where}: not JSON (nested too deep).", "Write one JSON array of objects.") from None
+    except ValueError as error:
+        # A number of thousands of digits, which Python refuses to read.
+        raise UserError(f"{where}: not JSON ({error}).", "Write one JSON array of objects.") from None
 
 
 def _skip(buffer: str, offset: int) -> int:

@@ -54,7 +54,9 @@ class AnswerWriter:
         campaign = self._campaign(trace, given)
         item = self._item(campaign, trace, given.chosen)
         about = json.dumps([self.name, given.dataset, given.id])
-        held = select(SlotRow).where(SlotRow.item_id == item.id).order_by(SlotRow.number)
+        held = select(SlotRow).where(SlotRow.item_id == item.id).order_by(SlotRow.number).with_for_update()
+        # One that somebody is taking meanwhile goes on as another row, which only the second look finds.
+        self._session.scalars(held).all()
         slots = list(self._session.scalars(held))
         for answer in given.answers:
             self._check(campaign, answer, trace)

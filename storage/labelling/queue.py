@@ -28,6 +28,7 @@ from storage.labelling.slots import (
     load_slot,
     lock_person,
     renew,
+    renumber,
     take,
 )
 from storage.labelling.tables import ItemRow, SlotRow
@@ -71,10 +72,10 @@ def claim(store: Store, campaign_id: int, user: User) -> Task | None:
         if slot_id is not None:
             renew(session, slot_id, campaign.lease)
             return _task(session, campaign, slot_id)
-        slot_id = _find_free(session, campaign, user)
-        if slot_id is None:
+        found = _find_free(session, campaign, user)
+        if found is None:
             return None
-        slot_id = _draw_gold(session, campaign, user) or slot_id
+        slot_id = _draw_gold(session, campaign, user) or _unmarked(session, *found)
         take(session, slot_id, user, campaign.lease)
         return _task(session, campaign, slot_id)
 
@@ -131,17 +132,25 @@ def _own(campaign: Campaign, user: User) -> Select[int]:
     return found.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
-def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
-    """The first slot by place that anybody may take, of a trace that the person has not had."""
-    return session.scalar(_free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True))
+def _find_free(session: Session, campaign: Campaign, user: User) -> tuple[int, str] | None:
+    """The first slot by place that anybody may take, of a trace that the person has not had; and its state."""
+    free = _free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True)
+    row = session.execute(free).one_or_none()
+    return None if row is None else (row.id, row.state)
 
 
-def _free(campaign: Campaign, user: User) -> Select[int]:
+def _unmarked(session: Session, slot_id: int, state: str) -> int:
+    """The slot under an id that does not tell it from one of a hidden gold item. One that somebody had keeps its
+    own, which the log refers to."""
+    return renumber(session, slot_id) if state == FREE else slot_id
+
+
+def _free(campaign: Campaign, user: User) -> Select[int, str]:
     mine = aliased(SlotRow)
     had = exists().where(mine.item_id == ItemRow.id, mine.user_id == user.id)
     anybodys = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
     return (
-        select(SlotRow.id)
+        select(SlotRow.id, SlotRow.state)
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, anybodys, ~had, _unchanged())
         .order_by(ItemRow.place, SlotRow.number)

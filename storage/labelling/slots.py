@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy import Select, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from storage.labelling.gold_items import GOLD
@@ -124,6 +124,22 @@ def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
     last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item_id))
     row = {"campaign_id": campaign_id, "item_id": item_id, "number": 0 if last is None else last + 1}
     return session.scalars(insert(SlotRow).values(**row, state=FREE).returning(SlotRow.id)).one()
+
+
+def renumber(session: Session, slot_id: int) -> int:
+    """Give a free slot, which nothing refers to yet, the newest id of all, and return that.
+
+    Slots of hidden gold items are made when somebody gets one: were the others known by the ids that they got with
+    the campaign, who labels could tell them apart.
+    """
+    old = session.execute(
+        select(SlotRow.campaign_id, SlotRow.item_id, SlotRow.number).where(SlotRow.id == slot_id)
+    ).one()
+    # Before the old one goes: SQLite gives the highest id anew once its row is deleted.
+    new_id = add_slot(session, old.campaign_id, old.item_id)
+    session.execute(delete(SlotRow).where(SlotRow.id == slot_id))
+    _set(session, new_id, number=old.number)
+    return new_id
 
 
 def _set(session: Session, slot_id: int, **values: Any) -> None:

@@ -1,11 +1,11 @@
-"""What people have seen of traces that they still have to label: scores, gold, labels of others."""
+"""What people have seen of traces whose labels they may still give or change: scores, gold, labels of others."""
 
 from collections.abc import Collection
 
-from sqlalchemy import exists, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from storage.labelling.tables import CampaignRow, ExposureRow, ItemRow, SlotRow
+from storage.labelling.tables import CampaignRow, ExposureRow, ItemRow
 from storage.queries import in_range
 from storage.schema import now
 from storage.store import Store
@@ -21,8 +21,8 @@ _MOST = 5_000
 def note_exposure(store: Store, user_id: int, trace_ids: Collection[int], *what: str) -> None:
     """Note that a person is about to see `what` of these traces: for good, and before it is shown.
 
-    Only traces of open campaigns are noted that the person has not submitted; where no campaign is open, this
-    costs one short query.
+    Only traces of open campaigns are noted, also those that the person has submitted: an answer can be taken back
+    and changed. Where no campaign is open, this costs one short query.
     """
     if not trace_ids or not _open_campaign(store):
         return
@@ -54,19 +54,16 @@ def _open_campaign(store: Store) -> bool:
 
 
 def _new(store: Store, user_id: int, trace_ids: Collection[int], what: Collection[str]) -> set[tuple[int, str]]:
-    """The traces to be labelled yet, each with what of it was not seen before."""
+    """The traces of open campaigns, each with what of it was not seen before."""
     ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
     found: set[tuple[int, str]] = set()
-    submitted = exists().where(
-        SlotRow.item_id == ItemRow.id, SlotRow.user_id == user_id, SlotRow.state == "submitted"
-    )
-    ahead = select(ItemRow.trace_id).distinct().join(CampaignRow, CampaignRow.id == ItemRow.campaign_id)
-    ahead = ahead.where(CampaignRow.closed.is_(None), ~submitted)
+    open_ones = select(ItemRow.trace_id).distinct().join(CampaignRow, CampaignRow.id == ItemRow.campaign_id)
+    open_ones = open_ones.where(CampaignRow.closed.is_(None))
     seen = select(ExposureRow.trace_id, ExposureRow.what).where(ExposureRow.user_id == user_id)
     with store.read() as session:
         for start in range(0, len(ids), _MOST):
             part = ids[start : start + _MOST]
-            due = session.scalars(ahead.where(ItemRow.trace_id.in_(part)))
+            due = session.scalars(open_ones.where(ItemRow.trace_id.in_(part)))
             found |= {(trace_id, one) for trace_id in due for one in what}
             known = session.execute(seen.where(ExposureRow.trace_id.in_(part)))
             found -= {(row.trace_id, row.what) for row in known}

@@ -9,11 +9,18 @@ from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
 from core.evaluator import save_evaluator
 from core.loading import can_load, load_evaluator
+from core.model import StepModel
 from core.outputs import Outputs
 from core.scorer import Scorer
 from core.scores import Thresholds
 from core.template import Read
-from tests.checkpoints import tiny_tokenizer, write_evaluator, write_math_shepherd, write_reasoneval
+from tests.checkpoints import (
+    tiny_tokenizer,
+    write_backbone,
+    write_evaluator,
+    write_math_shepherd,
+    write_reasoneval,
+)
 from tests.core.formats.by_hand import TRACES
 
 
@@ -172,6 +179,25 @@ def test_an_evaluator_that_others_trained_can_be_trained_further_and_saved(tmp_p
     first, second = (list(Scorer(one).score(TRACES, "hindsight")) for one in (theirs, ours))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.result.packed, other.result.packed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix", "causal"),
+    [("bert", "bert", False), ("roberta", "roberta", False), ("gpt2", "transformer", True)],
+)
+def test_one_on_any_backbone_comes_back(tmp_path, kind, prefix, causal):
+    model = StepModel.with_new_head(write_backbone(tmp_path / "plain", kind)).eval()
+    model.config.is_causal = causal
+    encoder = Encoder(tiny_tokenizer(), PromptTemplate())
+    save_evaluator(tmp_path / "ours", model, encoder, {})
+    names = load_file(tmp_path / "ours" / "model.safetensors")
+    assert {name.split(".")[0] for name in names} == {prefix, "score"}
+    ours = load_evaluator(tmp_path / "ours")
+    assert ours.attention == ("causal" if causal else "bidirectional")
+    state = ours.model.state_dict()
+    assert state.keys() == model.state_dict().keys()
+    assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
+    assert len(list(Scorer(ours).score(TRACES, "offline"))) == len(TRACES)
 
 
 def test_a_head_of_two_classes_cannot_be_saved_as_one_of_three(tmp_path):

@@ -3,7 +3,7 @@ from threading import Event
 
 import pytest
 
-from storage.memory import Memory, memory_of
+from storage.memory import _OVERHEAD, Memory, memory_of
 from storage.store import Store
 
 
@@ -23,15 +23,15 @@ def test_an_entry_is_loaded_once_for_each_version() -> None:
     assert [memory.get("a", version, load, len) for version in (1, 1, 2, 2, 1)] == [
         "0000000001", "0000000001", "0000000002", "0000000002", "0000000003",
     ]  # fmt: skip
-    assert memory.nbytes == 10
+    assert memory.nbytes == 10 + _OVERHEAD
 
 
 def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
-    memory, load = Memory(limit=30), Loader()
+    memory, load = Memory(limit=3 * (10 + _OVERHEAD)), Loader()
     for key in ("a", "b", "c", "a", "d"):
         memory.get(key, 0, load, len)
     # Four of ten bytes each are too many: b goes, since a was asked for again.
-    assert (load.loads, memory.nbytes) == (4, 30)
+    assert (load.loads, memory.nbytes) == (4, 3 * (10 + _OVERHEAD))
     for key in ("a", "c", "d"):
         memory.get(key, 0, load, len)
     assert load.loads == 4
@@ -43,7 +43,7 @@ def test_an_entry_larger_than_all_is_kept_until_the_next() -> None:
     memory, load = Memory(limit=5), Loader()
     assert memory.get("a", 0, load, len) == memory.get("a", 0, load, len)
     memory.get("b", 0, load, len)
-    assert memory.nbytes == 10
+    assert memory.nbytes == 10 + _OVERHEAD
 
 
 def test_one_thread_loads_and_the_others_wait_for_it() -> None:
@@ -75,3 +75,11 @@ def test_a_failed_load_leaves_nothing() -> None:
 
 def test_a_store_has_one_memory(sqlite_store: Store) -> None:
     assert memory_of(sqlite_store) is memory_of(sqlite_store)
+
+
+def test_many_small_entries_are_held_to_the_limit_too() -> None:
+    memory = Memory(limit=100 * _OVERHEAD)
+    for key in range(5_000):
+        memory.get(key, 0, str, len)
+    assert memory.nbytes <= 100 * _OVERHEAD
+    assert len(memory._entries) == len(memory._loading) == 100

@@ -190,3 +190,12 @@ def test_no_offline_threshold_where_traces_stop_at_their_error(sqlite_store: Sto
     assert calibrate(sqlite_store, dataset, both, Mode.ONLINE).choice.macro_f1 == 1
     # Offline and online are one for a causal evaluator.
     assert calibrate(sqlite_store, dataset, causal).choice.macro_f1 == 1
+
+
+def test_a_threshold_that_finds_no_error_has_no_precision(sqlite_store: Store) -> None:
+    stored = add(sqlite_store, traces())
+    one = evaluator(sqlite_store, "one")
+    say(sqlite_store, stored, one.id, {trace.id: valid(*[0.9] * len(trace.substeps)) for trace in traces()})
+    found = calibrate(sqlite_store, find_dataset(sqlite_store, "sums"), one)
+    assert np.isnan(found.choice.precision)
+    assert found.calibration.origins[Threshold.VALIDITY].info["precision"] is None

@@ -36,8 +36,11 @@ def test_a_folder_is_held_by_one_at_a_time(tmp_path, monkeypatch):
         with alone(folder):
             pass
         monkeypatch.delenv("RANK")
+        assert [path.name for path in folder.iterdir()] == ["running.lock"]
     with alone(folder):
         pass
+    # Nothing is left of it, nor of a folder that was not there before.
+    assert not folder.exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="file/one: cannot be written"), alone(tmp_path / "file" / "one"):
         pytest.fail("there is no folder")

@@ -76,3 +76,21 @@ def test_the_valid_part_ends_before_the_first_wrong_or_unlabelled_step():
     assert valid_part(trace).labels == (Label.POS, Label.NEU)
     assert valid_part(Trace.of("q", ["a", "b"], ["pos", None])) is None
     assert valid_part(TRACE) == TRACE
+
+
+def test_a_redundant_step_is_never_the_one_left_out():
+    told = Trace.of("q", ["x = 2", "As said, x = 2", "So x + 1 = 3"], ["pos", "neu", "pos"])
+    found = [corrupt(told, random.Random(seed), {"remove": 1.0}) for seed in range(20)]
+    # Without its first step the second one has nothing to go back to.
+    assert {tuple(step.text for step in trace.steps) for trace in found} == {("As said, x = 2", "So x + 1 = 3")}
+    assert {trace.labels for trace in found} == {(Label.NEG, Label.POS)}
+    redundant = Trace.of("q", ["x", "x", "x"], ["neu", "neu", "pos"])
+    assert corrupt(redundant, random.Random(0), {"remove": 1.0}) is None
+
+
+def test_steps_that_say_the_same_are_not_exchanged():
+    same = Trace.of("q", ["x = 2", "x = 2", "x = 2"], ["pos", "neu", "neu"])
+    assert all(corrupt(same, random.Random(seed), {"swap": 1.0}) is None for seed in range(20))
+    pair = Trace.of("q", ["x = 2", "x = 2", "So 3"], ["pos", "neu", "pos"])
+    found = [corrupt(pair, random.Random(seed), {"swap": 1.0}) for seed in range(20)]
+    assert {trace.steps[trace.labels.index(Label.NEG)].text for trace in found if trace} == {"So 3"}

@@ -216,6 +216,16 @@ def test_one_class_is_null_with_a_reason(sqlite_store: Store) -> None:
     assert "NaN" not in json.dumps(shown, allow_nan=False)
 
 
+def test_a_part_that_tells_of_another_error_has_no_baseline_to_be_held_against(sqlite_store: Store) -> None:
+    """As in MR-MATH's redundant solutions, some of which are clean: of those alone the gold tells nothing wrong."""
+    golds = {"A": ["pos", "pos"], "B": ["pos", "neu"]}
+    stored = add(sqlite_store, traces(golds), dataset="redundant")
+    judge = evaluator(sqlite_store, "third")
+    say(sqlite_store, [one for one in stored if one.id == "A"], judge.id, {"A": valid(0.9, 0.8)})
+    found = row(measure(sqlite_store, judge, dataset="redundant"), "third")
+    assert (found.n_traces, found.beats.reason) == (1, "no baseline")
+
+
 def test_an_evaluator_without_judgments_has_no_row(sqlite_store: Store, stored: list[StoredTrace]) -> None:
     found = measure(sqlite_store, evaluator(sqlite_store, "idle"))
     assert {one.evaluator for one in found.rows} == set(NAMES)

@@ -137,6 +137,13 @@ def test_the_width_is_a_multiple_of_32(length, width):
     assert collate([example])["input_ids"].shape == (1, width)
 
 
+def test_the_width_ends_with_the_context():
+    # 40 tokens would be padded to 64, of which a table of 50 positions holds none beyond the 50th.
+    example = Example(np.zeros(40, np.int64), np.array([0]), np.array([POS]))
+    assert collate([example], limit=50)["attention_mask"].shape == (1, 50)
+    assert collate([example], limit=100)["attention_mask"].shape == (1, 64)
+
+
 def test_what_is_left_out_is_counted(encoder):
     labelled, bare = four_steps(), Trace.of("q", ["a"])
     examples, dropped = build_examples([labelled, bare, labelled], encoder, "as-labelled", 0, 1000)

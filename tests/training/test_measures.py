@@ -101,6 +101,7 @@ def test_a_verdict_has_no_curve() -> None:
     found = protocol(subject(Outputs.VERDICT), Errors.INVALID, WEIGHTS)
     assert found["step_auc"].value.reason == "the evaluator gives no scores to rank by"
     assert found["step_f1"].value.exists
+    assert three_way(subject(Outputs.VERDICT), WEIGHTS) == {}
 
 
 def test_a_class_that_is_missing_has_a_reason_and_no_draws() -> None:
@@ -131,6 +132,16 @@ def test_prm_scores_are_given_for_the_classes_there_are() -> None:
     found = prm_scores(Subject(table("deception"), Outputs.THREE_WAY, Thresholds()), WEIGHTS)
     assert set(found) == {"prmscore", "prmscore_sensitivity", "prmscore_deception"}
     assert len({measured.value.number for measured in found.values()}) == 1
+
+
+def test_prm_scores_of_validity_alone_are_of_validity() -> None:
+    """In a class of simplicity the same table gives other figures by validity than by redundancy."""
+    three, two = (
+        numbers(prm_scores(Subject(table("circular"), outputs, Thresholds()), WEIGHTS))
+        for outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)
+    )
+    assert three.keys() == two.keys()
+    assert three["prmscore_circular"] != two["prmscore_circular"]
 
 
 def test_as_json_is_fractions_and_null() -> None:

@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 
 import training.config
 from core.errors import UserError
-from tests.checkpoints import write_evaluator
+from tests.checkpoints import write_backbone, write_evaluator
 from tests.training.runs import CONFIG
 from training.config import Backbone, Expected, read_config
 from training.grid.design import read_design
@@ -63,6 +63,23 @@ def test_a_folder_that_is_here_tells_its_own_dimensions(tmp_path):
     found = network_of(replace(CONFIG, backbone=None, init="start"), tmp_path)
     assert (found.hidden, found.mlp) == (values["hidden_size"], values["intermediate_size"])
     assert found.parameters == sum(tensor.numel() for tensor in weights.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "mlp", "layer"),
+    [
+        # Of BERT four square matrices and two wider ones, with their biases, and two norms of two vectors.
+        ("bert", 40, 4 * 24 * 25 + 24 * 40 + 40 + 40 * 24 + 24 + 4 * 24),
+        # GPT-2 makes its feed-forward layer four times as wide.
+        ("gpt2", 96, 4 * 24 * 25 + 24 * 96 + 96 + 96 * 24 + 24 + 4 * 24),
+    ],
+)
+def test_a_backbone_of_another_kind_than_llama(tmp_path, kind, mlp, layer):
+    backbone = write_backbone(tmp_path / "plain", kind)
+    found = network_of(replace(CONFIG, backbone=None, init="plain"), tmp_path)
+    assert (found.layers, found.hidden, found.mlp, found.layer) == (2, 24, mlp, layer)
+    assert found.embedding == backbone.config.vocab_size * 24
+    assert found.parameters == sum(parameter.numel() for parameter in backbone.parameters()) + 3 * 24
 
 
 def test_one_that_nobody_tells_of_is_refused():

@@ -9,6 +9,7 @@ from core.errors import UserError
 from core.model import StepModel
 from tests.training.runs import CONFIG, synthetic
 from training.config import Backbone, Expected, read_config
+from training.data import Data, Source
 from training.hardware import GIB, Gpu
 from training.network import Network
 from training.plan import Plan, Work, make_plan, work_of
@@ -140,6 +141,8 @@ def test_without_the_recipes_word_the_traces_are_counted():
     assert found.tokens == pytest.approx(sum(characters) / 12 / 3)
     told = work_of(replace(config, plan=Expected(traces=5, tokens=7)), Path())
     assert (told.traces, told.tokens, told.counted) == (5, 7.0, False)
+    with pytest.raises(UserError, match="no trace is left to learn from"):
+        work_of(replace(config, data=Data((Source("synthetic", size=2, seed=3, weight=1e-9),))), Path())
 
 
 def test_it_is_told_in_lines():

@@ -14,12 +14,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from core.encoding import Encoder, PromptTemplate
 from core.errors import UserError
 from core.jsonl import format_trace
 from core.loading import load_evaluator
 from core.scorer import Scorer
 from core.trace import Trace
-from tests.checkpoints import write_evaluator
+from tests.checkpoints import tiny_tokenizer, write_backbone, write_evaluator
 from tests.conftest import ROOT
 from tests.forked import Forked
 from tests.training.runs import CONFIG, TRACE, forked, synthetic, write_config
@@ -262,6 +263,33 @@ def test_an_evaluator_is_trained_further_under_either_mask(tmp_path):
     for name, tensor in source.model.state_dict().items():
         torch.testing.assert_close(trained.model.state_dict()[name], tensor, rtol=1e-3, atol=1e-3, msg=name)
     assert trained.encoder.template == source.encoder.template
+    # Bidirectional as it was, and not as it would be with the mask of this run.
+    assert trained.provenance["init"] == {"name": "start", "fingerprint": source.fingerprint}
+
+
+def test_positions_that_padding_takes_are_no_room_for_a_trace(tmp_path):
+    encoder = Encoder(tiny_tokenizer(), PromptTemplate())
+    fits, longer = (Trace.of("q", ["1 + 1 = 2", "So 2" + end], ["pos", "pos"], id=end or "-") for end in ("", " 7"))
+    length = len(encoder.encode(fits))
+    assert len(encoder.encode(longer)) in (length + 1, length + 2)
+    assert length % 32
+    # RoBERTa's table has two more rows than its inputs have tokens.
+    write_backbone(tmp_path / "plain", "roberta", max_position_embeddings=length + 2)
+    data = Data((Source("jsonl", path=write_traces(tmp_path / "traces.jsonl", [fits, longer])),))
+    config = replace(FROZEN, data=data, truncation="as-labelled", backbone=None, init="plain")
+    trained = load_evaluator(run.train(config, tmp_path / "out", tmp_path))
+    assert (trained.provenance["examples"], trained.provenance["left_out"]) == (1, 1)
+    assert trained.context == length
+    assert len(Scorer(trained).score_one(fits).offline) == 2
+
+
+def test_a_backbone_that_does_not_say_how_long_an_input_may_be_is_refused(tmp_path):
+    # RecurrentGemma has no positions to run out of.
+    small = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 4}
+    write_backbone(tmp_path / "endless", "recurrent_gemma", **small, num_key_value_heads=1, lru_width=24)
+    config = replace(FROZEN, attention="causal", backbone=None, init="endless")
+    with pytest.raises(UserError, match=r"endless: config\.json does not say how long an input may be"):
+        run.train(config, tmp_path / "out", tmp_path)
 
 
 def test_a_run_does_not_go_on_with_a_file_that_has_changed(tmp_path, monkeypatch):

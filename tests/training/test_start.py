@@ -27,10 +27,10 @@ SMALL = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "nu
 
 
 def begin(init=None, root=Path(), **changes):
-    """What a run starts from."""
+    """The encoder and the model that a run starts from."""
     backbone = CONFIG.backbone if init is None else None
     config = replace(CONFIG, backbone=backbone, init=init and str(init), **changes)
-    return start(config, Mixture(config.data, Path(), config.truncation, config.seed), root)
+    return start(config, Mixture(config.data, Path(), config.truncation, config.seed), root)[:2]
 
 
 def plain_tokenizer(bos=None):

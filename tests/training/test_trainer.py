@@ -15,8 +15,9 @@ from torch.nn import functional
 from transformers import TrainerCallback
 
 from core.errors import UserError
+from core.head import linear_head
 from core.loading import load_evaluator
-from core.model import IGNORED
+from core.model import IGNORED, StepModel
 from core.scorer import Scorer
 from tests.checkpoints import write_llada
 from tests.training.runs import CONFIG, TRACE, forked, synthetic, train_command, write_config
@@ -24,8 +25,8 @@ from training import run
 from training.checkpoints import Checkpoints, is_whole
 from training.examples import build_examples, collate
 from training.mixture import Mixture
-from training.start import start
-from training.trainer import StepTrainer, arguments_of
+from training.start import llama_config, start
+from training.trainer import StepTrainer, arguments_of, assembled
 
 # One step, not clipped.
 ONE = replace(CONFIG, data=synthetic(8), epochs=1, warmup_steps=0, clip=1e9)
@@ -34,7 +35,7 @@ ONE = replace(CONFIG, data=synthetic(8), epochs=1, warmup_steps=0, clip=1e9)
 def make(config, folder, callback=None):
     """A trainer as a run makes it."""
     mixture = Mixture(config.data, Path(), config.truncation, config.seed)
-    encoder, model = start(config, mixture, Path())
+    encoder, model, _ = start(config, mixture, Path())
     examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, config.max_length or 1024)
     checkpoints = Checkpoints(folder / "checkpoints")
     trainer = StepTrainer(config, model, examples, arguments_of(config, checkpoints.folder), checkpoints)
@@ -168,6 +169,16 @@ def test_gradients_are_clipped_to_the_norm(tmp_path):
     norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in kept.steps[0].values()))
     assert trainer.state.log_history[0]["grad_norm"] > 1
     assert norm == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("bias", [None, torch.tensor([1.0, 2.0, 3.0])])
+def test_what_processes_shared_is_put_together_with_the_head_it_had(bias):
+    config = llama_config(CONFIG.backbone, 400, "causal")
+    model = StepModel(StepModel.from_config(config).model, linear_head(torch.ones(3, 32), bias))
+    whole = assembled(config, model.state_dict())
+    assert whole.state_dict().keys() == model.state_dict().keys()
+    assert all(torch.equal(tensor, whole.state_dict()[name]) for name, tensor in model.state_dict().items())
+    assert ("score.bias" in whole.state_dict()) == (bias is not None)
 
 
 class Poison(Gradients):

@@ -62,11 +62,15 @@ const post = (form) => {
   return fetch("/relabel/adjudicate/decisions", { method: "POST", headers, body }).catch(() => null);
 };
 
+// What was entered into a form: a label only where it is another than the one in force, which may be a new one now.
+const entered = (step) => {
+  const values = Object.fromEntries(new FormData(step.querySelector("form")));
+  if (step.querySelector("input[name=label]:checked")?.defaultChecked) delete values.label;
+  return [step.dataset.step, values];
+};
+
 // What is typed into the forms of other steps stays.
-const typed = (but) =>
-  steps()
-    .filter((step) => step.dataset.step !== but)
-    .map((step) => [step.dataset.step, Object.fromEntries(new FormData(step.querySelector("form")))]);
+const typed = (but) => steps().filter((step) => step.dataset.step !== but).map(entered);
 
 const restore = (values) => {
   for (const [number, { label, reason }] of values) {
@@ -80,10 +84,12 @@ const restore = (values) => {
 // Draws the page anew; what is typed into the form of the step `but` is done with.
 const draw = async (but) => {
   const response = await fetch(`/relabel/adjudicate?campaign=${room().dataset.campaign}&item=${item()}`).catch(() => null);
-  if (!response?.ok) return false;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const values = typed(but);
-  room().replaceChildren(...page.querySelector("#adjudicate").childNodes);
+  const text = response?.ok ? await response.text().catch(() => null) : null;
+  if (text === null) return false;
+  const shown = new DOMParser().parseFromString(text, "text/html").querySelector("#adjudicate");
+  // Where nobody disagrees on the trace any more it is another one, of which nothing was typed.
+  const values = shown.querySelector("ol[data-item]")?.dataset.item === item() ? typed(but) : [];
+  room().replaceChildren(...shown.childNodes);
   restore(values);
   return true;
 };

@@ -20,7 +20,7 @@ const ON_ITS_WAY = "The next step is on its way.";
 class Labelling {
   constructor(section) {
     const { slot, person, campaign, guideline, steps, draft } = section.dataset;
-    Object.assign(this, { section, campaign, slot: Number(slot), guideline: Number(guideline), steps: Number(steps) });
+    Object.assign(this, { section, person, campaign, slot: Number(slot), guideline: Number(guideline), steps: Number(steps) });
     this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
     this.server = JSON.parse(draft);
@@ -51,7 +51,7 @@ class Labelling {
   }
 
   start() {
-    const kept = keptText(this.slot, HERE);
+    const kept = keptText(this.person, this.slot, HERE);
     const open = this.firstOpen();
     const step = kept === null ? (open < 0 ? this.steps : open) : Number(kept);
     return Math.min(step, this.rows.length - 1);
@@ -115,7 +115,7 @@ class Labelling {
   moveTo(step) {
     this.here = step;
     this.early = false;
-    keepText(this.slot, HERE, String(step));
+    keepText(this.person, this.slot, HERE, String(step));
     this.rows.forEach((row, place) => {
       if (place === step) row.setAttribute("aria-current", "step");
       else row.removeAttribute("aria-current");
@@ -186,7 +186,7 @@ class Labelling {
   }
 
   leave(url) {
-    dropTexts(this.slot);
+    dropTexts(this.person, this.slot);
     this.texts.typed.clear();
     location.replace(url);
   }

@@ -12,7 +12,7 @@ export const stepOf = (element) => Number(element.closest("[data-step]").dataset
 export const nameOf = (field) => `${field.dataset.field}.${stepOf(field)}`;
 
 export class Texts {
-  /** `page` is the Labelling whose `say`, `draft`, `outbox`, `slot` and `rows` this uses. */
+  /** `page` is the Labelling whose `say`, `draft`, `outbox`, `person`, `slot` and `rows` this uses. */
   constructor(page) {
     this.page = page;
     /** What is typed and not stored, by name; and the fields that were opened, whatever is in them. */
@@ -23,7 +23,7 @@ export class Texts {
   /** Fill the fields of these rows with what was typed in them before the page was closed. */
   restore(rows) {
     for (const field of rows.flatMap((row) => [...row.querySelectorAll("[data-field]")])) {
-      const text = keptText(this.page.slot, nameOf(field));
+      const text = keptText(this.page.person, this.page.slot, nameOf(field));
       if (text === null) continue;
       this.typed.set(nameOf(field), text);
       field.querySelector("textarea").value = text;
@@ -44,7 +44,7 @@ export class Texts {
   type(area) {
     const name = nameOf(fieldOf(area));
     this.typed.set(name, area.value);
-    keepText(this.page.slot, name, area.value);
+    keepText(this.page.person, this.page.slot, name, area.value);
   }
 
   save(area) {
@@ -73,6 +73,6 @@ export class Texts {
 
   forget(name) {
     this.typed.delete(name);
-    keepText(this.page.slot, name, null);
+    keepText(this.page.person, this.page.slot, name, null);
   }
 }

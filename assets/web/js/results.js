@@ -13,13 +13,16 @@ const load = (source) =>
     script.addEventListener("load", resolve);
     script.addEventListener("error", reject);
     document.head.append(script);
+  }).catch(() => {
+    // It may be there at the next change.
+    plotly = null;
   }));
 
 const draw = async () => {
   const source = page()?.querySelector("[data-plotly]")?.dataset.plotly;
   if (!source || !page().querySelector(".plot:not([data-drawn])")) return;
   await load(source);
-  if (page()) drawWhenNear(page(), { displayModeBar: false });
+  if (plotly && page()) drawWhenNear(page(), { displayModeBar: false });
 };
 
 document.addEventListener("figure-cell", ({ target, detail }) => {

@@ -42,15 +42,18 @@ export const keptActs = (person, slot) => keysBelow(`${ACTS}.${person}.${slot}.`
 /** The slots at which a person has such acts. */
 export const keptSlots = (person) => [...new Set(keysBelow(`${ACTS}.${person}.`).map((key) => Number(key.split(".")[3])))];
 
-const textKey = (slot, field) => `${TEXTS}.${slot}.${field}`;
+// A slot goes to somebody else once its lease ran out, who may sit at the same browser.
+const textKey = (person, slot, field) => `${TEXTS}.${person}.${slot}.${field}`;
 
-/** Keep what is typed in a field of a slot; null forgets it. */
-export const keepText = (slot, field, text) =>
-  quietly(() => (text === null ? localStorage.removeItem(textKey(slot, field)) : localStorage.setItem(textKey(slot, field), text)));
+/** Keep what a person types in a field of a slot; null forgets it. */
+export const keepText = (person, slot, field, text) => {
+  const at = textKey(person, slot, field);
+  quietly(() => (text === null ? localStorage.removeItem(at) : localStorage.setItem(at, text)));
+};
 
-export const keptText = (slot, field) => quietly(() => localStorage.getItem(textKey(slot, field)), null);
+export const keptText = (person, slot, field) => quietly(() => localStorage.getItem(textKey(person, slot, field)), null);
 
-/** Forget every text of a slot. */
-export const dropTexts = (slot) => {
-  for (const key of keysBelow(`${TEXTS}.${slot}.`)) quietly(() => localStorage.removeItem(key));
+/** Forget every text of a person at a slot. */
+export const dropTexts = (person, slot) => {
+  for (const key of keysBelow(textKey(person, slot, ""))) quietly(() => localStorage.removeItem(key));
 };

@@ -114,6 +114,38 @@ def test_what_somebody_else_decided_meanwhile_is_shown_first(store, made, opened
     assert [one.label for one in past_decisions(store, item)] == ["pos", "neg"]
 
 
+def test_a_decision_is_not_turned_back_by_a_form_that_nobody_touched(store, made, page):
+    item = read_adjudication(store, made.id).disagreements[0].item_id
+    boss = person(store, "boss")
+    decide_there(store, made.id, item, 1, "neg", "It is 2.", boss, "boss-1")
+    page.goto(f"/relabel/adjudicate?campaign={made.id}&item={item}")
+    expect(page.locator("#step-2 .choice.neg input")).to_be_checked()
+    page.wait_for_load_state()
+    decide_there(store, made.id, item, 1, "pos", "The end needs it.", boss, "boss-2")
+    page.locator("#step-3").focus()
+    decide(page, "1", "So too.")
+    expect(page.locator("#step-3.decided")).to_be_visible()
+    # Drawn anew, the other step shows what is in force.
+    expect(page.locator("#step-2 .choice.pos input")).to_be_checked()
+
+
+def test_what_is_typed_of_a_trace_stays_out_of_another(store, made, page):
+    first, second = read_adjudication(store, made.id).disagreements
+    start(page, made)
+    page.locator("#step-3 input[name=reason]").fill("Later.")
+    # Nobody disagrees on it any more once the decision is there: the server shows the next one.
+    other = f"/relabel/adjudicate?campaign={made.id}&item={second.item_id}"
+    answer = page.request.get(other).text().replace('id="step-1"', 'id="step-3" data-was="1"')
+    answer = answer.replace('data-step="0"', 'data-step="2"')
+    page.route(
+        f"**/relabel/adjudicate?campaign={made.id}&item={first.item_id}", lambda route: route.fulfill(body=answer)
+    )
+    page.locator("#step-2").focus()
+    decide(page, "1", "It is 2, not 3.")
+    expect(page.locator(f'ol[data-item="{second.item_id}"]')).to_be_visible()
+    expect(page.locator("#step-3 input[name=reason]")).to_have_value("")
+
+
 def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, address):
     with opened(expected=TROUBLES) as page:
         start(page, made)

@@ -547,6 +547,40 @@ def test_a_login_that_ran_out_loses_nothing(evaluators, sqlite_store, opened):
         assert set(session.scalars(select(EventRow.user_id))) == {ann.id}
 
 
+def test_what_one_types_is_not_shown_to_who_comes_next_to_the_same_browser(evaluators, sqlite_store, opened):
+    store = sqlite_store
+    made = campaign(store, trace(2))
+
+    def log_in_on(page: Page, base: str, name: str) -> None:
+        token = log_in(store, name, "a long password", "127.0.0.1")
+        page.context.add_cookies([{"name": f"{COOKIE}-{base.rpartition(':')[2]}", "value": token, "url": base}])
+
+    for name in ("ada", "bob"):
+        add_user(store, name, Role.ANNOTATOR, "a long password")
+    with served(store, evaluators) as base, opened(base=base, expected=TROUBLES) as page:
+        log_in_on(page, base, "ada")
+        start(page, made)
+        slot = slot_of(page)
+        # Nothing of hers is to arrive after her time.
+        page.context.set_offline(True)
+        page.keyboard.press("c")
+        page.keyboard.type("What Ada thinks.")
+        other = page.context.new_page()
+        page.close()
+        other.context.set_offline(False)
+        expire(store, int(slot))
+        log_in_on(other, base, "bob")
+        start(other, made)
+        assert slot_of(other) == slot
+        expect(other.get_by_label("Comment on step 1", exact=True).last).to_have_value("")
+        other.keyboard.type("33")
+        other.keyboard.press("Enter")
+        expect(other.locator("#review")).to_be_visible()
+        # It is there when Ada comes back.
+        assert "What Ada thinks." in other.evaluate("Object.values(localStorage)")
+    assert events(store, made) == [("label", 0, "pos"), ("label", 1, "pos"), ("submit", None, None)]
+
+
 def test_texts_stay_texts(store, page):
     payloads = [text for text in INJECTIONS if "<" in text][:7]
     hostile = Trace.of(payloads[0], payloads, id="hostile")

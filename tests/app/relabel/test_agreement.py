@@ -9,13 +9,14 @@ from starlette.testclient import TestClient
 
 from app.web.identity import COOKIE
 from storage.labelling.campaigns import Campaign, close_campaign
-from storage.labelling.tables import ExposureRow
+from storage.labelling.tables import CampaignRow, ExposureRow
 from storage.people.exposures import note_exposure
 from storage.people.logins import open_login
 from storage.people.users import Role, add_user
 from storage.store import Store, open_store
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, person, take
+from tests.storage.samples import evaluator
 
 PATH = "/relabel/agreement"
 ANSWERS = {
@@ -202,7 +203,16 @@ def test_somebody_not_logged_in_reads_no_names(sqlite_store, evaluators, of):
     close_campaign(sqlite_store, of.id)
     with asking(sqlite_store, evaluators) as closed:
         assert closed.get(f"{PATH}?campaign={of.id}").status_code == 401
+    still_open = campaign(sqlite_store, None, name="still open")
+    one = evaluator(sqlite_store, "one")
+    with sqlite_store.write() as session:
+        # Not blind, or nobody could look at anything.
+        made = session.get_one(CampaignRow, still_open.id)
+        made.shows, made.evaluator_id = "scores", one.id
     with asking(sqlite_store, evaluators, public=True) as public:
         page = shown(public, f"campaign={of.id}")
+        # An annotator who has logged out is one of them.
+        for query in (f"campaign={still_open.id}", f"campaign={of.id}&against={still_open.id}"):
+            assert public.get(f"{PATH}?{query}").status_code == 403
     assert page.count('<th scope="col">annotator 1</th>') == 1
     assert re.search(r">(ada|bo|cy)<", page) is None

@@ -32,11 +32,23 @@ def test_an_annotator_sees_where_to_label_and_how_far_they_are(sqlite_store):
     label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
     page = read(list_html(sqlite_store, ann))
     assert [link.text for link in page.all("a")] == ["Continue"]
-    assert [bar["aria-label"] for bar in page.all(cls="meter")] == ["You: 1 of 3 answers", "All: 1 of 3 answers"]
+    assert [bar["aria-label"] for bar in page.all(cls="meter")] == ["You: 1 of 3 answers"]
     close_campaign(sqlite_store, made.id)
     page = read(list_html(sqlite_store, ann))
     assert page.one(cls="end").text == "closed"
     assert [link.text for link in page.all("a")] == ["Disputes", "Agreement"]
+
+
+def test_who_adjudicates_sees_how_far_all_are_and_who_only_looks_does_too(sqlite_store):
+    made = campaign(sqlite_store)
+    ann = person(sqlite_store, "ann")
+    label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
+    for role, bars in (
+        (Role.ADJUDICATOR, ["You: 0 of 3 answers", "All: 1 of 3 answers"]),
+        (Role.VIEWER, ["All: 1 of 3 answers"]),
+    ):
+        page = read(list_html(sqlite_store, person(sqlite_store, role.value, role)))
+        assert [bar["aria-label"] for bar in page.all(cls="meter")] == bars
 
 
 def test_none_yet(sqlite_store):

@@ -34,6 +34,8 @@ def test_how_far_it_is(sqlite_store):
     assert [bar["aria-label"] for bar in bars.all(cls="meter")] == ["You: 3 of 3 answers", "All: 4 of 6 answers"]
     assert [bar.one("i")["style"] for bar in bars.all(cls="meter")] == ["width:100.0%", "width:66.7%"]
     assert [text.text for text in bars.all(cls="n")] == ["3 of 3", "4 of 6 · 1 of 3 traces complete"]
+    own = read(progress_html(made, Progress(submitted=4, slots=6, mine=5, items_done=1, items=3), everybody=False))
+    assert [bar["aria-label"] for bar in own.all(cls="meter")] == ["You: 3 of 3 answers"]
     alone = read(progress_html(made, Progress(submitted=0, slots=0, mine=0, items_done=0, items=0), mine=False))
     assert [bar.one("i")["style"] for bar in alone.all(cls="meter")] == ["width:0.0%"]
 

@@ -167,10 +167,17 @@ def test_while_a_campaign_is_blind(
     # Nor may she accept her own.
     answer = client.post(f"{made.json()['go']}/entries", json={"state": "accepted"}, headers=theirs)
     assert answer.status_code == 403
-    # Who may look has seen its gold.
+    # Who may look has seen its gold, on the page as in a patch.
+    boss = person(sqlite_store, "boss", Role.ADMIN)
+    accepted = client.post(f"{url}/entries", json={"state": "accepted"}, headers=login(sqlite_store, boss))
+    assert accepted.status_code == 200
+    late = person(sqlite_store, "late", Role.ADJUDICATOR)
+    patch = client.get("/relabel/disputes/patch?dataset=sums", headers=login(sqlite_store, late))
+    assert patch.status_code == 200
     client.get(url, headers=PAGE | judges)
     with sqlite_store.read() as session:
         assert exposures_of(session, judge.id, ahead.trace_id) == {"gold"}
+        assert exposures_of(session, late.id, ahead.trace_id) == {"gold"}
         assert exposures_of(session, anna.id, ahead.trace_id) == frozenset()
     close_campaign(sqlite_store, of.id)
     assert client.get(url, headers=PAGE | theirs).status_code == 200
@@ -184,3 +191,8 @@ def test_who_only_looks_has_no_form(sqlite_store: Store, traces: list[StoredTrac
     assert (shown.status_code, "<form" in shown.text) == (200, False)
     assert "<textarea" in client.get(url, headers=PAGE | anna).text
     assert client.post(f"{url}/entries", json={"text": "Hm."}, headers=viewer).status_code == 403
+
+
+def test_a_number_of_thousands_of_digits_is_not_there(client: TestClient) -> None:
+    assert client.get(f"/relabel/disputes/{'9' * 5000}", headers=PAGE).status_code == 404
+    assert client.post(f"/relabel/slots/{'9' * 13}/undo", json={}).status_code == 404

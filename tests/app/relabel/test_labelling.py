@@ -9,6 +9,7 @@ from core.trace import Trace
 from storage.judgments import save_judgments
 from storage.labelling.acts import ERROR_KINDS
 from storage.labelling.drafts import read_draft
+from storage.people.users import Role
 from storage.queries import get_trace
 from tests.app.markup import INJECTIONS, Element, read
 from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
@@ -41,7 +42,15 @@ def test_a_whole_trace(sqlite_store):
     assert [chip["data-error"] for chip in rows[0].one(cls="kinds").all("button")] == list(ERROR_KINDS)
     assert rows[1].one(data_field="correction")["data-source"] == "So 3.\nDone."
     assert page.one("details").attributes["open"] is None
-    assert page.one(cls="place").text == "0 submitted by you · 0 of 3 by all"
+    assert page.one(cls="place").text == "0 submitted by you"
+
+
+def test_only_who_adjudicates_is_told_how_far_all_are(sqlite_store):
+    made = campaign(sqlite_store, TRACES)
+    judge = person(sqlite_store, "judy", Role.ADJUDICATOR)
+    label_all(sqlite_store, take(sqlite_store, made, judge), judge, ["pos", "neg"])
+    page = page_of(sqlite_store, take(sqlite_store, made, judge), judge)
+    assert page.one(cls="place").text == "1 submitted by you · 1 of 3 by all"
 
 
 def test_nothing_tells_what_the_benchmark_or_anybody_else_says(sqlite_store):

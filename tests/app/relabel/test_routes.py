@@ -72,7 +72,7 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
         "id": made.id, "name": "first", "after_error": True, "view": "whole", "shows": "nothing",
     }  # fmt: skip
     assert (task["guideline"], task["n_steps"], task["scores"], task["after"]) == (1, 2, [], None)
-    assert task["progress"] == {"submitted": 0, "slots": 2, "mine": 0, "items_done": 0, "items": 1}
+    assert task["progress"] == {"mine": 0}
     assert task["state"] == {
         "labels": [None, None], "comments": [None, None], "corrections": [None, None], "errors": [None, None],
         "flag": None, "revealed": 2, "submitted": False, "undo": [], "redo": [],
@@ -94,6 +94,12 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     }  # fmt: skip
     assert after["expires"] is None
     assert ann.claim(made) == (204, None)
+
+
+def test_how_far_all_are_is_for_those_who_adjudicate(store: Store, client: TestClient) -> None:
+    made = campaign(store, [TWO], overlap=2)
+    judge = Browser(client, store, person(store, "judy", Role.ADJUDICATOR))
+    assert judge.claim(made)[1]["progress"] == {"submitted": 0, "slots": 2, "mine": 0, "items_done": 0, "items": 1}
 
 
 def test_the_same_request_again_is_stored_once(store: Store, ann: Browser) -> None:

@@ -28,6 +28,10 @@ def test_brier_by_hand():
     assert brier(FOUND).number == pytest.approx(1.6 / 5)
 
 
+def test_brier_of_probabilities_that_rounding_lifted_above_1():
+    assert brier(items([1.001, -0.0005, 0.5], [1, 0, 1])).number == pytest.approx(0.25 / 3)
+
+
 def test_an_empty_bin_is_no_number():
     found = reliability(items([0.05], [True]))
     assert found.count.tolist() == [1] + [0] * 9

@@ -4,6 +4,7 @@ import pytest
 from core.metrics.items import macro_f1
 from core.metrics.prmscore import CATEGORIES, prm_items
 from core.metrics.table import TableBuilder
+from core.outputs import Outputs
 from core.scores import StepScores
 from tests.core.metrics.tables import table, trace
 
@@ -22,6 +23,19 @@ def test_in_simplicity_the_error_is_redundancy():
     found = prm_items(builder.build())
     assert found.golds.tolist() == [True, False, True]
     assert found.predicted.tolist() == [True, False, False]
+
+
+def test_without_redundancy_validity_tells_of_simplicity_too():
+    builder = TableBuilder()
+    # (1 - v, 0, v): the redundant step is called wrong.
+    probs = StepScores(np.array([[0.1, 0, 0.9], [0.8, 0, 0.2], [0.3, 0, 0.7]], np.float32))
+    builder.add(trace("pos", "neu", "pos"), probs, group="circular")
+    found = prm_items(builder.build(), outputs=Outputs.VALIDITY)
+    assert found.scores == pytest.approx([0.9, 0.2, 0.7])
+    assert found.predicted.tolist() == found.golds.tolist() == [True, False, True]
+    assert macro_f1(found).number == 1
+    # By redundancy no step would ever be wrong: positive F1 4 / 5, negative 0.
+    assert macro_f1(prm_items(builder.build())).number == pytest.approx(2 / 5)
 
 
 def test_some_classes_only():

@@ -90,6 +90,11 @@ def test_what_is_no_object_in_an_array_is_passed_over_but_no_syntax_error() -> N
         told('[{"a": 1}, 2,\n{"a" 3}, {"a": 4}]')
 
 
+def test_a_number_that_python_refuses_to_read() -> None:
+    with pytest.raises(UserError, match=r"f row 2: not JSON \(Exceeds the limit"):
+        list(json_rows([f'[{{"a": 1}}, {{"a": {"9" * 5000}}}]'.encode()], "f"))
+
+
 def test_an_array_that_is_not_utf8() -> None:
     with pytest.raises(UserError, match="f line 2: byte 2 is not UTF-8"):
         list(json_rows([b"[\n", b'"\xff"]'], "f"))

@@ -161,6 +161,36 @@ def test_hidden_gold_items_come_as_often_as_the_campaign_says(store: Store) -> N
     )
 
 
+def test_no_turn_is_known_by_its_number(store: Store) -> None:
+    add(store, [*SHORT, *KNOWN], "sums")
+    made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
+    with store.read() as session:
+        last = session.scalars(select(func.max(SlotRow.id))).one()
+    user = person(store, "ann")
+    numbers, problems = [], []
+    while (task := claim(store, made.id, user)) is not None:
+        numbers.append(task.slot_id)
+        problems.append(task.trace.problem[:4])
+        label_all(store, task, user, ["pos"])
+    assert set(problems) == {"Know", "Task"}
+    assert numbers == list(range(last + 1, last + 1 + len(numbers)))
+    with store.read() as session:
+        places = session.execute(select(SlotRow.number, SlotRow.state, ItemRow.chosen).join(ItemRow)).all()
+    # One slot of each trace of the queue, as before.
+    assert [tuple(row) for row in places if row.chosen != "gold"] == [(0, "submitted", "ordered")] * 30
+
+
+def test_a_turn_that_returns_keeps_its_number(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2)
+    one, other = people(store, 2)
+    left = take(store, made, one)
+    do(store, left.slot_id, one, "label", 0, "neg")
+    expire(store, left.slot_id)
+    # It comes before the free one, and the log refers to it.
+    assert take(store, made, other).slot_id == left.slot_id
+    assert take(store, made, one).slot_id > left.slot_id
+
+
 def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store: Store) -> None:
     add(store, [*SHORT, KNOWN[0]], "sums")
     made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.5)

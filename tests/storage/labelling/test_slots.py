@@ -15,6 +15,7 @@ from storage.labelling.slots import (
     end,
     load_slot,
     renew,
+    renumber,
     take,
 )
 from storage.labelling.tables import SlotRow
@@ -72,6 +73,18 @@ def test_a_skipped_one_is_replaced(store: Store, slot: Slot) -> None:
     with store.read() as session:
         rows = session.execute(select(SlotRow.number, SlotRow.state).order_by(SlotRow.number)).all()
     assert [tuple(row) for row in rows] == [(0, "skipped"), (1, "free")]
+
+
+def test_a_free_one_gets_the_newest_id_and_nothing_else(store: Store, slot: Slot) -> None:
+    with store.write() as session:
+        newest = add_slot(session, slot.campaign_id, slot.item_id)
+        # The newest one, too, which SQLite would give its own id again.
+        renumbered = renumber(session, newest)
+        again = renumber(session, slot.id)
+    assert newest < renumbered < again
+    with store.read() as session:
+        rows = session.execute(select(SlotRow.id, SlotRow.number, SlotRow.state).order_by(SlotRow.number)).all()
+    assert [tuple(row) for row in rows] == [(again, 0, "free"), (renumbered, 1, "free")]
 
 
 def test_slots_that_are_added_at_once_get_numbers_of_their_own(store: Store, slot: Slot) -> None:

@@ -1,12 +1,14 @@
-"""What people saw of traces that they still have to label."""
+"""What people saw of traces whose labels they may still give or change."""
 
 import pytest
 from sqlalchemy import event, select
 
+from storage.labelling.answers import iterate_answers
 from storage.labelling.campaigns import close_campaign
 from storage.labelling.tables import ExposureRow
 from storage.people.exposures import GOLD, LABELS, SCORES, exposures_of, is_something_hidden, note_exposure
-from tests.storage.labelling.samples import TRACES, campaign, label_all, person, take
+from storage.people.users import Role
+from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
 from tests.storage.samples import add
 
 
@@ -47,7 +49,7 @@ def test_nothing_is_noted_where_there_is_nothing_to_label(store):
     assert count(store) == 0
 
 
-def test_what_somebody_has_submitted_is_theirs_to_see(store):
+def test_what_somebody_has_submitted_can_be_taken_back_and_is_noted_too(store):
     one, other, _ = add(store, TRACES)
     made = campaign(store, None, overlap=2)
     ada, bob = person(store, "ada"), person(store, "bob")
@@ -56,9 +58,31 @@ def test_what_somebody_has_submitted_is_theirs_to_see(store):
     note_exposure(store, bob.id, [one.trace_id], GOLD)
     label_all(store, task, ada, ["pos", "neg"])
     note_exposure(store, ada.id, [one.trace_id, other.trace_id], GOLD)
-    assert seen(store, ada, one) == frozenset()
+    assert seen(store, ada, one) == {GOLD}
     assert seen(store, ada, other) == {GOLD}
     assert seen(store, bob, one) == {GOLD}
+
+
+def test_an_answer_given_before_stays_blind_until_a_label_of_it_is_changed(store):
+    made = campaign(store, [TWO], overlap=2)
+    ada, bob = person(store, "ada", Role.ADJUDICATOR), person(store, "bob")
+    task = take(store, made, ada)
+    label_all(store, task, ada, ["pos", "pos"])
+    label_all(store, take(store, made, bob), bob, ["pos", "neg"])
+    note_exposure(store, ada.id, [task.trace.trace_id], LABELS)
+
+    def exposed():
+        return {answer.user: (answer.labels, answer.exposed) for answer in iterate_answers(store, made.id)}
+
+    blind = {"ada": (("pos", "pos"), frozenset()), "bob": (("pos", "neg"), frozenset())}
+    assert exposed() == blind
+    do(store, task.slot_id, ada, "reopen")
+    do(store, task.slot_id, ada, "submit")
+    assert exposed() == blind
+    do(store, task.slot_id, ada, "reopen")
+    do(store, task.slot_id, ada, "label", 1, "neg")
+    do(store, task.slot_id, ada, "submit")
+    assert exposed() == blind | {"ada": (("pos", "neg"), frozenset({LABELS}))}
 
 
 def test_in_a_second_campaign_the_trace_is_still_ahead(store):

@@ -32,7 +32,7 @@ def test_every_run_has_a_result_and_its_model_is_gone(done):
     }  # fmt: skip
     for cell in study.cells():
         names = sorted(item.name for item in (folder / cell.name).iterdir())
-        assert names == ["log_history.json", "math500", "running.lock", "sft.json"]
+        assert names == ["log_history.json", "math500", "sft.json"]
         card = json.loads((folder / cell.name / "sft.json").read_text())
         # Two batches of six rows, once.
         assert (card["steps"], card["examples"], card["seed"]) == (2, 6, 1)
