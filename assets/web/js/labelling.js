@@ -161,9 +161,10 @@ class Labelling {
     const from = this.rows.length;
     if (this.over || this.server.revealed <= from) return;
     const response = await fetch(`/relabel/label/steps?slot=${this.slot}&from=${from}`).catch(() => null);
-    if (!response?.ok) return void setTimeout(() => this.fetchSteps(), AGAIN);
+    const text = response?.ok ? await response.text().catch(() => null) : null;
+    if (text === null) return void setTimeout(() => this.fetchSteps(), AGAIN);
     const template = document.createElement("template");
-    template.innerHTML = await response.text();
+    template.innerHTML = text;
     // Another answer may have come first.
     if (from !== this.rows.length) return;
     const rows = [...template.content.children];

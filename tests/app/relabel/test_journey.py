@@ -125,7 +125,7 @@ def test_a_benchmark_is_relabelled_and_trained_on(
             "step": one.how.index("tie"),
             "key": f"k{next(_KEYS)}",
         }
-        eve.post("adjudicate/decisions", label="pos", reason="It is right.", **fields)
+        eve.post("adjudicate/decisions", label="pos", reason="It is right.", after=0, **fields)
 
     exported = tmp_path / "labels.jsonl"
     db = ("--db", sqlite_store.name)
