@@ -39,9 +39,9 @@ def test_gains_of_two_forms_stand_side_by_side():
     first = results({("a", "1k", 1): (0.75, 0.5), ("a", "1k", 2): (0.5, 0.5)}, "whole")
     auc, late = survival_plots(survival_table(first, other), ("whole", "cut"))
     found = curves(auc)
-    assert (found["whole"]["x"], found["whole"]["y"]) == (["synthetic<br>offline"], [12.5])
-    assert (found["cut"]["y"], found["cut"]["error_y"]["array"]) == ([6.25], [6.25])
-    assert late.caption == "The gain in Late-AUC"
+    assert (found["whole"]["y"], found["whole"]["x"]) == (["synthetic offline"], [12.5])
+    assert (found["cut"]["x"], found["cut"]["error_x"]["array"]) == ([6.25], [6.25])
+    assert late.caption == "The gain in Late-AUC: bidirectional minus causal"
 
 
 def test_classes_and_cells():
