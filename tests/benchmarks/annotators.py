@@ -27,6 +27,7 @@ from uuid import uuid4
 
 from sqlalchemy import select
 
+from app.web.identity import COOKIE
 from core.trace import Trace
 from storage.labelling.acts import LABELS
 from storage.labelling.answers import iterate_answers
@@ -62,7 +63,7 @@ class Annotator:
         self.seconds: list[float] = []
         self.errors: list[str] = []
         self._port = port
-        self._headers = {"Cookie": f"stepsight={token}", "Content-Type": "application/json"}
+        self._headers = {"Cookie": f"{COOKIE}-{port}={token}", "Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
         self._chance = random.Random(user.id)
 

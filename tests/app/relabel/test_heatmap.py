@@ -28,11 +28,16 @@ def test_cells_say_what_was_said_and_lead_to_their_trace():
     assert 'aria-label="step 2: 2 neg, 1 pos; gold pos"' in first[1]
     assert ["differs" in cell for cell in first] == [False, True, False]
     assert all('href="/decide/100"' in cell and 'tabindex="-1"' in cell for cell in first)
-    # Of the second trace nothing is to be decided, and one label alone has no colour.
+    # One label alone has no colour; somebody was unsure of the second step, which is to be decided.
     assert [re.sub("<[^>]*>", "", cell) for cell in second] == ["✓", "?", ""]
     assert all('class="alone"' in cell and "--x" not in cell for cell in second)
-    assert all('href="/see/101"' in cell for cell in second)
+    assert all('href="/decide/101"' in cell for cell in second)
     assert 'aria-label="step 3: not labelled"' in second[2]
+
+
+def test_of_what_everybody_agrees_on_nothing_is_to_be_decided():
+    (cells,) = rows(heatmap_html(Heatmap.of(rated("pn", "pn"), Order.QUEUE), 1, link))
+    assert all('href="/see/100"' in cell for cell in cells)
 
 
 def test_gold_of_validity_alone_differs_from_neg_only():

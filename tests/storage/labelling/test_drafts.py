@@ -1,8 +1,10 @@
 """Where a person stands, as the store tells it."""
 
 import pytest
+from sqlalchemy import select
 
 from storage.labelling.drafts import read_draft, redo_act, undo_act
+from storage.labelling.tables import SlotRow
 from storage.store import ConflictError, NotFoundError, Store
 from tests.storage.labelling.samples import TWO, campaign, do, expire, key, label_all, people, take
 
@@ -23,8 +25,9 @@ def test_a_draft_is_of_who_has_the_slot_or_of_who_is_asked_for(store: Store) -> 
 
 def test_nobody_has_an_empty_one(store: Store) -> None:
     made = campaign(store, [TWO], overlap=2)
-    task = take(store, made, people(store, 1)[0])
-    free = task.slot_id + 1
+    take(store, made, people(store, 1)[0])
+    with store.read() as session:
+        free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
     assert read_draft(store, free).labels == (None, None)
     with pytest.raises(NotFoundError):
         read_draft(store, 99)
