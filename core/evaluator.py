@@ -91,7 +91,7 @@ class Evaluator:
             )
         return encoded
 
-    def check_numbers(self, probs: Iterable[Floats], trace: Trace) -> None:
+    def check_numbers(self, probs: Iterable[Floats], trace: Trace | None = None) -> None:
         """Raises `UserError` naming the trace where one of its probabilities is not a number, as with weights that
         overflow in their type."""
         if not all(np.isfinite(row).all() for row in probs):
@@ -101,8 +101,8 @@ class Evaluator:
             )
 
 
-def _named(trace: Trace) -> str:
-    return f"trace {trace.id!r}" if trace.id else "the trace"
+def _named(trace: Trace | None) -> str:
+    return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
 
 
 def save_evaluator(

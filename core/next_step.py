@@ -44,7 +44,7 @@ class NextSteps:
         else:
             end = len(self._evaluator.encode(Trace.of(problem, steps))) if len(steps) else None
             rows = self._go_on(self._prefixes, inputs, end)
-        self._evaluator.check_numbers(rows, Trace.of(problem, [*steps, candidates[0]]))
+        self._evaluator.check_numbers(rows)
         scored = dict(zip(unique, rows, strict=True))
         return np.concatenate([scored[text] for text in candidates])
 

@@ -48,8 +48,9 @@ class Memory:
                     return entry[1]  # type: ignore[no-any-return]
             found = load()
             with self._lock:
-                if entry is not None:
-                    self._nbytes -= self._entries.pop(key)[2]
+                # While it was loaded the one before may have been dropped, or another thread have loaded it too.
+                if (before := self._entries.pop(key, None)) is not None:
+                    self._nbytes -= before[2]
                 held = size(found) + _OVERHEAD
                 self._entries[key] = version, found, held
                 self._nbytes += held

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from core.errors import UserError
 from core.evaluator import ATTENTIONS
@@ -93,6 +93,39 @@ class TrainConfig:
     plan: Expected | None = field(default=None, compare=False)
 
 
+class Optimisation(Protocol):
+    """The keys that say how a run learns, as `TrainConfig` and the recipe of a fine-tuning run have them."""
+
+    @property
+    def accumulation(self) -> int: ...
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @property
+    def betas(self) -> tuple[float, float]: ...
+    @property
+    def weight_decay(self) -> float: ...
+    @property
+    def warmup_steps(self) -> int: ...
+    @property
+    def clip(self) -> float: ...
+    @property
+    def bf16(self) -> bool: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def save_steps(self) -> int: ...
+    @property
+    def activation_checkpointing(self) -> bool: ...
+    @property
+    def fsdp(self) -> bool: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def saved_dtype(self) -> str: ...
+
+
 def read_config(path: str | Path) -> TrainConfig:
     """Read and check a YAML file.
 
@@ -164,9 +197,9 @@ def _check_plan(plan: Expected) -> None:
         check_backbone(plan.backbone, "plan.backbone.")
 
 
-def check_learning(settings: Any, counted: str) -> None:
-    """Check the optimiser and its steps, of a `TrainConfig` or of what has the same keys; `counted` is what a batch
-    is of. Raises `UserError` naming the first key whose value means nothing."""
+def check_learning(settings: Optimisation, counted: str) -> None:
+    """Check the optimiser and its steps; `counted` is what a batch is of. Raises `UserError` naming the first key
+    whose value means nothing."""
     above_zero(settings, ("epochs", "batch_size", "learning_rate", "clip", "save_steps", "accumulation"))
     for key in ("warmup_steps", "weight_decay"):
         if not getattr(settings, key) >= 0:

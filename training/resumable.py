@@ -4,7 +4,7 @@ checkpoints only, goes on from the last, and says what ran out."""
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from accelerate import PartialState
@@ -16,40 +16,12 @@ from transformers.trainer_callback import PrinterCallback
 
 from core.errors import UserError
 from training.checkpoints import Checkpoints
+from training.config import Optimisation
 
 # A history of at least so many rows, and at most so many steps a row.
 _ROWS, _STEPS_A_ROW = 100, 20
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _NOT_WRITTEN = ("PytorchStreamWriter", "No space left", "file write failed")
-
-
-class Optimisation(Protocol):
-    """The keys of a configuration that say how a run learns, as in `training.config.TrainConfig`."""
-
-    @property
-    def accumulation(self) -> int: ...
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def betas(self) -> tuple[float, float]: ...
-    @property
-    def weight_decay(self) -> float: ...
-    @property
-    def warmup_steps(self) -> int: ...
-    @property
-    def clip(self) -> float: ...
-    @property
-    def bf16(self) -> bool: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def save_steps(self) -> int: ...
-    @property
-    def activation_checkpointing(self) -> bool: ...
-    @property
-    def fsdp(self) -> bool: ...
 
 
 def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:

@@ -83,3 +83,19 @@ def test_many_small_entries_are_held_to_the_limit_too() -> None:
         memory.get(key, 0, str, len)
     assert memory.nbytes <= 100 * _OVERHEAD
     assert len(memory._entries) == len(memory._loading) == 100
+
+
+def test_an_entry_may_be_dropped_or_loaded_while_it_is_loaded() -> None:
+    memory, load = Memory(limit=2 * _OVERHEAD), Loader()
+    memory.get("a", 0, load, len)
+
+    def drops() -> str:
+        for key in ("b", "c", "d"):
+            memory.get(key, 0, str, len)
+        assert "a" not in memory._entries
+        # Its lock is gone with it, so that somebody else may be faster.
+        memory.get("a", 1, load, len)
+        return "slower"
+
+    assert memory.get("a", 1, drops, len) == "slower"
+    assert memory.nbytes == sum(held for _, _, held in memory._entries.values())

@@ -40,8 +40,8 @@ def run_cell(design: Design, cell: Cell, folder: Path, root: Path, store: Store 
     """Train the run, or go on with it, measure it and write its result; one that is done is read.
 
     Where there is a store, the judgments go into it too. Of processes launched together all train, and the first
-    does the rest; the others get None. Raises `UserError` where the run cannot be done, or
-    another process is at it.
+    does the rest; the others get None. Raises `UserError` where the run cannot be done, or another process is at
+    it.
     """
     result, output = result_path(folder, cell), folder / TRAINED / cell.name
     if result.is_file():
