@@ -77,7 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code: 0, or 2 where the user can mend what is wrong."""
+    """Run a command line; returns the exit code: 0, or 2 where the user can fix it."""
     for stream in (sys.stdout, sys.stderr):
         # Traces hold signs that a terminal's own encoding may lack.
         if isinstance(stream, io.TextIOWrapper):

@@ -4,18 +4,18 @@
 class UserError(Exception):
     """A mistake in the input, told without a traceback.
 
-    `message` says where and what was found against what was expected; `mend` says how to put it right.
+    `message` says where and what was found against what was expected; `hint` says how to put it right.
     The command line prints `str(error)` and exits with 2; a page shows it as a notice.
     """
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.mend = mend
+        self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message} {self.mend}".strip()
+        return f"{self.message} {self.hint}".strip()
 
     def at(self, where: str) -> "UserError":
         """The same error with a place put before it, such as `file.jsonl line 3`."""
-        return UserError(f"{where}: {self.message}", self.mend)
+        return UserError(f"{where}: {self.message}", self.hint)

@@ -41,9 +41,9 @@ class RefusedRows:
             return
         if self.count == 1:
             ((_, error),) = self._first
-            raise UserError(error.message, f"{error.mend} Or leave it out with --skip-bad.".strip())
+            raise UserError(error.message, f"{error.hint} Or leave it out with --skip-bad.".strip())
         counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
-        head = f"{self._name}: {counts}; mend them, or leave them out with --skip-bad."
+        head = f"{self._name}: {counts}; fix them, or leave them out with --skip-bad."
         lines = [f"  {place}: {_told(self._name, place, error)}" for place, error in self._first]
         more = [f"  and {self.count - _SHOWN:,} more"] if self.count > _SHOWN else []
         raise UserError("\n".join([head, *lines, *more]))
@@ -152,4 +152,4 @@ def _number(place: str) -> int:
 
 def _told(name: str, place: str, error: UserError) -> str:
     """What is wrong with a row, without its place."""
-    return f"{error.message.removeprefix(f'{name} {place}: ')} {error.mend}".strip()
+    return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()

@@ -120,7 +120,7 @@ def open_store(url: str | None = None) -> Store:
     """Open a store, creating or upgrading its schema.
 
     `url` is a path, `sqlite:///PATH` or `postgresql://…`; None means `STEPSIGHT_DB`, else the default file
-    (see `storage.location.locate`). Raises `UserError` saying what is wrong and how to mend it.
+    (see `storage.location.locate`). Raises `UserError` saying what is wrong and how to fix it.
     """
     address = locate(url)
     name = describe(address)
@@ -232,4 +232,4 @@ def _mend(reason: str) -> str:
         "does not exist": "Create it first, or check its name.",
         "connection": "Check the address, and that the server runs.",
     }
-    return next((mend for part, mend in known.items() if part in reason.lower()), "Check the store's address.")
+    return next((hint for part, hint in known.items() if part in reason.lower()), "Check the store's address.")

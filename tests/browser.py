@@ -134,7 +134,7 @@ def works() -> bool:
     try:
         with sync_playwright() as playwright:
             launch(playwright).close()
-    except Exception:  # whatever keeps it from starting, the next attempt may mend it
+    except Exception:  # whatever keeps it from starting, the next attempt may cure it
         return False
     return True
 

@@ -195,7 +195,7 @@ class FileReading(Generic[T]):
             except UserError as error:
                 if not self._origin.skip_bad:
                     raise UserError(
-                        error.message, f"{error.mend} Or leave out such rows with skip_bad: true.".strip()
+                        error.message, f"{error.hint} Or leave out such rows with skip_bad: true.".strip()
                     ) from None
                 refused = refused or error
                 entry["bad"].append(where.removeprefix(path).strip())
@@ -244,8 +244,8 @@ def _find(origin: Origin, root: Path, key: str) -> list[tuple[str, Path]]:
         if found:
             return found
     where = " or ".join(str(folder) for folder in folders)
-    mend = "Check the path." if len(folders) > 1 else f"Check the path, or name the folder of data with {VARIABLE}."
-    raise UserError(f"{key}.path: there is no file {pattern} in {where}.", mend)
+    hint = "Check the path." if len(folders) > 1 else f"Check the path, or name the folder of data with {VARIABLE}."
+    raise UserError(f"{key}.path: there is no file {pattern} in {where}.", hint)
 
 
 def _is_file(path: Path) -> bool:

@@ -31,7 +31,7 @@ class Failure(BaseModel):
     """What every answer but 2xx holds."""
 
     error: str = Field(description="What was found, and what was expected.")
-    mend: str = Field(description="How to go on; may be empty.")
+    hint: str = Field(description="How to go on; may be empty.")
 
 
 class ScoreRequest(_Given):

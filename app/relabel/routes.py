@@ -3,7 +3,7 @@
 `POST /relabel/campaigns/NUMBER/claim` gives a turn, or 204 where nothing is left now; `GET /relabel/slots/NUMBER`
 gives it again. `POST /relabel/slots/NUMBER/events` takes `{kind, key, step, new, seconds, revealed, guideline}` and
 answers `{event, moment, repeated, state}` once that is stored for good; `…/undo` and `…/redo` take `{key}`. Steps
-are 0-based. Errors are `{error, mend}`, as the API's.
+are 0-based. Errors are `{error, hint}`, as the API's.
 """
 
 import json

@@ -66,7 +66,7 @@ class Computations:
         if not job.done.wait(patience):
             return Pending()
         if job.error is not None:
-            raise UserError(job.error.message, job.error.mend)
+            raise UserError(job.error.message, job.error.hint)
         result: Result = job.result
         return result
 

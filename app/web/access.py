@@ -123,16 +123,16 @@ def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
             return _told(scope, 403, why, "Go on with Relabel.")
         return _told(scope, 403, f"This is not for the role {asker.user.role}.", "Ask who runs this server.")
     if not asker.known:
-        mend = "Start StepSight on your own machine to change something."
-        return _told(scope, 403, "This server is read-only.", mend)
+        hint = "Start StepSight on your own machine to change something."
+        return _told(scope, 403, "This server is read-only.", hint)
     if is_navigation(scope) and not _is_api(scope):
         return RedirectResponse(f"{LOGIN}?next={quote(_address(scope), safe='/')}", 303)
     return _told(scope, 401, "Nobody is logged in.", f"Log in: {LOGIN}")
 
 
-def _told(scope: Scope, status: int, message: str, mend: str) -> Response:
+def _told(scope: Scope, status: int, message: str, hint: str) -> Response:
     # Who looks at the API in a browser sees what a program would.
-    return (failure_json if _is_api(scope) else partial(failure_response, scope))(status, message, mend)
+    return (failure_json if _is_api(scope) else partial(failure_response, scope))(status, message, hint)
 
 
 def _is_api(scope: Scope) -> bool:

@@ -38,19 +38,19 @@ def status_of(error: UserError) -> int:
 
 def error_response(scope: Scope, error: UserError) -> Response:
     """The answer to a request that raised `error`."""
-    return _told(error, failure_response(scope, status_of(error), error.message, error.mend))
+    return _told(error, failure_response(scope, status_of(error), error.message, error.hint))
 
 
 def error_json(error: UserError) -> Response:
     """The same for a program, whatever it accepts."""
-    return _told(error, failure_json(status_of(error), error.message, error.mend))
+    return _told(error, failure_json(status_of(error), error.message, error.hint))
 
 
-def failure_response(scope: Scope, status: int, message: str, mend: str = "") -> Response:
-    """A page where a browser navigates to it, else `{error, mend}`."""
+def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
+    """A page where a browser navigates to it, else `{error, hint}`."""
     if is_navigation(scope):
-        return HTMLResponse(_page(status, message, mend), status)
-    return failure_json(status, message, mend)
+        return HTMLResponse(_page(status, message, hint), status)
+    return failure_json(status, message, hint)
 
 
 def is_navigation(scope: Scope) -> bool:
@@ -58,8 +58,8 @@ def is_navigation(scope: Scope) -> bool:
     return scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
 
 
-def failure_json(status: int, message: str, mend: str = "") -> JSONResponse:
-    return JSONResponse({"error": message, "mend": mend}, status)
+def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
+    return JSONResponse({"error": message, "hint": hint}, status)
 
 
 def _told(error: UserError, response: Response) -> Response:
@@ -68,11 +68,11 @@ def _told(error: UserError, response: Response) -> Response:
     return response
 
 
-def _page(status: int, message: str, mend: str) -> str:
+def _page(status: int, message: str, hint: str) -> str:
     title = _TITLES.get(status, "Not possible")
     return plain_page(
         title,
-        f"""<h1>{title}</h1><div class="notice" role="alert">{escape(f"{message} {mend}".strip())}</div>
+        f"""<h1>{title}</h1><div class="notice" role="alert">{escape(f"{message} {hint}".strip())}</div>
 <p><a href="/">Score a solution</a> · <a href="/browse">Browse the traces</a> ·
 <a href="/relabel">Label some</a></p>""",
     )

@@ -92,7 +92,7 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
             log_in(store, user.name, present, _network_address(request))
             set_password(store, user.name, new, lets_in=False)
         except WrongLoginError as error:
-            error.message, error.mend = "The present password is wrong.", "Try again."
+            error.message, error.hint = "The present password is wrong.", "Try again."
             return _refused(error, _password_page(user, error))
         except UserError as error:
             return _refused(error, _password_page(user, error))

@@ -35,7 +35,7 @@ def test_any_other_address_is_refused_unless_it_is_public_and_read_only(host, db
     assert not is_loopback(host)
     with pytest.raises(UserError, match="other machines could change what is stored") as caught:
         check_host(host, db, public_read_only=False)
-    assert "--public-read-only" in caught.value.mend
+    assert "--public-read-only" in caught.value.hint
     check_host(host, db, public_read_only=True)
 
 

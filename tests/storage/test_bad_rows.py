@@ -49,7 +49,7 @@ def remembered(store: Store) -> list[tuple[str, str, str]]:
 def test_a_refusal_counts_all_and_shows_the_first_few(store: Store, file: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         import_file(store, "plain", file)
-    head = f"{file}: 4 of 6 rows are bad, so that nothing was stored; mend them, or leave them out with --skip-bad."
+    head = f"{file}: 4 of 6 rows are bad, so that nothing was stored; fix them, or leave them out with --skip-bad."
     lines = [f"  line {number}: {what}" for number, what in enumerate(WHAT, start=3)]
     assert str(caught.value).splitlines() == [head, *lines]
     write_lines(file, [plain_row(0), *(f"bad {i}" for i in range(8))])

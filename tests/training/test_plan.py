@@ -121,7 +121,7 @@ def test_a_run_that_does_not_fit_says_what_would_help():
     assert raised.value.message.startswith(
         f"the run needs {small.needed / GIB:.1f} GiB on each device; of 1 x tiny"
     )
-    assert raised.value.mend == (
+    assert raised.value.hint == (
         "Set activation_checkpointing: true; or raise accumulation above 1; or set bf16: true; "
         "or lower max_length; or take a GPU with more memory."
     )

@@ -42,5 +42,5 @@ def refusal(rows: int, bad: int, first: list[str]) -> UserError:
         return UserError(first[0], "Mend the row, or leave it out with --skip-bad.")
     lines = [f"  {line}" for line in first]
     more = [f"  and {bad - len(first):,} more"] if bad > len(first) else []
-    head = f"{bad:,} of {rows:,} rows cannot be scored; mend them, or leave them out with --skip-bad."
+    head = f"{bad:,} of {rows:,} rows cannot be scored; fix them, or leave them out with --skip-bad."
     return UserError("\n".join([head, *lines, *more]))

@@ -123,7 +123,7 @@ def _about(evaluator: Evaluator) -> dict[str, object]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one cell; returns 0, or 2 where the user can mend what is wrong."""
+    """Run one cell; returns 0, or 2 where the user can fix it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("design", type=Path)
     parser.add_argument("folder", type=Path)

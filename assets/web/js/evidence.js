@@ -237,7 +237,7 @@ class Evidence {
       const answer = await fetch(ask);
       const found = await answer.json();
       if (answer.ok) this.learned(found);
-      else this.tellWithout(() => `${found.error} ${found.mend}`);
+      else this.tellWithout(() => `${found.error} ${found.hint}`);
     } catch {
       this.tellWithout(() => "The server does not answer. Load the page again.");
     }

@@ -39,7 +39,7 @@ const show = (html) => {
 
 const failure = async (response) => {
   const told = await response.json().catch(() => null);
-  return told ? `${told.error} ${told.mend}`.trim() : `The server answered with status ${response.status}.`;
+  return told ? `${told.error} ${told.hint}`.trim() : `The server answered with status ${response.status}.`;
 };
 
 const ask = async () => {

@@ -15,7 +15,7 @@ const body = ({ at, ...act }) => JSON.stringify(isMove(act) ? { key: act.key } :
 /** What an answer that is no success says. */
 export const failure = async (response) => {
   const told = await response.json().catch(() => null);
-  return told?.error ? `${told.error} ${told.mend ?? ""}`.trim() : `The server answered with status ${response.status}.`;
+  return told?.error ? `${told.error} ${told.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
 };
 
 export class Outbox {

@@ -138,8 +138,8 @@ def test_bad_input_is_told_with_its_reason(client, change, status, said):
     response = post(client, **change)
     assert response.status_code == status
     assert said in response.json()["error"]
-    assert set(response.json()) == {"error", "mend"}
-    assert response.json()["mend"]
+    assert set(response.json()) == {"error", "hint"}
+    assert response.json()["hint"]
 
 
 def test_a_trace_too_long_names_its_tokens_and_the_limit(client):

@@ -28,7 +28,7 @@ def test_every_route_is_described_with_what_it_takes_and_gives(client):
                 schema = response["content"]["application/json"]["schema"]
                 name = schema.get("$ref") or schema["items"]["$ref"]
                 assert name.rpartition("/")[2] in schemas
-    assert schemas["Failure"]["required"] == ["error", "mend"]
+    assert schemas["Failure"]["required"] == ["error", "hint"]
 
 
 def test_the_page_of_it_names_every_route_and_object_and_loads_nothing_from_elsewhere(client):

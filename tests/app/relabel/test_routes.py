@@ -156,7 +156,7 @@ def test_a_bad_act_is_told_and_nothing_is_stored(
     slot = ann.claim(campaign(store, [TWO]))[1]["slot"]
     sent = {"key": key()} | body if isinstance(body, dict) else body
     found, told = ann.ask("POST", f"/relabel/slots/{slot}/events", sent)
-    assert (found, set(told)) == (status, {"error", "mend"})
+    assert (found, set(told)) == (status, {"error", "hint"})
     assert told["error"].startswith(message)
     assert events(store) == 0
 
@@ -167,7 +167,7 @@ def test_a_body_that_is_none(store: Store, client: TestClient, ann: Browser, con
     for act in ("events", "undo", "redo"):
         body = content.encode("utf-8", "surrogatepass")
         response = client.post(f"/relabel/slots/{slot}/{act}", content=body, headers=ann.headers)
-        assert (response.status_code, set(response.json())) == (422, {"error", "mend"})
+        assert (response.status_code, set(response.json())) == (422, {"error", "hint"})
     assert events(store) == 0
 
 

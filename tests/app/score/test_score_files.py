@@ -80,7 +80,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(client, path, query, mes
     answer = client.get(path, params=query)
     assert answer.status_code == (404 if "gone" in message else 422)
     assert message in answer.json()["error"]
-    assert answer.json()["mend"]
+    assert answer.json()["hint"]
 
 
 def test_of_one_that_gives_validity_only_the_rest_is_left_out(mixed):

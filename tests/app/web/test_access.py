@@ -195,7 +195,7 @@ def test_a_program_is_told_to_log_in(clients):
     for path in ("/api/v1/datasets", "/jobs/list"):
         response = client.get(path)
         assert response.status_code == 401
-        assert response.json() == {"error": "Nobody is logged in.", "mend": "Log in: /login"}
+        assert response.json() == {"error": "Nobody is logged in.", "hint": "Log in: /login"}
 
 
 def test_why_not_is_told(clients):

@@ -43,7 +43,7 @@ def test_a_browser_that_opens_a_page_gets_one(accept, method, is_page):
     response = failure_response(scope(accept, method), 404, "There is no such page.", "Choose another.")
     assert response.headers["content-type"].startswith("text/html" if is_page else "application/json")
     if not is_page:
-        assert json.loads(response.body) == {"error": "There is no such page.", "mend": "Choose another."}
+        assert json.loads(response.body) == {"error": "There is no such page.", "hint": "Choose another."}
 
 
 def test_what_was_asked_for_is_shown_as_written():

@@ -58,7 +58,7 @@ def test_who_is_refused_waits_until_the_oldest_failure_is_out_of_the_window_and_
             begin_attempt(store, "ada", HERE)
         # 15 - 10 minutes.
         assert 290 <= caught.value.seconds <= 300
-        assert caught.value.mend == "Try again in 5 min."
+        assert caught.value.hint == "Try again in 5 min."
     age(store, timedelta(minutes=5, seconds=1))
     begin_attempt(store, "ada", HERE)
     with pytest.raises(LimitError):

@@ -39,7 +39,7 @@ def test_of_many_bad_rows_the_first_are_told(tmp_path, evaluator):
     with pytest.raises(UserError) as told:
         checked(tmp_path, evaluator, [sums(1)[0], *[BAD] * 7, "oops"])
     lines = str(told.value).splitlines()
-    assert lines[0] == "8 of 9 rows cannot be scored; mend them, or leave them out with --skip-bad."
+    assert lines[0] == "8 of 9 rows cannot be scored; fix them, or leave them out with --skip-bad."
     assert [line.split(":")[0] for line in lines[1:6]] == [f"  pool.jsonl line {number}" for number in range(2, 7)]
     assert lines[6:] == ["  and 3 more"]
 
