@@ -17,34 +17,37 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, Response
 
-from app.api.service import PREFIX, build_api
-from app.browse import address
-from app.browse.trace_file import router as trace_files
-from app.evaluators import Evaluators
-from app.evidence import evidence_address
-from app.evidence.evidence_routes import router as evidence_routes
-from app.pages import browse, evidence, jobs, results, score
-from app.relabel.adjudication_routes import router as adjudication_routes
-from app.relabel.agreement import router as agreement_page
-from app.relabel.dispute_routes import router as dispute_routes
-from app.relabel.pages import pages as relabel_pages
-from app.relabel.routes import router as labelling_routes
-from app.results.measured import Results
-from app.results.result_files import result_files
-from app.results.results_address import check_results
-from app.score.score_files import score_files
-from app.web.access import Access
-from app.web.deep_links import Check, DeepLinks, check_query
-from app.web.failures import error_response
-from app.web.files import FreshFiles
-from app.web.frame import HEAD
-from app.web.gate import Gate
-from app.web.headers import PrivateHeaders
-from app.web.login import login_routes
-from app.web.rights import Right, has_right
-from core.assets import asset
-from core.errors import UserError
-from storage.store import Store
+from stepsight.app.api.service import PREFIX, build_api
+from stepsight.app.browse import address
+from stepsight.app.browse import page as browse
+from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
+from stepsight.app.browse.trace_file import router as trace_files
+from stepsight.app.evidence import evidence_address
+from stepsight.app.evidence import page as evidence
+from stepsight.app.evidence.evidence_routes import router as evidence_routes
+from stepsight.app.jobs import page as jobs
+from stepsight.app.relabel.adjudicate import router as adjudication_routes
+from stepsight.app.relabel.agreement import router as agreement_page
+from stepsight.app.relabel.api import router as labelling_routes
+from stepsight.app.relabel.disputes import router as dispute_routes
+from stepsight.app.relabel.pages import pages as relabel_pages
+from stepsight.app.results import page as results
+from stepsight.app.results.measured import Results
+from stepsight.app.results.result_files import result_files
+from stepsight.app.results.results_address import check_results
+from stepsight.app.score import page as score
+from stepsight.app.score.score_files import score_files
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import Access
+from stepsight.app.web.failures import error_response
+from stepsight.app.web.frame import HEAD
+from stepsight.app.web.gate import Gate
+from stepsight.app.web.headers import FreshFiles, PrivateHeaders
+from stepsight.app.web.login import login_routes
+from stepsight.app.web.rights import Right, has_right
+from stepsight.core.errors import UserError
+from stepsight.core.files import asset
+from stepsight.storage.database.store import Store
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from core.errors import UserError
-from core.trace import Trace, check_text
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
 

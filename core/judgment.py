@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from core.hindsight import Hindsight
-from core.scores import StepScores
-from core.trace import Trace
+import numpy as np
+
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.scores import Floats, Hindsight, Outputs, StepScores, Thresholds, judge_solution
+from stepsight.core.trace import Trace
 
 
 class Mode(StrEnum):
@@ -48,3 +51,59 @@ class Judgment:
         if isinstance(self.result, Hindsight):
             return self.result.online if mode == Mode.ONLINE else self.result.offline
         return self.result if self.mode == mode else None
+
+
+_DIGITS = 6
+
+
+def judgment_record(
+    judgment: Judgment,
+    evaluator: str,
+    thresholds: Thresholds | None = None,
+    outputs: Outputs = Outputs.THREE_WAY,
+) -> dict[str, Any]:
+    """`id, evaluator, mode, steps, solution`; in hindsight mode also `online`, `offline` and `hindsight`.
+
+    `steps` holds one object per sub-step, in the judgment's own mode (offline for hindsight); `hindsight` is the
+    list of rows of the triangle, each a list of `[neg, neu, pos]`. Probabilities are rounded to 6 digits. Where the
+    evaluator's `outputs` are not three-way there is nothing but validity: an object per sub-step has that alone,
+    and so has each place of the triangle.
+    """
+    scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
+    assert scores is not None
+    record: dict[str, Any] = {"id": judgment.trace.id, "evaluator": evaluator, "mode": judgment.mode.value}
+    record |= _scores(scores, thresholds, outputs)
+    if len(judgment.trace.steps) != len(judgment.trace.substeps):
+        record["step_of"] = judgment.trace.owners.tolist()
+    if judgment.hindsight is not None:
+        record["online"] = _scores(judgment.hindsight.online, thresholds, outputs)
+        record["offline"] = _scores(judgment.hindsight.offline, thresholds, outputs)
+        rows = judgment.hindsight.rows
+        three = outputs == Outputs.THREE_WAY
+        record["hindsight"] = [_rounded(row if three else StepScores(row).validity) for row in rows]
+    return record
+
+
+def _scores(scores: StepScores, thresholds: Thresholds | None, outputs: Outputs) -> dict[str, Any]:
+    verdict = judge_solution(scores, thresholds)
+    if outputs != Outputs.THREE_WAY:
+        valid = {"validity": round(verdict.validity, _DIGITS), "valid": verdict.valid}
+        return {"steps": [{"validity": validity} for validity in _rounded(scores.validity)], "solution": valid}
+    steps = [
+        dict(zip(LABEL_NAMES, probs, strict=True)) | {"validity": validity, "redundancy": redundancy}
+        for probs, validity, redundancy in zip(
+            _rounded(scores.probs), _rounded(scores.validity), _rounded(scores.redundancy), strict=True
+        )
+    ]
+    solution = {
+        "validity": round(verdict.validity, _DIGITS),
+        "redundancy": round(verdict.redundancy, _DIGITS),
+        "valid": verdict.valid,
+        "redundant": verdict.redundant,
+    }
+    return {"steps": steps, "solution": solution}
+
+
+def _rounded(values: Floats) -> list[Any]:
+    rounded: list[Any] = np.round(values.astype(np.float64), _DIGITS).tolist()
+    return rounded

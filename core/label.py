@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from core.errors import UserError
+from stepsight.core.errors import UserError
 
 
 class Label(IntEnum):

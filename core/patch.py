@@ -21,9 +21,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.errors import UserError
-from core.label import LABEL_NAMES, Label
-from core.trace import Step
+from stepsight.core.errors import UserError
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.trace import Step
 
 FORMAT = "stepsight-label-patch"
 VERSION = 1

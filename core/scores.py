@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.errors import UserError
-from core.label import Label
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
 
 Floats = NDArray[np.float32]
 
@@ -102,3 +103,89 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
     # In single precision, as every comparison with a threshold is: 0.7 is not below 0.7.
     valid, redundant = validity >= thresholds.validity, redundancy >= thresholds.redundancy
     return Verdict(float(validity), float(redundancy), bool(valid), bool(redundant))
+
+
+@dataclass(frozen=True, eq=False)
+class Hindsight:
+    """`H[j, i] = p(sub-step i | q, h_1 … h_j)` for `i <= j`, 0-based.
+
+    `rows[j]` has shape (j + 1, 3), columns neg, neu, pos. The diagonal is the online result, the last row the
+    offline one. Raises `ValueError` where the rows are not a lower triangle.
+    """
+
+    rows: tuple[Floats, ...]
+
+    def __post_init__(self) -> None:
+        for length, row in enumerate(self.rows, start=1):
+            if row.shape != (length, 3):
+                raise ValueError(f"row {length} of the triangle has shape {row.shape}, expected ({length}, 3)")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @classmethod
+    def constant(cls, scores: StepScores) -> "Hindsight":
+        """The triangle of a causal evaluator: later steps change nothing, so each column is constant."""
+        return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))))
+
+    @classmethod
+    def from_packed(cls, packed: Floats) -> "Hindsight":
+        """The inverse of `packed`. Raises `ValueError` where the length is no triangular number."""
+        n = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
+        if n * (n + 1) // 2 != len(packed):
+            raise ValueError(f"{len(packed)} entries do not fill a triangle")
+        starts = [j * (j + 1) // 2 for j in range(n)]
+        return cls(tuple(packed[start : start + j + 1] for j, start in enumerate(starts)))
+
+    @property
+    def packed(self) -> Floats:
+        """The rows one after the other, shape (n (n + 1) / 2, 3)."""
+        return np.concatenate(self.rows) if self.rows else np.zeros((0, 3), np.float32)
+
+    @property
+    def online(self) -> StepScores:
+        """Each sub-step judged with nothing after it: the diagonal."""
+        return StepScores(np.stack([row[-1] for row in self.rows]))
+
+    @property
+    def offline(self) -> StepScores:
+        """Each sub-step judged with the whole solution in view: the last row."""
+        return StepScores(self.rows[-1])
+
+    def reveal(self, i: int) -> StepScores:
+        """Column `i`: the verdict on sub-step `i` after each of `h_i … h_n`, shape (n - i, 3)."""
+        if not 0 <= i < len(self.rows):
+            raise IndexError(f"sub-step {i} of {len(self.rows)}")
+        return StepScores(np.stack([row[i] for row in self.rows[i:]]))
+
+    @property
+    def retroactive(self) -> Floats:
+        """Offline minus online validity of each sub-step, `H[n, i] - H[i, i]`, shape (n,)."""
+        return self.offline.validity - self.online.validity
+
+
+class Outputs(StrEnum):
+    """three-way: probabilities of neg, neu, pos for each sub-step; validity: one number for each, read as
+    `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the steps it blames.
+
+    Whatever is not three-way knows nothing of redundancy, unless its verdict was on that.
+    """
+
+    THREE_WAY = "three-way"
+    VALIDITY = "validity"
+    SOLUTION = "solution"
+    VERDICT = "verdict"
+
+    @property
+    def may_say_redundant(self) -> bool:
+        """Whether it may call a solution redundant."""
+        return self in (Outputs.THREE_WAY, Outputs.VERDICT)
+
+    @property
+    def has_steps(self) -> bool:
+        return self != Outputs.SOLUTION
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether it ranks what it judges: a verdict alone has no ROC curve."""
+        return self != Outputs.VERDICT

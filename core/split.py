@@ -3,8 +3,8 @@
 import json
 import re
 
-from core.errors import UserError
-from core.trace import check_text
+from stepsight.core.errors import UserError
+from stepsight.core.trace import check_text
 
 _OPENERS = re.compile(r"(?<!\\)\\\[|\$\$|(?<!\\)\\\(|\[asy\]|```|\\begin\{([A-Za-z]+\*?)\}")
 _CLOSERS = {"\\[": "\\]", "$$": "$$", "\\(": "\\)", "[asy]": "[/asy]", "```": "```"}

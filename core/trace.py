@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import UserError
-from core.label import Label, parse_label
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label, parse_label
 
 
 @dataclass(frozen=True, slots=True)

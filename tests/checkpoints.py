@@ -20,11 +20,11 @@ from transformers import (
     PreTrainedModel,
 )
 
-from core.encoding import Encoder, PromptTemplate
-from core.evaluator import save_evaluator
-from core.model import StepModel
+from stepsight.core.models.evaluator import save_evaluator
+from stepsight.core.models.model import StepModel
+from stepsight.core.prompts.encoding import Encoder, PromptTemplate
+from stepsight.training.data.tokenizer import train_tokenizer
 from tests import vocabularies
-from training.tokenizer import train_tokenizer
 
 WORDS = ["What is 2 + 3?", "2 + 3 = 5.", "So the answer is 5.", "Check: 5 - 3 = 2."]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from storage.store import Store, open_store
+from stepsight.storage.database.store import Store, open_store
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,6 +1,6 @@
 """Python processes forked from one that has loaded everything, since loading takes seconds of every new one.
 
-They stand for `python -c SOURCE` and `python -m app.cli` where a test needs a process that it can kill, limit or
+They stand for `python -c SOURCE` and `python -m stepsight` where a test needs a process that it can kill, limit or
 signal. That a command works as a process of its own is tested once for each.
 """
 
@@ -17,19 +17,24 @@ from typing import Self, TextIO
 
 import torch
 
-import app.cli
-import app.server
-import training.run
-import training.trainer
+import stepsight.app.commands.cli
+import stepsight.app.server
+import stepsight.training.train.run
+import stepsight.training.train.trainer
 
-LOADED = (app.cli, app.server, training.run, training.trainer)
+LOADED = (
+    stepsight.app.commands.cli,
+    stepsight.app.server,
+    stepsight.training.train.run,
+    stepsight.training.train.trainer,
+)
 FORK = multiprocessing.get_context("forkserver")
 # What any of them needs: they are forked from the same process.
 FORK.set_forkserver_preload(["tests.labelling_server", __name__])
 
 
 class Forked:
-    """Like `subprocess.Popen` with pipes: `python SOURCE ...` or `python -m app.cli ...`, in this folder.
+    """Like `subprocess.Popen` with pipes: `python SOURCE ...` or `python -m stepsight ...`, in this folder.
 
     `source` is None for the latter. `stderr` is a descriptor that takes the place of its pipe.
     """
@@ -121,7 +126,7 @@ def _live(
     code: object = 1
     try:
         if source is None:
-            code = app.cli.main(texts[1:])
+            code = stepsight.app.commands.cli.main(texts[1:])
         else:
             exec(compile(source, "<source>", "exec"), {"__name__": "__main__"})
             code = 0

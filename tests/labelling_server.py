@@ -13,10 +13,10 @@ from multiprocessing.process import BaseProcess
 import uvicorn
 from fastapi import FastAPI
 
-from app.commands.serving import listen
-from app.relabel.routes import router
-from app.web.access import Access
-from storage.store import Store, open_store
+from stepsight.app.commands.serving import listen
+from stepsight.app.relabel.api import router
+from stepsight.app.web.access import Access
+from stepsight.storage.database.store import Store, open_store
 from tests.forked import FORK
 
 _PATIENCE = 180

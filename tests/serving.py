@@ -9,12 +9,12 @@ from typing import Any
 
 import uvicorn
 
-from app.commands.serving import listen
-from app.evaluators import Evaluators
-from app.seed import seed
-from app.server import build_app
-from storage.imports import import_file
-from storage.store import Store, open_store
+from stepsight.app.commands.serving import listen
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.seed import seed
+from stepsight.app.server import build_app
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.traces.imports import import_file
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from sympy.parsing.sympy_parser import (
     standard_transformations,
 )
 
-from core.label import Label
-from training.gallery import CLEAN, CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
-from training.synth.corpus import generate
+from stepsight.core.label import Label
+from stepsight.training.evaluate.gallery import CLEAN, CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
+from stepsight.training.synth.corpus import generate
 
 TRACES = {trace.id: trace for trace in read_gallery()}
 ERRORS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import COMMANDS, build_parser
+from stepsight.app.commands.cli import COMMANDS, build_parser
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

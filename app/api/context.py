@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.evaluators import Evaluators
-from storage.store import Store
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.storage.database.store import Store
 
 
 @dataclass(frozen=True)

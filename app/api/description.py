@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from app.web.frame import plain_page
+from stepsight.app.web.frame import plain_page
 
 Document = Mapping[str, Any]
 

@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from app.api.context import Context
-from app.api.models import EvaluatorInfo
-from app.api.scores import limits
-from core.placement import dtype_name
-from storage.evaluators import list_evaluators
+from stepsight.app.api.context import Context
+from stepsight.app.api.models import EvaluatorInfo
+from stepsight.app.api.scores import limits
+from stepsight.core.models.placement import dtype_name
+from stepsight.storage.judgments.evaluators import list_evaluators
 
 
 def routes(context: Context) -> APIRouter:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.api.context import Context
-from app.api.models import JobInfo, JobRequest
-from storage.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
-from storage.queries import find_dataset
+from stepsight.app.api.context import Context
+from stepsight.app.api.models import JobInfo, JobRequest
+from stepsight.storage.judgments.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.traces.queries import find_dataset
 
 _SAME = ("dataset", "evaluator", "fingerprint", "mode", "state", "total", "done", "left_out", "rate",
          "seconds_left", "reason", "created", "finished")  # fmt: skip

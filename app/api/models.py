@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.judgment import Mode
-from core.outputs import Outputs
-from storage.filters import ErrorAt, Gold, Mistake, Modes, ReadMode, Relabelled, VerdictFilter
-from storage.jobs import State
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Outputs
+from stepsight.storage.browse.filters import ErrorAt, Gold, Mistake, Modes, ReadMode, Relabelled, VerdictFilter
+from stepsight.storage.judgments.jobs import State
 
 LabelName = Literal["neg", "neu", "pos"]
 Probability = Annotated[float, Field(ge=0, le=1)]

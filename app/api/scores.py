@@ -7,14 +7,12 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter
 
-from app.api.context import Context
-from app.api.models import Limits, ScoreAnswer, ScoreRequest
-from core.judgment import Judgment
-from core.label import LABEL_NAMES
-from core.outputs import Outputs
-from core.record import judgment_record
-from core.scores import Thresholds
-from core.trace import Trace
+from stepsight.app.api.context import Context
+from stepsight.app.api.models import Limits, ScoreAnswer, ScoreRequest
+from stepsight.core.judgment import Judgment, judgment_record
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.trace import Trace
 
 _VIEWS = ("online", "offline")
 _UNSAID_OF_SOLUTION: dict[str, Any] = dict.fromkeys(("redundancy", "redundant"))
@@ -41,7 +39,7 @@ def routes(context: Context) -> APIRouter:
 def answer(
     judgment: Judgment, name: str, fingerprint: str, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY
 ) -> ScoreAnswer:
-    """A judgment as the API gives it: `core.record`'s numbers, with the step of each and the verdicts on it; what
+    """A judgment as the API gives it: `core.judgment`'s numbers, with the step of each and the verdicts on it; what
     the evaluator says nothing of is null."""
     record = judgment_record(judgment, name, thresholds, outputs)
     views = {key: _scores(record[key], judgment.trace, thresholds) for key in _VIEWS if key in record}

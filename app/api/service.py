@@ -8,14 +8,14 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app.api import evaluators, jobs, scores, traces
-from app.api.context import Context
-from app.api.description import description_html
-from app.api.models import Failure
-from app.evaluators import Evaluators
-from app.web.failures import error_json, failure_json
-from core.errors import UserError
-from storage.store import Store
+from stepsight.app.api import evaluators, jobs, scores, traces
+from stepsight.app.api.context import Context
+from stepsight.app.api.description import description_html
+from stepsight.app.api.models import Failure
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.failures import error_json, failure_json
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store
 
 PREFIX = "/api/v1"
 _LOG = logging.getLogger("stepsight")

@@ -5,18 +5,24 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Query, Request
 
-from app.api.context import Context
-from app.api.models import DatasetInfo, JudgmentInfo, StepInfo, TraceDetail, TraceLine, TracePage, TraceQuery
-from app.browse.address import read_address
-from app.browse.selection import Selection
-from app.web.exposure import note_shown
-from app.web.identity import find_user_of
-from core.errors import UserError
-from core.outputs import Outputs
-from core.scores import Floats, StepScores
-from storage.browsing import BrowseRow, browse
-from storage.judgments import StoredJudgment, read_judgments
-from storage.queries import Dataset, find_dataset, get_trace, list_datasets
+from stepsight.app.api.context import Context
+from stepsight.app.api.models import (
+    DatasetInfo,
+    JudgmentInfo,
+    StepInfo,
+    TraceDetail,
+    TraceLine,
+    TracePage,
+    TraceQuery,
+)
+from stepsight.app.browse.address import read_address
+from stepsight.app.browse.selection import Selection
+from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Floats, Outputs, StepScores
+from stepsight.storage.browse.browse import BrowseRow, browse
+from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
+from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 
 _DIGITS = 6
 _COUNTS = ("name", "kind", "traces", "errors", "steps", "substeps", "left_out")

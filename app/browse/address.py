@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from app.web.page_address import PageAddress, Query, Reader, number_reader
-from core.errors import UserError
-from core.label import LABEL_NAMES, Label
-from storage.browsing import Sort
-from storage.filters import TraceFilter
+from stepsight.app.web.page_address import PageAddress, Query, Reader, number_reader
+from stepsight.core.errors import UserError
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.storage.browse.browse import Sort
+from stepsight.storage.browse.filters import TraceFilter
 
 CONDITIONS = (
     "q", "gold", "error_at", "group", "verdict", "mistake", "modes", "against", "change", "cell", "relabelled",

@@ -10,16 +10,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from app.browse.offered import Offered
-from app.evaluators import Evaluators
-from core.errors import UserError
-from core.judgment import Judgment, Mode
-from core.outputs import Outputs
-from core.scores import Floats, StepScores, Thresholds
-from storage.calibrations import find_thresholds
-from storage.judgments import StoredJudgment, read_judgments
-from storage.queries import StoredTrace
-from storage.store import Store
+from stepsight.app.browse.offered import Offered
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Floats, Outputs, StepScores, Thresholds
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.calibrations import find_thresholds
+from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
+from stepsight.storage.traces.queries import StoredTrace
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from app.browse.address import Address
-from app.browse.offered import Offered
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.offered import Offered
 
 Counts = Mapping[str, Mapping[str, int]]
 

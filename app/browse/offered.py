@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.browse.address import Address
-from app.evaluators import Evaluators
-from core.errors import UserError
-from core.outputs import Outputs
-from storage.evaluators import StoredEvaluator, judges_of, list_evaluators
-from storage.store import Store
+from stepsight.app.browse.address import Address
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Outputs
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of, list_evaluators
 
 MOST_BESIDE = 5
 """Evaluators that a page shows side by side."""

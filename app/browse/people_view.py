@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from html import escape
 
-from app.web.rights import Right, may
-from app.web.text import text_html
-from storage.labelling.answers import Answer
-from storage.labelling.trace_labels import TraceLabels, read_trace_labels
-from storage.people.exposures import LABELS, note_exposure
-from storage.people.users import User
-from storage.store import Store
+from stepsight.app.web.rights import Right, may
+from stepsight.app.web.text import text_html
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.results.consensus import TraceLabels, read_trace_labels
+from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.storage.people.users import User
 
 _MARKS = {"neg": "✕", "neu": "○", "pos": "✓", "unsure": "?"}
 _HOW = {

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from app.browse.address import Address
-from app.browse.hits import has_hit
-from app.browse.offered import Offered, find_offered, first_offered, offered_evaluators
-from app.evaluators import Evaluators
-from core.errors import UserError
-from storage.browsing import BrowsePage, BrowseRow, browse, list_matching, neighbours
-from storage.filters import TraceFilter
-from storage.queries import Neighbours, load_traces, traces
-from storage.schema import TraceRow
-from storage.store import Store
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.hits import has_hit
+from stepsight.app.browse.offered import Offered, find_offered, first_offered, offered_evaluators
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.errors import UserError
+from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 
 
 @dataclass(frozen=True)

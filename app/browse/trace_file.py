@@ -8,24 +8,21 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
-from app.browse.address import Address, read_address
-from app.browse.answers import Answer, find_answers
-from app.browse.offered import chosen_offers, offered_evaluators
-from app.evaluators import Evaluators
-from app.web.csv_text import csv_text
-from app.web.exposure import note_shown
-from app.web.failures import error_response
-from app.web.identity import find_user_of
-from core.errors import UserError
-from core.jsonl import format_trace
-from core.judgment import Mode
-from core.label import LABEL_NAMES
-from core.outputs import Outputs
-from core.record import judgment_record
-from core.scores import Floats
-from core.trace import Step
-from storage.queries import StoredTrace, get_trace
-from storage.store import Store
+from stepsight.app.browse.address import Address, read_address
+from stepsight.app.browse.answers import Answer, find_answers
+from stepsight.app.browse.offered import chosen_offers, offered_evaluators
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.csv_text import csv_text
+from stepsight.app.web.failures import error_response
+from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.core.errors import UserError
+from stepsight.core.jsonl import format_trace
+from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.scores import Floats, Outputs
+from stepsight.core.trace import Step
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from app.browse.address import Address
-from app.browse.facets import MISTAKES
-from app.browse.hits import excerpt, marked_html
-from app.view import NOTABLE
-from app.web.text import text_html
-from core.outputs import Outputs
-from storage.browsing import BrowseRow
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.facets import MISTAKES
+from stepsight.app.browse.hits import excerpt, marked_html
+from stepsight.app.web.judged import NOTABLE
+from stepsight.app.web.text import text_html
+from stepsight.core.scores import Outputs
+from stepsight.storage.browse.browse import BrowseRow
 
 _PREVIEW = 200
 # Of a problem that is searched: what two lines show, so that the hit is among it.

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import urlencode
 
-from app.browse.answers import Answer
-from app.browse.hits import marked_html
-from app.browse.people_view import agreed_html
-from app.browse.verdicts import answer_words
-from app.view import ONLY_VALIDITY, bar_html, change_html, gold_html, legend_html, step_name
-from app.web.text import text_html
-from core.judgment import Mode
-from core.label import Label
-from core.outputs import Outputs
-from storage.queries import StoredTrace
+from stepsight.app.browse.answers import Answer
+from stepsight.app.browse.hits import marked_html
+from stepsight.app.browse.people_view import agreed_html
+from stepsight.app.browse.verdicts import answer_words
+from stepsight.app.web.judged import ONLY_VALIDITY, bar_html, change_html, gold_html, legend_html, step_name
+from stepsight.app.web.text import text_html
+from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Outputs
+from stepsight.storage.traces.queries import StoredTrace
 
 _SEES = {Mode.ONLINE: "sees the steps up to this one", Mode.OFFLINE: "sees the whole solution"}
 _MARKS = {Label.NEG: ("✕", "blamed"), Label.NEU: ("○", "called redundant"), Label.POS: ("✓", "not blamed")}

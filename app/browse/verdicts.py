@@ -3,13 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from app.browse.answers import Answer
-from app.view import signed, solution_html, step_name
-from core.judgment import Mode
-from core.label import Label
-from core.outputs import Outputs
-from core.scores import Floats, StepScores
-from core.trace import Trace
+from stepsight.app.browse.answers import Answer
+from stepsight.app.web.judged import signed, solution_html, step_name
+from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Floats, Outputs, StepScores
+from stepsight.core.trace import Trace
 
 
 def answer_words(answer: Answer, trace: Trace) -> list[str]:

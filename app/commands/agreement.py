@@ -8,13 +8,13 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from app.commands.options import add_db
-from core.errors import UserError
-from core.metrics.value import Value
+from stepsight.app.scoring.options import add_db
+from stepsight.core.errors import UserError
+from stepsight.core.metrics.value import Value
 
 if TYPE_CHECKING:
-    from app.relabel.measured_agreement import MeasuredAgreement
-    from training.tables import Cell, Table
+    from stepsight.app.relabel.agreement_measure import MeasuredAgreement
+    from stepsight.training.report.tables import Cell, Table
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -40,9 +40,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Print every table, or all of them as one JSON object."""
-    from app.relabel.measured_agreement import measure_agreement
-    from storage.labelling.campaigns import find_campaign
-    from storage.store import open_store
+    from stepsight.app.relabel.agreement_measure import measure_agreement
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.labelling.campaigns import find_campaign
 
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
@@ -94,7 +94,7 @@ def _cell(cell: "Cell") -> object:
 
 
 def _print(table: "Table") -> None:
-    from training.tables import Kind, show
+    from stepsight.training.report.tables import Kind, show
 
     print(f"\n{table.caption}")
     kinds = [column.kind for column in table.columns]

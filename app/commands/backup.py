@@ -5,7 +5,7 @@ stepsight backup monday.backup
 
 import argparse
 
-from app.commands.options import add_db
+from stepsight.app.scoring.options import add_db
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -23,8 +23,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Write the backup and print what is in it."""
-    from storage.backup import make_backup
-    from storage.store import open_store
+    from stepsight.storage.backup.backup import make_backup
+    from stepsight.storage.database.store import open_store
 
     with open_store(args.db) as store:
         print(make_backup(store, args.path, args.force))

@@ -9,13 +9,13 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from app.commands.judging import find_judges
-from app.commands.options import add_db, add_placement, read_placement
-from core.errors import UserError
-from core.judgment import Mode
+from stepsight.app.commands.judging import find_judges
+from stepsight.app.scoring.options import add_db, add_placement, read_placement
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 
 if TYPE_CHECKING:
-    from training.calibration import Calibrated
+    from stepsight.training.evaluate.calibration import Calibrated
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -58,10 +58,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Score what is missing where the evaluator can run, choose, store and print the threshold."""
-    from core.metrics.reasoneval import Errors
-    from storage.queries import find_dataset
-    from storage.store import open_store
-    from training.calibration import Goal, calibrate
+    from stepsight.core.metrics.reasoneval import Errors
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.traces.queries import find_dataset
+    from stepsight.training.evaluate.calibration import Goal, calibrate
 
     goal, recall = Goal(args.goal), 0.9 if args.recall is None else args.recall
     if args.recall is not None and goal != Goal.RECALL:

@@ -7,14 +7,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.options import add_db
-from core.errors import UserError
-from core.label import LABEL_NAMES, Label
+from stepsight.app.scoring.options import add_db
+from stepsight.core.errors import UserError
+from stepsight.core.label import LABEL_NAMES, Label
 
 if TYPE_CHECKING:
-    from storage.labelling.campaigns import Campaign
-    from storage.labelling.plans import Plan
-    from storage.store import Store
+    from stepsight.storage.database.store import Store
+    from stepsight.storage.labelling.campaigns import Campaign
+    from stepsight.storage.labelling.plan import Plan
 
 _ACTS = {
     "create": "make one of the traces of a dataset that meet the conditions now",
@@ -23,7 +23,7 @@ _ACTS = {
     "close": "end one for good; what was labelled stays",
     "guideline": "put a new version of the guideline in force",
 }
-# The words of `storage.filters.TraceFilter`, here so that the other commands need not load it.
+# The words of `storage.browse.filters.TraceFilter`, here so that the other commands need not load it.
 WORDS = {
     "gold": ("any", "error", "clean", "missing"),
     "error_at": ("any", "early", "middle", "late"),
@@ -97,15 +97,15 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Do one of `_ACTS`, and say what is so now."""
-    from storage.labelling.campaigns import (
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.labelling.campaigns import (
         add_guideline,
         close_campaign,
         create_campaign,
         find_campaign,
         get_campaign,
     )
-    from storage.people.users import local_user
-    from storage.store import open_store
+    from stepsight.storage.people.users import local_user
 
     with open_store(args.db) as store:
         if args.act == "list":
@@ -124,8 +124,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace, store: "Store") -> "Plan":
-    from storage.filters import TraceFilter
-    from storage.labelling.plans import Ordering, Plan, Shows, View
+    from stepsight.storage.browse.filters import TraceFilter
+    from stepsight.storage.labelling.plan import Ordering, Plan, Shows, View
 
     evaluator = _find_evaluator(store, args.evaluator)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*WORDS, "text", "group", "change")}
@@ -152,7 +152,7 @@ def _plan(args: argparse.Namespace, store: "Store") -> "Plan":
 
 def _find_evaluator(store: "Store", name: str | None) -> int | None:
     """The database id of the evaluator with that name or fingerprint."""
-    from storage.evaluators import list_evaluators
+    from stepsight.storage.judgments.evaluators import list_evaluators
 
     if name is None:
         return None
@@ -183,7 +183,7 @@ def _read(path: str) -> str:
 
 
 def _print_campaigns(store: "Store") -> None:
-    from storage.labelling.campaigns import list_campaigns
+    from stepsight.storage.labelling.campaigns import list_campaigns
 
     found = list_campaigns(store)
     if not found:
@@ -194,7 +194,7 @@ def _print_campaigns(store: "Store") -> None:
 
 
 def _words(store: "Store", campaign: "Campaign") -> str:
-    from storage.labelling.progress import progress
+    from stepsight.storage.labelling.progress import progress
 
     found = progress(store, campaign.id)
     state = "open" if campaign.closed is None else "closed"
@@ -203,7 +203,7 @@ def _words(store: "Store", campaign: "Campaign") -> str:
 
 
 def _print_campaign(store: "Store", campaign: "Campaign", people: bool) -> None:
-    from storage.labelling.progress import people_progress
+    from stepsight.storage.labelling.progress import people_progress
 
     kind = "blind" if campaign.blind else "with scores"
     extent = "every step" if campaign.after_error else "steps up to the first error"

@@ -6,7 +6,7 @@ stepsight datasets --json
 import argparse
 import json
 
-from app.commands.options import add_db
+from stepsight.app.scoring.options import add_db
 
 _COLUMNS = ("name", "kind", "traces", "left_out", "errors", "steps", "substeps")
 _SHOWN = ("name", "kind", "size", "errors", "steps", "substeps")
@@ -25,8 +25,8 @@ def run(args: argparse.Namespace) -> None:
 
     Where bad rows were left out, the traces are told as such as `6,116 of 6,216`.
     """
-    from storage.queries import list_datasets
-    from storage.store import open_store
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.traces.queries import list_datasets
 
     with open_store(args.db) as store:
         found = list_datasets(store)

@@ -4,7 +4,7 @@ stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
 stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
-torchrun --nproc-per-node 4 -m app.cli evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
+torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
 """
 
 import argparse
@@ -13,18 +13,26 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.commands.figures import FIGURES, TITLES, above, percents, print_cells, print_patched, worth_printing
-from app.commands.judging import find_judges
-from app.commands.options import add_db, add_placement, read_placement
-from app.commands.processes import launched
-from core.errors import UserError
-from core.judgment import Mode
+from stepsight.app.commands.figures import (
+    FIGURES,
+    TITLES,
+    above,
+    percents,
+    print_cells,
+    print_patched,
+    worth_printing,
+)
+from stepsight.app.commands.judging import find_judges
+from stepsight.app.commands.processes import launched
+from stepsight.app.scoring.options import add_db, add_placement, read_placement
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 
 if TYPE_CHECKING:
-    from core.reference import Published
-    from storage.evaluators import StoredEvaluator
-    from training.evaluation import Comparison, Evaluation, Row
-    from training.patched import Patched
+    from stepsight.core.metrics.published import Published
+    from stepsight.storage.judgments.evaluators import StoredEvaluator
+    from stepsight.training.evaluate.evaluation import Comparison, Evaluation, Row
+    from stepsight.training.report.patched import Patched
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -60,13 +68,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Score what is missing where an evaluator can run, then print the table."""
-    from core.patch import read_patch
-    from storage.labelling.patches import check_patch
-    from storage.queries import find_dataset
-    from storage.store import open_store
-    from training.evaluation import MODES, evaluate
-    from training.judges import find_judge
-    from training.patched import evaluate_patched
+    from stepsight.core.patch import read_patch
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.labelling.patches import check_patch
+    from stepsight.storage.traces.queries import find_dataset
+    from stepsight.training.evaluate.evaluation import MODES, evaluate, find_judge
+    from stepsight.training.report.patched import evaluate_patched
 
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
@@ -114,7 +121,7 @@ def run(args: argparse.Namespace) -> None:
 def _meant(given: Sequence[str], names: Sequence[str], evaluators: "Sequence[StoredEvaluator]") -> list[str]:
     """What the tables call those that a command line names: one from a folder, or in another type, has another
     name."""
-    from core.baselines import PREFIX
+    from stepsight.core.metrics.baselines import PREFIX
 
     ran = [name for name in names if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if names else {}
@@ -136,7 +143,7 @@ def _json(
 
 
 def _comparisons(found: "Evaluation", first: str, second: str) -> "list[Comparison]":
-    from training.evaluation import compare
+    from stepsight.training.evaluate.evaluation import compare
 
     pairs = [
         (one, other)
@@ -158,7 +165,7 @@ def _print_tables(found: "Evaluation") -> None:
 
     A table of baselines alone is left out beside one with an evaluator.
     """
-    from core.reference import published
+    from stepsight.core.metrics.published import published
 
     for mode, errors in worth_printing(found.rows):
         chosen = [row for row in found.rows if (row.mode, row.errors) == (mode, errors)]
@@ -185,7 +192,7 @@ def _printed(row: "Published") -> list[str]:
 
 def _notes(rows: "list[Row]", traces: int) -> list[str]:
     """What qualifies the figures, and how far the published ones are."""
-    from training.findings import notes
+    from stepsight.training.report.results import notes
 
     published = [f"{row.evaluator}: {_against(row, row.published)}" for row in rows if row.published is not None]
     return [f"  {note}" for note in [*notes(rows, FIGURES, traces), *published]]

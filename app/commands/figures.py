@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.judgment import Mode
-    from core.metrics.reasoneval import Errors
-    from core.metrics.value import Value
-    from training.evaluation import Row
-    from training.patched import Change, Patched
+    from stepsight.core.judgment import Mode
+    from stepsight.core.metrics.reasoneval import Errors
+    from stepsight.core.metrics.value import Value
+    from stepsight.training.evaluate.evaluation import Row
+    from stepsight.training.report.patched import Change, Patched
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 TITLES = ("Sol-F1", "Sol-AUC", "Step-F1", "Step-AUC")
@@ -60,8 +60,8 @@ def worth_printing(rows: "Iterable[Row]") -> "list[tuple[Mode, Errors]]":
 
 def print_patched(found: "Patched") -> None:
     """Each table with three rows per evaluator: with the benchmark's labels, with the patch's, and the change."""
-    from training.findings import notes
-    from training.patched import counts
+    from stepsight.training.report.patched import counts
+    from stepsight.training.report.results import notes
 
     patch, changes = found.patch, list(found.changes())
     print(f"\nLabel patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}")

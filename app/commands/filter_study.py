@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from core.errors import UserError
+from stepsight.core.errors import UserError
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -29,12 +29,12 @@ def run(args: argparse.Namespace) -> None:
     """Run the study, or go on with it, write its report and print the paper's table of it."""
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
-    from training.children import Share
-    from training.finetuning.report import make_filtering_report
-    from training.finetuning.running import Experiment
-    from training.finetuning.study import read_study
-    from training.report import write_report
-    from training.tables import to_markdown
+    from stepsight.training.experiments.finetuning.experiment import Experiment
+    from stepsight.training.experiments.finetuning.report import make_filtering_report
+    from stepsight.training.experiments.finetuning.study import read_study
+    from stepsight.training.experiments.processes import Share
+    from stepsight.training.report.report import write_report
+    from stepsight.training.report.tables import to_markdown
 
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem

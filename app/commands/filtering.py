@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from app.commands.options import add_placement, fraction, read_placement
-from core.errors import UserError
+from stepsight.app.scoring.options import add_placement, fraction, read_placement
+from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
-    from training.filtering.watch import Watch
+    from stepsight.training.experiments.filtering.pool import Watch
 
-# As training.filtering has them, which brings PyTorch.
+# As stepsight.training.experiments.filtering has them, which brings PyTorch.
 _SUBSETS = ("val+red", "val", "red", "random")
 _ENGINES = ("local", "ray")
 
@@ -88,8 +88,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Filter the pool, or go on with it, and print where the manifest is."""
-    from training.filtering.manifest import MANIFEST, told
-    from training.filtering.run import Filtering, filter_pool
+    from stepsight.training.experiments.filtering.manifest import MANIFEST, told
+    from stepsight.training.experiments.filtering.run import Filtering, filter_pool
 
     place = read_placement(args)
     wanted = Filtering(

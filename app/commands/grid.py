@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.commands.options import add_db
-from core.errors import UserError
+from stepsight.app.scoring.options import add_db
+from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
-    from training.grid.design import Cell, Design
+    from stepsight.training.experiments.grid.design import Cell, Design
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -40,7 +40,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Run the grid, or go on with it, and print where its results are."""
-    from training.grid.design import read_design
+    from stepsight.training.experiments.grid.design import read_design
 
     design = read_design(args.config)
     cells = _chosen(design, args)
@@ -51,10 +51,10 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.gpu:
         raise UserError("--gpu goes with --plan.")
-    from storage.store import open_store
-    from training.children import Share
-    from training.grid.results import WHOLE
-    from training.grid.running import Grid
+    from stepsight.storage.database.store import open_store
+    from stepsight.training.experiments.grid.grid import Grid
+    from stepsight.training.experiments.grid.results import WHOLE
+    from stepsight.training.experiments.processes import Share
 
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or Share(design.processes, design.threads).room()
@@ -81,6 +81,6 @@ def _chosen(design: "Design", args: argparse.Namespace) -> "list[Cell]":
 
 
 def _plan(design: "Design", cells: "list[Cell]", args: argparse.Namespace) -> None:
-    from training.grid.forecast import forecast
+    from stepsight.training.experiments.grid.grid import forecast
 
     print(forecast(design, cells, args.config.parent, args.gpu))

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from app.commands import labels
-from app.commands.options import add_db
-from core.errors import UserError
+from stepsight.app.commands import labels
+from stepsight.app.scoring.options import add_db
+from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
-    from storage.imports import ImportSummary
+    from stepsight.storage.traces.imports import ImportSummary
 
 
 # Beside the kinds of files of traces.
@@ -78,8 +78,8 @@ def _import_labels(args: argparse.Namespace) -> None:
 
 
 def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> "ImportSummary":
-    from storage.imports import import_file
-    from storage.store import open_store
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.traces.imports import import_file
 
     with open_store(args.db) as store, _bar() as bar:
 
@@ -91,8 +91,8 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> "Impo
 
 
 def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
-    from storage.downloads import fetch
-    from storage.importers import find_kind
+    from stepsight.storage.importers import find_kind
+    from stepsight.storage.importers.downloads import fetch
 
     file = find_kind(kind).public_file(name, sha256)
     with _bar() as bar:

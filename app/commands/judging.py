@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.commands.options import progress
-from app.commands.processes import Processes
-from core.errors import UserError
-from core.judgment import Mode
+from stepsight.app.commands.processes import Processes
+from stepsight.app.scoring.options import progress
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 
 if TYPE_CHECKING:
-    from core.placement import Placement
-    from storage.evaluators import StoredEvaluator
-    from storage.queries import Dataset
-    from storage.store import Store
+    from stepsight.core.models.placement import Placement
+    from stepsight.storage.database.store import Store
+    from stepsight.storage.judgments.evaluators import StoredEvaluator
+    from stepsight.storage.traces.queries import Dataset
 
 
 def find_judges(
@@ -33,8 +33,8 @@ def find_judges(
     that is stored before any is scored. Raises `UserError` where a name is neither that of a baseline, nor stored,
     nor shipped, nor a folder.
     """
-    from core.baselines import PREFIX, find_baseline
-    from storage.evaluators import judges_of, list_evaluators
+    from stepsight.core.metrics.baselines import PREFIX, find_baseline
+    from stepsight.storage.judgments.evaluators import judges_of, list_evaluators
 
     run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes())
     if not names:
@@ -71,15 +71,15 @@ class _Run:
     def find(self, name: str, stored: "Mapping[str, StoredEvaluator]") -> "StoredEvaluator | None":
         """The stored one that a name means; where it can run, only with its weights in the type that is asked
         for."""
-        from core.loading import can_load
-        from core.placement import typed_name
+        from stepsight.core.formats.loading import can_load
+        from stepsight.core.models.placement import typed_name
 
         typed = stored.get(typed_name(name, self.place.dtype))
         return typed if typed is not None or can_load(name) else stored.get(name)
 
     def go_on(self, stored: "StoredEvaluator") -> None:
         """`complete` one that is known by what it is stored as."""
-        from core.placement import dtype_name, typed_name
+        from stepsight.core.models.placement import dtype_name, typed_name
 
         if stored.dtype == dtype_name(self.place.dtype):
             self.complete(stored.name.removesuffix(typed_name("", self.place.dtype)), stored.fingerprint)
@@ -89,10 +89,10 @@ class _Run:
 
         A stored evaluator runs only where the name still leads to the same weights.
         """
-        from core.loading import can_load, load_evaluator
-        from core.scorer import Scorer
-        from storage.evaluators import register_loaded
-        from storage.judgments import count_missing, missing_traces, save_judgments
+        from stepsight.core.formats.loading import can_load, load_evaluator
+        from stepsight.core.scoring.scorer import Scorer
+        from stepsight.storage.judgments.evaluators import register_loaded
+        from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 
         if not can_load(name):
             return None

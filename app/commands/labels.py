@@ -5,7 +5,7 @@ stepsight export labels my-campaign labels.jsonl --format prm800k
 
 import argparse
 
-from app.commands.options import add_db
+from stepsight.app.scoring.options import add_db
 
 FORMATS = ("prm800k", "processbench", "prmbench", "stepwise", "jsonl", "csv", "parquet", "events")
 
@@ -35,8 +35,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Write the file, all of it or nothing, and print what is in it and what is not."""
-    from storage.labelling.label_exports import export_labels
-    from storage.store import open_store
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.labelling.files.export_labels import export_labels
 
     with open_store(args.db) as store:
         done = export_labels(
@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> None:
 
 def run_import(args: argparse.Namespace) -> None:
     """Read labels from a file, all of them or none: `stepsight import labels FILE`."""
-    from storage.labelling.label_imports import import_labels
-    from storage.people.users import local_user
-    from storage.store import open_store
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.labelling.files.import_labels import import_labels
+    from stepsight.storage.people.users import local_user
 
     with open_store(args.db) as store:
         done = import_labels(

@@ -7,7 +7,7 @@ stepsight math500 mistralai/Mistral-7B-v0.1 --problems math500/test.jsonl --outp
 import argparse
 from pathlib import Path
 
-from app.commands.options import add_placement, read_placement
+from stepsight.app.scoring.options import add_placement, read_placement
 
 _ENGINES = ("auto", "vllm", "transformers")
 
@@ -45,11 +45,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Measure each model, or go on, and print what they reach as a table."""
-    from training.finetuning.grading import Grader
-    from training.finetuning.math500 import Asking, measure, output_names
-    from training.finetuning.problems import problems_path, read_problems
-    from training.finetuning.tables import model_table
-    from training.tables import to_markdown
+    from stepsight.training.experiments.finetuning.grading import Grader
+    from stepsight.training.experiments.finetuning.math500 import Asking, measure, output_names
+    from stepsight.training.experiments.finetuning.problems import problems_path, read_problems
+    from stepsight.training.experiments.finetuning.tables import model_table
+    from stepsight.training.report.tables import to_markdown
 
     asking = Asking(args.engine, args.tokens, args.batch, args.prompt, read_placement(args))
     problems = read_problems(problems_path(args.problems))

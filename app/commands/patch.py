@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from app.commands.options import add_db, open_output
+from stepsight.app.scoring.options import add_db, open_output
 
 _STATES = ("open", "accepted", "rejected", "withdrawn")
 
@@ -31,11 +31,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _export(args: argparse.Namespace) -> None:
     """Write the patch, whole or not at all, and tell what is in it and what was left out."""
-    from core.patch import format_patch
-    from storage.labelling.disputes import State
-    from storage.labelling.patches import make_patch
-    from storage.queries import find_dataset
-    from storage.store import open_store
+    from stepsight.core.patch import format_patch
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.labelling.disputes import State
+    from stepsight.storage.labelling.patches import make_patch
+    from stepsight.storage.traces.queries import find_dataset
 
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
@@ -49,7 +49,7 @@ def _export(args: argparse.Namespace) -> None:
 
 def _show(args: argparse.Namespace) -> None:
     """Print where a patch comes from and each label that it changes."""
-    from core.patch import read_patch
+    from stepsight.core.patch import read_patch
 
     patch = read_patch(args.file)
     print(f"{patch.name}: {patch.size}")

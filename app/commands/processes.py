@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from storage.queries import StoredTrace
+from stepsight.storage.traces.queries import StoredTrace
 
 # What has a short share waits for what has a long one.
 _PATIENCE = timedelta(days=7)

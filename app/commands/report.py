@@ -10,11 +10,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.commands.options import add_db
-from core.errors import UserError
+from stepsight.app.scoring.options import add_db
+from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
-    from training.report import Report
+    from stepsight.training.report.report import Report
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -82,8 +82,8 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_grid(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
-    from training.grid.report import make_grid_report
-    from training.grid.results import read_results
+    from stepsight.training.experiments.grid.report import make_grid_report
+    from stepsight.training.experiments.grid.results import read_results
 
     _check_figures(args)
     _give(make_grid_report([read_results(path) for path in args.results]), args.output, args.figures)
@@ -91,7 +91,7 @@ def run_grid(args: argparse.Namespace) -> None:
 
 def run_filtering(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
-    from training.finetuning.report import make_filtering_report
+    from stepsight.training.experiments.finetuning.report import make_filtering_report
 
     _check_figures(args)
     _give(make_filtering_report(args.results), args.output, args.figures)
@@ -113,14 +113,14 @@ def _check_figures(args: argparse.Namespace) -> None:
         return
     if args.output is None:
         raise UserError("--figures goes with --output.")
-    from training.figures import check_pictures
+    from stepsight.training.report.figures import check_pictures
 
     check_pictures()
 
 
 def _give(report: "Report", output: Path | None, figures: bool) -> None:
-    from training.report import write_report
-    from training.tables import to_markdown
+    from stepsight.training.report.report import write_report
+    from stepsight.training.report.tables import to_markdown
 
     if output is not None:
         print(write_report(report, output, figures))
@@ -130,10 +130,10 @@ def _give(report: "Report", output: Path | None, figures: bool) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page."""
-    from core.patch import read_patch
-    from storage.queries import find_dataset
-    from storage.store import open_store
-    from training.report import make_report, write_report
+    from stepsight.core.patch import read_patch
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.traces.queries import find_dataset
+    from stepsight.training.report.report import make_report, write_report
 
     for name in ("dataset", "output"):
         if getattr(args, name) is None:

@@ -12,19 +12,19 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.figures import print_cells
-from app.commands.options import add_placement, open_output, progress, read_placement
-from core.errors import UserError
-from core.judgment import Mode
+from stepsight.app.commands.figures import print_cells
+from stepsight.app.scoring.options import add_placement, open_output, progress, read_placement
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 
 if TYPE_CHECKING:
-    from core.evaluator import Evaluator
-    from training.reranking.accuracy import Accuracy
-    from training.reranking.candidates import Pool
-    from training.reranking.choices import Ranked
-    from training.reranking.scores import Scored
+    from stepsight.core.models.evaluator import Evaluator
+    from stepsight.training.experiments.reranking.accuracy import Accuracy
+    from stepsight.training.experiments.reranking.candidates import Pool
+    from stepsight.training.experiments.reranking.choices import Ranked
+    from stepsight.training.experiments.reranking.scores import Scored
 
-# As core.rerank has them, which brings NumPy and PyTorch.
+# As stepsight.core.metrics.best_of_n has them, which brings NumPy and PyTorch.
 _BY = ("min", "product", "last")
 _METHODS = ("best-of-n", "weighted-vote", "majority")
 
@@ -78,11 +78,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Read, score and choose; write the choices, and what is known of how often they are right."""
-    from core.loading import load_evaluator
-    from core.rerank import By, Method
-    from training.reranking.answers import Answers
-    from training.reranking.candidates import read_pool
-    from training.reranking.choices import choices, rank
+    from stepsight.core.formats.loading import load_evaluator
+    from stepsight.core.metrics.best_of_n import By, Method
+    from stepsight.training.experiments.reranking.answers import Answers
+    from stepsight.training.experiments.reranking.candidates import read_pool
+    from stepsight.training.experiments.reranking.choices import choices, rank
 
     kept = _scores_path(args)
     method = Method(args.method)
@@ -132,8 +132,8 @@ def _scores_path(args: argparse.Namespace) -> Path | None:
 
 
 def _score(args: argparse.Namespace, evaluator: "Evaluator", pool: "Pool", path: Path | None) -> "list[Scored]":
-    from core.scorer import Scorer
-    from training.reranking.scores import score_pool
+    from stepsight.core.scoring.scorer import Scorer
+    from stepsight.training.experiments.reranking.scores import score_pool
 
     if evaluator.format != "stepsight":
         print(evaluator.described, file=sys.stderr)
@@ -154,7 +154,7 @@ def _score(args: argparse.Namespace, evaluator: "Evaluator", pool: "Pool", path:
 
 def _tell(args: argparse.Namespace, evaluator: "Evaluator", ranked: "Sequence[Ranked]", compared: str) -> None:
     """Print the accuracy, and write the report of it."""
-    from training.reranking.accuracy import measure
+    from stepsight.training.experiments.reranking.accuracy import measure
 
     found = measure(ranked, watch=lambda problems: progress(problems, len(problems), "problems"))
     if found is None:
@@ -168,8 +168,8 @@ def _tell(args: argparse.Namespace, evaluator: "Evaluator", ranked: "Sequence[Ra
         _print(found)
         print(f"\nAnswers compared {compared}.")
         if args.report is not None:
-            from training.report import write_report
-            from training.reranking.report import make_rerank_report
+            from stepsight.training.experiments.reranking.report import make_rerank_report
+            from stepsight.training.report.report import write_report
 
             lead = f"Scored by {evaluator.name}, {args.mode}; answers compared {compared}."
             print(write_report(make_rerank_report(found, args.candidates.name, lead), args.report))
@@ -177,8 +177,8 @@ def _tell(args: argparse.Namespace, evaluator: "Evaluator", ranked: "Sequence[Ra
 
 def _print(found: "Accuracy") -> None:
     """The tables, in columns."""
-    from training.reranking.report import about, tables_of
-    from training.tables import show
+    from stepsight.training.experiments.reranking.report import about, tables_of
+    from stepsight.training.report.tables import show
 
     print(about(found))
     for table in tables_of(found):

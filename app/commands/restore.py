@@ -5,7 +5,7 @@ stepsight restore monday.backup --db restored.db
 
 import argparse
 
-from app.commands.options import add_db
+from stepsight.app.scoring.options import add_db
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -25,6 +25,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Restore the backup and print where, and what became of the old content."""
-    from storage.restore import restore_backup
+    from stepsight.storage.backup.restore import restore_backup
 
     print(restore_backup(args.path, args.db, args.force))

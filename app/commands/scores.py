@@ -5,8 +5,8 @@ stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
 
 import argparse
 
-from app.commands.options import add_db
-from core.judgment import Mode
+from stepsight.app.scoring.options import add_db
+from stepsight.core.judgment import Mode
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -31,8 +31,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Import the file, all of it or nothing, and print what matched."""
-    from storage.score_imports import import_scores
-    from storage.store import open_store
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.judgments.imports import import_scores
 
     with open_store(args.db) as store:
         print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))

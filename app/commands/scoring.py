@@ -2,7 +2,7 @@
 
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
 stepsight score mr-math-invalid --evaluator mini-bidir --mode hindsight
-torchrun --nproc-per-node 4 -m app.cli score mr-math-invalid --evaluator FOLDER --device cuda --dtype bfloat16
+torchrun --nproc-per-node 4 -m stepsight score mr-math-invalid --evaluator FOLDER --device cuda --dtype bfloat16
 """
 
 import argparse
@@ -11,14 +11,14 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from app.commands.options import add_db, add_placement, fraction, open_output, progress, read_placement
-from app.commands.processes import Processes, launched
-from core.errors import UserError
-from core.judgment import Mode
+from stepsight.app.commands.processes import Processes, launched
+from stepsight.app.scoring.options import add_db, add_placement, fraction, open_output, progress, read_placement
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 
 if TYPE_CHECKING:
-    from core.scorer import Scorer
-    from core.trace import Trace
+    from stepsight.core.scoring.scorer import Scorer
+    from stepsight.core.trace import Trace
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,8 +46,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Score what the arguments name."""
-    from core.loading import load_evaluator
-    from core.scorer import Scorer
+    from stepsight.core.formats.loading import load_evaluator
+    from stepsight.core.scoring.scorer import Scorer
 
     if (args.dataset is None) == (args.input is None):
         raise UserError("give either a dataset of the store or --input.", "See stepsight score --help.")
@@ -90,8 +90,8 @@ class _Skipped:
 
 
 def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None) -> None:
-    from core.record import judgment_record
-    from core.scores import Thresholds
+    from stepsight.core.judgment import judgment_record
+    from stepsight.core.scores import Thresholds
 
     evaluator = scorer.evaluator
     thresholds = Thresholds(
@@ -106,10 +106,10 @@ def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | 
 
 
 def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None, ours: Processes) -> None:
-    from storage.evaluators import register_loaded
-    from storage.judgments import count_missing, missing_traces, save_judgments
-    from storage.queries import find_dataset
-    from storage.store import open_store
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.judgments.evaluators import register_loaded
+    from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+    from stepsight.storage.traces.queries import find_dataset
 
     evaluator = scorer.evaluator
     with open_store(args.db) as store:
@@ -132,7 +132,7 @@ def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped
 
 
 def _read_traces(path: str) -> "Iterator[Trace]":
-    from core.jsonl import parse_trace, read_file, read_rows
+    from stepsight.core.jsonl import parse_trace, read_file, read_rows
 
     name = "standard input" if path == "-" else path
     rows = read_rows(sys.stdin.buffer, name) if path == "-" else read_file(path)

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
 
-from app.commands.options import add_db, add_placement, is_placed, placement_arguments, read_placement
-from core.errors import UserError
+from stepsight.app.scoring.options import add_db, add_placement, is_placed, placement_arguments, read_placement
+from stepsight.core.errors import UserError
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -45,14 +45,14 @@ def run(args: argparse.Namespace) -> None:
     place = read_placement(args) if is_placed(args) else None
     print("StepSight is starting.", file=sys.stderr)
     listener = listen(args.port, args.host)
-    from app.evaluators import Evaluators
-    from app.seed import seed
-    from app.server import LOOPBACK, build_app, serve
-    from app.supervisor import Supervisor
-    from core.loading import shipped_evaluators
-    from storage.location import locate
-    from storage.people.users import has_users
-    from storage.store import open_store
+    from stepsight.app.jobs.supervisor import Supervisor
+    from stepsight.app.scoring.evaluators import Evaluators
+    from stepsight.app.scoring.seed import seed
+    from stepsight.app.server import LOOPBACK, build_app, serve
+    from stepsight.core.formats.loading import shipped_evaluators
+    from stepsight.storage.database.location import locate
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.people.users import has_users
 
     address = locate(args.db).render_as_string(hide_password=False)
     with open_store(args.db) as store, ExitStack() as stack:
@@ -89,9 +89,9 @@ def check_host(host: str, db: str | None, public_read_only: bool) -> None:
 
 def _has_users(db: str | None) -> bool:
     """Whether somebody can log in; a store that is not there is not made."""
-    from storage.location import locate
-    from storage.people.users import has_users
-    from storage.store import open_store
+    from stepsight.storage.database.location import locate
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.people.users import has_users
 
     url = locate(db)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():

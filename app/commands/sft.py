@@ -2,7 +2,7 @@
 
 stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
 stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu h100-80gb
-torchrun --nproc-per-node 4 -m app.cli sft RECIPE.yaml --data FILE --output FOLDER
+torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
 """
 
 import argparse
@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import UserError
+from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
-    from training.finetuning.recipe import Recipe
+    from stepsight.training.experiments.finetuning.recipe import Recipe
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -23,7 +23,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "sft",
         help="fine-tune a causal language model on a subset",
         description="Fine-tune a causal language model, with TRL. On several devices: torchrun --nproc-per-node N "
-        "-m app.cli sft .... Stop it when you like; the same command goes on. Needs stepsight[sft].",
+        "-m stepsight sft .... Stop it when you like; the same command goes on. Needs stepsight[sft].",
     )
     parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/mistral-7b-sft.yaml")
     parser.add_argument("--init", metavar="MODEL", help="a folder or a hub's OWNER/NAME (default: the recipe's)")
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _recipe(args: argparse.Namespace) -> "Recipe":
     """The recipe with what the command line says instead."""
-    from training.finetuning.recipe import check_recipe, read_recipe
+    from stepsight.training.experiments.finetuning.recipe import check_recipe, read_recipe
 
     given = {"init": args.init, "seed": args.seed}
     recipe = replace(read_recipe(args.config), **{key: value for key, value in given.items() if value is not None})
@@ -67,7 +67,7 @@ def _recipe(args: argparse.Namespace) -> "Recipe":
 
 
 def _plan(recipe: "Recipe", args: argparse.Namespace) -> None:
-    from training.finetuning.forecast import forecast
+    from stepsight.training.experiments.finetuning.run import forecast
 
     plan = forecast(recipe, args.config.parent, args.gpu, args.devices)
     print(plan)
@@ -77,7 +77,7 @@ def _plan(recipe: "Recipe", args: argparse.Namespace) -> None:
 def _fine_tune(recipe: "Recipe", args: argparse.Namespace) -> None:
     import torch
 
-    from training.finetuning.run import Job, check_installed, fine_tune
+    from stepsight.training.experiments.finetuning.run import Job, check_installed, fine_tune
 
     # A model may have to be fetched first, which takes a while.
     check_installed()

@@ -7,8 +7,8 @@ import argparse
 import json
 import sys
 
-from app.commands.options import open_output, progress
-from core.errors import UserError
+from stepsight.app.scoring.options import open_output, progress
+from stepsight.core.errors import UserError
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -22,8 +22,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Write the traces one by one."""
-    from core.jsonl import format_trace
-    from training.synth.corpus import generate
+    from stepsight.core.jsonl import format_trace
+    from stepsight.training.synth.corpus import generate
 
     if args.size < 1:
         raise UserError(f"--size is {args.size}, expected 1 or more.")

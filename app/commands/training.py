@@ -2,7 +2,7 @@
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
 stepsight train training/configs/llada-prm-8b.yaml --plan --gpu h100-80gb
-torchrun --nproc-per-node 4 -m app.cli train CONFIG.yaml --output FOLDER
+torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER
 """
 
 import argparse
@@ -11,17 +11,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import UserError
+from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
-    from training.config import TrainConfig
+    from stepsight.training.train.config import TrainConfig
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "train",
         help="train an evaluator from a configuration file",
-        description="Train an evaluator. On several devices: torchrun --nproc-per-node N -m app.cli train ..., or "
+        description="Train an evaluator. On several devices: torchrun --nproc-per-node N -m stepsight train ..., or "
         "accelerate launch; a step's traces are shared out, and the result is that of one device.",
     )
     parser.add_argument("config", help="a YAML file; training/configs holds the shipped ones")
@@ -35,7 +35,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Train, or go on with a run that was stopped, and print where the evaluator is."""
-    from training.config import read_config
+    from stepsight.training.train.config import read_config
 
     config = read_config(args.config)
     for name in ("threads", "devices"):
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _plan(config: "TrainConfig", args: argparse.Namespace) -> None:
-    from training.plan import make_plan
+    from stepsight.training.train.estimate import make_plan
 
     plan = make_plan(config, Path(args.config).parent, args.gpu, args.devices)
     print(plan)
@@ -62,9 +62,9 @@ def _plan(config: "TrainConfig", args: argparse.Namespace) -> None:
 def _train(config: "TrainConfig", args: argparse.Namespace) -> None:
     import torch
 
-    from training.claim import alone
-    from training.plan import check_devices
-    from training.run import train
+    from stepsight.training.runs.folder import alone
+    from stepsight.training.train.estimate import check_devices
+    from stepsight.training.train.run import train
 
     check_devices(config, Path(args.config).parent)
     if args.threads:

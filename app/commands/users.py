@@ -8,12 +8,12 @@ import getpass
 import sys
 from typing import TYPE_CHECKING
 
-from app.commands.options import add_db
-from core.errors import UserError
+from stepsight.app.scoring.options import add_db
+from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
-    from storage.people.users import User
-    from storage.store import Store
+    from stepsight.storage.database.store import Store
+    from stepsight.storage.people.users import User
 
 _ROLES = ("viewer", "annotator", "adjudicator", "admin")
 _DOES = {
@@ -45,8 +45,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Do one of `_DOES`, and say what is so now."""
-    from storage.people.users import list_users
-    from storage.store import open_store
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.people.users import list_users
 
     with open_store(args.db) as store:
         if args.act == "list":
@@ -56,7 +56,15 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _change(args: argparse.Namespace, store: "Store") -> None:
-    from storage.people.users import Role, add_user, end_user, find_user, has_users, set_password, set_role
+    from stepsight.storage.people.users import (
+        Role,
+        add_user,
+        end_user,
+        find_user,
+        has_users,
+        set_password,
+        set_role,
+    )
 
     before = has_users(store)
     if args.act == "add":

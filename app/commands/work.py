@@ -6,7 +6,7 @@ stepsight work
 import argparse
 import sys
 
-from app.commands.options import add_db, add_placement, read_placement
+from stepsight.app.scoring.options import add_db, add_placement, read_placement
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -19,8 +19,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Take up jobs until interrupted, or until there is none."""
-    from app.worker import Worker
-    from storage.store import open_store
+    from stepsight.app.jobs.worker import Worker
+    from stepsight.storage.database.store import open_store
 
     place = read_placement(args)
     with open_store(args.db) as store:

@@ -5,24 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.browse.answers import find_answers
-from app.browse.offered import find_offered, offered_evaluators
-from app.evaluators import Evaluators
-from app.evidence.evidence_address import VALUES, EvidenceAddress
-from app.evidence.story import change_sentence, gold_sentence, left_out_sentence
-from app.score.permalink import ScoreForm
-from app.view import step_name
-from core.errors import UserError
-from core.evidence import LeftOut, Revision, largest_jump, removals, revisions
-from core.hindsight import Hindsight
-from core.outputs import Outputs
-from core.scorer import Scorer
-from core.scores import Floats, Thresholds
-from core.trace import Trace
-from storage.evaluators import StoredEvaluator
-from storage.queries import get_trace
-from storage.store import Store
-from storage.turns import hindsight_judges
+from stepsight.app.browse.answers import find_answers
+from stepsight.app.browse.offered import find_offered, offered_evaluators
+from stepsight.app.evidence.evidence_address import VALUES, EvidenceAddress
+from stepsight.app.evidence.story import change_sentence, gold_sentence, left_out_sentence
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.judged import step_name
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Floats, Hindsight, Outputs, Thresholds
+from stepsight.core.scoring.evidence import LeftOut, Revision, largest_jump, removals, revisions
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.storage.browse.revisions import hindsight_judges
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.traces.queries import get_trace
 
 _CAUSAL = "causal"
 

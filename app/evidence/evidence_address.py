@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from app.web.page_address import PageAddress, Query, choice_reader, number_reader
-from core.evidence import Turn
-from core.label import LABEL_NAMES
+from stepsight.app.web.page_address import PageAddress, Query, choice_reader, number_reader
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.scoring.evidence import Turn
 
 STAYED = "stayed"
 """The kind of the traces in which no verdict turned."""

@@ -6,12 +6,12 @@ import re
 from datetime import datetime
 from html import escape
 
-from app.evidence.evidence import Evidence
-from app.evidence.evidence_address import EvidenceAddress
-from app.evidence.evidence_view import evidence_html
-from core.assets import asset
-from core.evidence import LeftOut
-from storage.queries import StoredTrace
+from stepsight.app.evidence.evidence import Evidence
+from stepsight.app.evidence.evidence_address import EvidenceAddress
+from stepsight.app.evidence.evidence_view import evidence_html
+from stepsight.core.files import asset
+from stepsight.core.scoring.evidence import LeftOut
+from stepsight.storage.traces.queries import StoredTrace
 
 # What a file may weigh; one that would weigh more shows formulas as their source.
 _LARGEST = 1_000_000

@@ -4,27 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from app.browse.offered import Offered, find_offered, offered_evaluators
-from app.evaluators import Evaluators
-from app.evidence.evidence_address import KINDS, STAYED, EvidenceAddress
-from app.evidence.story import jump_sentence
-from app.seed import DATASET
-from app.view import change_html, step_name
-from app.web.exposure import note_shown
-from app.web.text import text_html
-from core.errors import UserError
-from core.evidence import Revision, Turn, largest_revision, revisions
-from core.hindsight import Hindsight
-from core.judgment import Mode
-from core.scores import Thresholds
-from core.trace import Trace
-from storage.calibrations import find_thresholds
-from storage.judgments import StoredJudgment, read_many
-from storage.people.users import User
-from storage.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
-from storage.schema import TraceRow
-from storage.store import NotFoundError, Store
-from storage.turns import Turns, find_turns, hindsight_judges
+from stepsight.app.browse.offered import Offered, find_offered, offered_evaluators
+from stepsight.app.evidence.evidence_address import KINDS, STAYED, EvidenceAddress
+from stepsight.app.evidence.story import jump_sentence
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.seed import DATASET
+from stepsight.app.web.judged import change_html, step_name
+from stepsight.app.web.rights import note_shown
+from stepsight.app.web.text import text_html
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Hindsight, Thresholds
+from stepsight.core.scoring.evidence import Revision, Turn, largest_revision, revisions
+from stepsight.core.trace import Trace
+from stepsight.storage.browse.revisions import Turns, find_turns, hindsight_judges
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.judgments.calibrations import find_thresholds
+from stepsight.storage.judgments.judgments import StoredJudgment, read_many
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
 
 _PER_PAGE = 20
 _PREVIEW = 180

@@ -6,17 +6,16 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from app.evaluators import Evaluators
-from app.evidence.evidence import Evidence, open_evidence
-from app.evidence.evidence_address import EvidenceAddress, read_address
-from app.evidence.evidence_file import evidence_file
-from app.evidence.evidence_view import left_out_record
-from app.evidence.left_out import LeftOuts
-from app.web.exposure import note_shown
-from app.web.identity import find_user_of
-from core.errors import UserError
-from storage.queries import StoredTrace
-from storage.store import Store
+from stepsight.app.evidence.evidence import Evidence, open_evidence
+from stepsight.app.evidence.evidence_address import EvidenceAddress, read_address
+from stepsight.app.evidence.evidence_file import evidence_file
+from stepsight.app.evidence.evidence_view import left_out_record
+from stepsight.app.evidence.left_out import LeftOuts
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import StoredTrace
 
 LEFT_OUT = "/evidence/left-out"
 FILE = "/evidence/file"

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from html import escape
 from math import ceil
 
-from app.browse.verdicts import first_below, outcome_words
-from app.evidence.evidence import Evidence, packed
-from app.evidence.evidence_address import EvidenceAddress
-from app.evidence.story import constant_sentence
-from app.view import (
+from stepsight.app.browse.verdicts import first_below, outcome_words
+from stepsight.app.evidence.evidence import Evidence, packed
+from stepsight.app.evidence.evidence_address import EvidenceAddress
+from stepsight.app.evidence.story import constant_sentence
+from stepsight.app.web.judged import (
     ONLY_VALIDITY,
     bar_html,
     change_html,
@@ -22,10 +22,10 @@ from app.view import (
     signed,
     solution_html,
 )
-from app.web.text import text_html
-from core.errors import UserError
-from core.evidence import LeftOut
-from core.scores import StepScores
+from stepsight.app.web.text import text_html
+from stepsight.core.errors import UserError
+from stepsight.core.scores import StepScores
+from stepsight.core.scoring.evidence import LeftOut
 
 # Names beside the matrix at most, so that they do not touch.
 _MOST_NAMES = 20

@@ -3,11 +3,11 @@
 import threading
 from collections import OrderedDict
 
-from app.batching import BusyError
-from app.evidence.evidence import Evidence
-from core.errors import UserError
-from core.evidence import LeftOut, leave_one_out
-from core.scorer import Scorer
+from stepsight.app.evidence.evidence import Evidence
+from stepsight.app.scoring.batcher import BusyError
+from stepsight.core.errors import UserError
+from stepsight.core.scoring.evidence import LeftOut, leave_one_out
+from stepsight.core.scoring.scorer import Scorer
 
 # Entries of kept triangles in all, 12 bytes each.
 _KEPT = 1_000_000
@@ -58,7 +58,7 @@ class LeftOuts:
         if tokens > _MOST_TOKENS:
             raise UserError(
                 f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens, more than this page does.",
-                "core.evidence.leave_one_out does it in Python.",
+                "stepsight.core.scoring.evidence.leave_one_out does it in Python.",
             )
         found = leave_one_out(scorer, evidence.trace)
         with self._lock:

@@ -2,12 +2,18 @@
 
 from html import escape
 
-from app.relabel.campaign_view import guideline_html, is_told_all, label_html, progress_html, terms_html
-from app.web.rights import Right, may
-from storage.labelling.campaigns import Campaign, guideline_text, list_campaigns
-from storage.labelling.progress import progress
-from storage.people.users import User
-from storage.store import Store
+from stepsight.app.relabel.campaign_summary import (
+    guideline_html,
+    is_told_all,
+    label_html,
+    progress_html,
+    terms_html,
+)
+from stepsight.app.web.rights import Right, may
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign, guideline_text, list_campaigns
+from stepsight.storage.labelling.progress import progress
+from stepsight.storage.people.users import User
 
 _NONE = """<p class="hint">There is no campaign yet. {how}</p>"""
 

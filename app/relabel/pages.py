@@ -5,19 +5,19 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from app.evaluators import Evaluators
-from app.relabel.campaign_form import form_html, read_plan
-from app.relabel.campaign_list import list_html
-from app.relabel.campaign_page import campaign_html
-from app.relabel.campaign_view import guideline_html
-from app.relabel.labelling import labelling_html, steps_html
-from app.relabel.review import ended_html, review_html
-from app.relabel.sent import Fields, text
-from app.web.frame import plain_page
-from app.web.identity import user_of_request
-from app.web.page_address import number_reader, read_query
-from app.web.rights import Right, require
-from storage.labelling.campaigns import (
+from stepsight.app.relabel.campaign import campaign_html
+from stepsight.app.relabel.campaign_list import list_html
+from stepsight.app.relabel.campaign_new import form_html, read_plan
+from stepsight.app.relabel.campaign_summary import guideline_html
+from stepsight.app.relabel.forms import Fields, text
+from stepsight.app.relabel.label import labelling_html, steps_html
+from stepsight.app.relabel.review import ended_html, review_html
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.frame import plain_page
+from stepsight.app.web.page_address import number_reader, read_query
+from stepsight.app.web.rights import Right, require, user_of_request
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import (
     Campaign,
     add_guideline,
     close_campaign,
@@ -25,12 +25,11 @@ from storage.labelling.campaigns import (
     get_campaign,
     guideline_text,
 )
-from storage.labelling.comparison import read_comparison
-from storage.labelling.drafts import read_draft
-from storage.labelling.progress import progress
-from storage.labelling.queue import Task, claim, open_slot
-from storage.people.users import User
-from storage.store import Store
+from stepsight.storage.labelling.comparison import read_comparison
+from stepsight.storage.labelling.progress import progress
+from stepsight.storage.labelling.queue import Task, claim, open_slot
+from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.people.users import User
 
 LIST = "/relabel"
 LABEL = "/relabel/label"

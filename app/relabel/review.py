@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from html import escape
 
-from app.relabel.dispute_pages import DisputeAddress
-from app.relabel.labelling import LABEL_MARKS, error_name, texts_html
-from app.relabel.scores_view import scores_html
-from app.view import gold_html
-from app.web.text import text_html
-from core.trace import Step, Trace
-from storage.labelling.acts import UNSURE
-from storage.labelling.comparison import Comparison, Peer, Said
-from storage.labelling.drafts import Draft
-from storage.labelling.queue import Task
+from stepsight.app.relabel.disputes import DisputeAddress
+from stepsight.app.relabel.label import LABEL_MARKS, error_name, scores_html, texts_html
+from stepsight.app.web.judged import gold_html
+from stepsight.app.web.text import text_html
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.labelling.annotation import UNSURE, Draft
+from stepsight.storage.labelling.comparison import Comparison, Peer, Said
+from stepsight.storage.labelling.queue import Task
 
 _HIDDEN = """Gold, scores and what others say of this trace stay hidden: you have it before you in another
 campaign."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from core.errors import UserError
+from stepsight.core.errors import UserError
 
 Result = TypeVar("Result")
 

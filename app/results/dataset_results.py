@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from html import escape
 from urllib.parse import urlencode
 
-from core.judgment import Mode
-from core.label import LABEL_NAMES
-from core.metrics.first_error import Outcome
-from training.blocks import Block, CellWrap, block_html, table_html
-from training.findings import EVALUATOR, MODE
-from training.page import Section
-from training.tables import Table
+from stepsight.core.judgment import Mode
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.metrics.first_error import Outcome
+from stepsight.training.report.html import Block, CellWrap, Section, block_html, table_html
+from stepsight.training.report.results import EVALUATOR, MODE
+from stepsight.training.report.tables import Table
 
 FORMATS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
 

@@ -6,19 +6,19 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from app.results.computations import Computations, Pending
-from core.errors import UserError
-from core.judgment import Mode
-from core.metrics.reasoneval import Errors
-from core.metrics.value import Value
-from storage.basis import find_basis
-from storage.evaluators import StoredEvaluator, judges_of
-from storage.queries import Dataset
-from storage.store import Store
-from training.chapters import Excerpt, excerpt
-from training.evaluation import Evaluation, compare, evaluate
-from training.report import told_apart, write_up
-from training.tables import Table
+from stepsight.app.results.computations import Computations, Pending
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.value import Value
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import find_basis
+from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
+from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate
+from stepsight.training.report.chapters import Excerpt, excerpt
+from stepsight.training.report.report import told_apart, write_up
+from stepsight.training.report.tables import Table
 
 LARGEST = 20_000
 """Of the datasets that are measured for a page, in traces."""

@@ -6,19 +6,19 @@ from html import escape
 from typing import Literal
 from urllib.parse import urlencode
 
-from app.results.computations import Pending
-from app.results.measured import Differences, Measured, Results
-from core.baselines import PREFIX
-from core.errors import UserError
-from core.judgment import Mode
-from core.metrics.reasoneval import Errors
-from core.metrics.value import Value
-from core.reference import Published
-from storage.queries import Dataset
-from training.blocks import breakable, table_html
-from training.evaluation import Row
-from training.findings import EVALUATOR, PROTOCOL, measured_on, merged, notes, slug
-from training.tables import Cell, Column, Kind, Table, show
+from stepsight.app.results.computations import Pending
+from stepsight.app.results.measured import Differences, Measured, Results
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.baselines import PREFIX
+from stepsight.core.metrics.published import Published
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.value import Value
+from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.evaluation import Row
+from stepsight.training.report.html import breakable, table_html
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes, slug
+from stepsight.training.report.tables import Cell, Column, Kind, Table, show
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
 

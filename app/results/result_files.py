@@ -8,17 +8,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from plotly import __file__ as plotly_module
 
-from app.pages.results import PLOTLY
-from app.results.computations import Pending
-from app.results.measured import Measured, Results
-from app.results.overview import gather, overview_table
-from app.results.results_address import ResultsAddress, checked_address
-from core.errors import UserError
-from storage.queries import find_dataset, list_datasets
-from storage.store import NotFoundError, Store
-from training.evaluation import MODES
-from training.findings import measured_on, slug
-from training.tables import Table, to_csv, to_latex, to_markdown
+from stepsight.app.results.computations import Pending
+from stepsight.app.results.measured import Measured, Results
+from stepsight.app.results.overview import gather, overview_table
+from stepsight.app.results.page import PLOTLY
+from stepsight.app.results.results_address import ResultsAddress, checked_address
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.traces.queries import find_dataset, list_datasets
+from stepsight.training.evaluate.evaluation import MODES
+from stepsight.training.report.results import measured_on, slug
+from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown
 
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
 # A file is asked for by a page that has shown its numbers: they are there, or soon made again.

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from app.results.measured import Measured
-from app.results.overview import FIGURES, Figure
-from app.web.page_address import PageAddress, Query, choice_reader
-from core.errors import UserError
-from core.judgment import Mode
-from core.metrics.reasoneval import Errors
-from storage.queries import find_dataset
-from storage.store import Store
-from training.evaluation import MODES
+from stepsight.app.results.measured import Measured
+from stepsight.app.results.overview import FIGURES, Figure
+from stepsight.app.web.page_address import PageAddress, Query, choice_reader
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.evaluation import MODES
 
 _KNOWN = {"mode": MODES, "errors": list(Errors), "figure": list(FIGURES)}
 _READERS = {name: choice_reader(name, known) for name, known in _KNOWN.items()}

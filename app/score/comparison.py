@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-from core.hindsight import Hindsight
-from core.judgment import Mode
-from core.trace import Trace
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Trace
 
 # Scores are shown with two digits; less than half of the last one is no move.
 _LEAST = 0.005

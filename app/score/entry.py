@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from app.score.permalink import ScoreForm, steps_text
-from app.web.text import text_key
-from core.errors import UserError
-from core.scores import Thresholds
-from storage.saving import SAVED
+from stepsight.app.score.permalink import ScoreForm, steps_text
+from stepsight.app.web.text import text_key
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Thresholds
+from stepsight.storage.traces.writer import SAVED
 
 
 @dataclass(frozen=True)

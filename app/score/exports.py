@@ -2,15 +2,15 @@
 
 from html import escape
 
-from app.evaluators import Evaluators
-from app.score.permalink import ScoreForm
-from app.score.score_files import CSV_PATH, JSON_PATH
-from app.score.snippets import ADDRESS, curl_lines, python_snippet, threshold_line
-from core.loading import shipped_evaluators
-from core.placement import dtype_name, typed_name
-from core.trace import Trace
-from storage.saving import SAVED
-from storage.schema import NAME_LENGTH
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.score_files import CSV_PATH, JSON_PATH
+from stepsight.app.score.snippets import ADDRESS, curl_lines, python_snippet, threshold_line
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.formats.loading import shipped_evaluators
+from stepsight.core.models.placement import dtype_name, typed_name
+from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import NAME_LENGTH
+from stepsight.storage.traces.writer import SAVED
 
 _SAVE = f"""<form class="save" data-save><label>Dataset
 <input name="dataset" value="{SAVED}" maxlength="{NAME_LENGTH}" autocomplete="off"></label>

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import UserError
-from core.scores import Thresholds
-from core.split import split_steps
-from core.trace import Trace
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Thresholds
+from stepsight.core.split import split_steps
+from stepsight.core.trace import Trace
 
 # Servers and browsers refuse much longer addresses.
 _LONGEST = 16_000

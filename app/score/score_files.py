@@ -8,19 +8,17 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.evaluators import Evaluators
-from app.score.permalink import ScoreForm
-from app.score.snippets import plain_steps
-from app.view import step_name
-from app.web.csv_text import csv_text
-from app.web.failures import error_response
-from core.errors import UserError
-from core.judgment import Judgment
-from core.label import LABEL_NAMES
-from core.outputs import Outputs
-from core.record import judgment_record
-from core.scores import StepScores, Thresholds
-from core.trace import Trace
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.snippets import plain_steps
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.csv_text import csv_text
+from stepsight.app.web.failures import error_response
+from stepsight.app.web.judged import step_name
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, judgment_record
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.core.trace import Trace
 
 JSON_PATH = "/score/result.json"
 CSV_PATH = "/score/result.csv"

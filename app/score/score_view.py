@@ -7,8 +7,8 @@ from html import escape
 
 import numpy as np
 
-from app.score.comparison import Fate, Matches, is_move, largest_move
-from app.view import (
+from stepsight.app.score.comparison import Fate, Matches, is_move, largest_move
+from stepsight.app.web.judged import (
     ONLY_VALIDITY,
     bar_html,
     change_html,
@@ -19,12 +19,10 @@ from app.view import (
     signed,
     step_name,
 )
-from app.web.text import text_html, text_key
-from core.hindsight import Hindsight
-from core.judgment import Mode
-from core.outputs import Outputs
-from core.scores import StepScores, Thresholds, judge_solution
-from core.trace import Trace
+from stepsight.app.web.text import text_html, text_key
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
+from stepsight.core.trace import Trace
 
 _PREVIEW = 80
 

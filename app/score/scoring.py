@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from app.evaluators import Evaluators
-from app.score.comparison import Matches, is_related
-from app.score.exports import exports_html
-from app.score.permalink import ScoreForm
-from app.score.score_view import Earlier, Result, Scored, notices_html, scored_html
-from app.view import notice_html
-from core.errors import UserError
-from core.hindsight import Hindsight
-from core.judgment import Judgment
-from core.trace import Trace
-from training.gallery import read_gallery
+from stepsight.app.score.comparison import Matches, is_related
+from stepsight.app.score.exports import exports_html
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.score_view import Earlier, Result, Scored, notices_html, scored_html
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.judged import notice_html
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Trace
+from stepsight.training.evaluate.gallery import read_gallery
 
 
 def result_html(

@@ -4,9 +4,9 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 
-from app.score.permalink import Steps
-from core.scores import Thresholds
-from core.trace import Trace
+from stepsight.app.score.permalink import Steps
+from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Trace
 
 ADDRESS = "http://127.0.0.1:7860"
 """Stands for the server's own address, which only the browser knows."""
@@ -29,10 +29,10 @@ def python_snippet(
     listed = "".join(f"    {name!r}: {entry},\n" for name, entry in entries.items())
     taken, given = ("(spec, dtype)", "spec, dtype=dtype") if types else ("spec", "spec")
     imported = "import torch\n\n" if types else ""
-    return f"""{imported}from core.loading import load_evaluator
-from core.scorer import Scorer
-from core.scores import Thresholds, judge_solution
-from core.trace import Trace
+    return f"""{imported}from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.scores import Thresholds, judge_solution
+from stepsight.core.trace import Trace
 
 trace = Trace.of(
     {trace.problem!r},

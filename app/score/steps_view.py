@@ -3,11 +3,11 @@
 import json
 from html import escape
 
-from app.score.permalink import Steps
-from app.view import notice_html
-from app.web.text import text_html, text_key
-from core.errors import UserError
-from core.split import split_steps
+from stepsight.app.score.permalink import Steps
+from stepsight.app.web.judged import notice_html
+from stepsight.app.web.text import text_html, text_key
+from stepsight.core.errors import UserError
+from stepsight.core.split import split_steps
 
 _LONGEST = 100_000
 EMPTY = '<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>'

@@ -10,15 +10,14 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.failures import error_response, failure_json, failure_response, is_navigation
-from app.web.identity import cookie_name
-from app.web.rights import LOOKING, Right, rights_of
-from app.web.rules import API, LOGIN, RULES, Rule, find_rule
-from core.errors import UserError
-from storage.people.exposures import is_something_hidden
-from storage.people.logins import find_login, renew
-from storage.people.users import Role, User, has_users, local_user
-from storage.store import Store, UnavailableError
+from stepsight.app.web.failures import error_response, failure_json, failure_response, is_navigation
+from stepsight.app.web.rights import LOOKING, Right, cookie_name, rights_of
+from stepsight.app.web.rules import API, LOGIN, RULES, Rule, find_rule
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store, UnavailableError
+from stepsight.storage.people.exposures import is_something_hidden
+from stepsight.storage.people.logins import find_login, renew
+from stepsight.storage.people.users import Role, User, has_users, local_user
 
 # What needs no store, and goes on without one where nobody has to log in.
 _ALONE = frozenset({Right.SCORE})

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from core.spreadsheet import cell
+from stepsight.core.files import cell
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:

@@ -6,10 +6,10 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from app.batching import BusyError
-from app.web.frame import plain_page
-from core.errors import UserError
-from storage.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
+from stepsight.app.scoring.batcher import BusyError
+from stepsight.app.web.frame import plain_page
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 
 _STATUS = (
     (ForbiddenError, 403),

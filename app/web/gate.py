@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.failures import failure_response
+from stepsight.app.web.failures import failure_response
 
 LARGEST_BODY = 1_000_000
 """Bytes of the body of one request."""

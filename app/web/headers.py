@@ -4,6 +4,8 @@ import re
 import secrets
 from typing import Any
 
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SCRIPT = re.compile(rb"<script(?=[\s>])")
@@ -74,3 +76,12 @@ class _Response:
 
 def _is_html(message: Any) -> bool:
     return any(k.lower() == b"content-type" and v.startswith(b"text/html") for k, v in message["headers"])
+
+
+class FreshFiles(StaticFiles):
+    """Static files that a browser keeps, but asks about each time: after an upgrade no page mixes two versions."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "no-cache"
+        return response

@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from core.templates import load_templates
+from stepsight.core.templates import load_templates
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 

@@ -7,17 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from app.web.failures import status_of
-from app.web.frame import PAGES, plain_page
-from app.web.identity import cookie_name, find_user_of, user_of_request
-from app.web.rights import Right, rights_of
-from app.web.rules import LOGIN, find_rule
-from core.errors import UserError
-from storage.people.attempts import LimitError
-from storage.people.logins import WrongLoginError, log_in, log_out, open_login, user_of
-from storage.people.passwords import SHORTEST
-from storage.people.users import LOCAL, User, has_users, set_password
-from storage.store import Store
+from stepsight.app.web.failures import status_of
+from stepsight.app.web.frame import PAGES, plain_page
+from stepsight.app.web.rights import Right, cookie_name, find_user_of, rights_of, user_of_request
+from stepsight.app.web.rules import LOGIN, find_rule
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store
+from stepsight.storage.people.attempts import LimitError
+from stepsight.storage.people.logins import WrongLoginError, log_in, log_out, open_login, user_of
+from stepsight.storage.people.passwords import SHORTEST
+from stepsight.storage.people.users import LOCAL, User, has_users, set_password
 
 LOGOUT = "/logout"
 PASSWORD = f"{LOGIN}/password"

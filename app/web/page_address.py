@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, urlencode
 
-from core.errors import UserError
+from stepsight.core.errors import UserError
 
 Query = Mapping[str, str | Sequence[str]]
 Reader = Callable[[str], object]

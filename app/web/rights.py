@@ -1,11 +1,52 @@
 """What a person may do, by role."""
 
+import re
+from collections.abc import Collection
 from enum import StrEnum
+from typing import Any
 
-from app.web.identity import Asked, state_of, user_of_request
-from storage.people.exposures import is_something_hidden
-from storage.people.users import Role, User
-from storage.store import ForbiddenError, Store
+import gradio as gr
+from starlette.requests import HTTPConnection
+
+from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.people.exposures import GOLD, SCORES, is_something_hidden, note_exposure
+from stepsight.storage.people.users import Role, User
+
+COOKIE = "stepsight"
+"""The name of the cookie that holds the token of a login, where the address has no port."""
+
+_PORT = re.compile(r":(\d{1,5})$")
+
+Asked = HTTPConnection | gr.Request
+
+
+def cookie_name(request: HTTPConnection) -> str:
+    """The name of the cookie at the address that was asked for. A browser has the same cookies for all ports of a
+    host, where servers would otherwise end each other's logins."""
+    port = _PORT.search(request.headers.get("host", ""))
+    return f"{COOKIE}-{port[1]}" if port else COOKIE
+
+
+def find_user_of(request: Asked) -> User | None:
+    """Who asks; None where nobody is logged in, on a server that lets such look."""
+    user: User | None = state_of(request)["user"]
+    return user
+
+
+def user_of_request(request: Asked) -> User:
+    """Who asks. Raises `ForbiddenError` where nobody is logged in."""
+    user = find_user_of(request)
+    if user is None:
+        raise ForbiddenError("Nobody is logged in.", "Log in.")
+    return user
+
+
+def state_of(request: Asked) -> dict[str, Any]:
+    """What is known of who asks: `user`, and the `rights` of the moment."""
+    inner = request.request if isinstance(request, gr.Request) else request
+    assert inner is not None, "an event that came without a request"
+    state: dict[str, Any] = inner.scope["state"]
+    return state
 
 
 class Right(StrEnum):
@@ -54,3 +95,10 @@ def require(request: Asked, right: Right) -> User:
     if not has_right(request, right):
         raise ForbiddenError(f"This is not for the role {user.role}.", "Ask who runs this server.")
     return user
+
+
+def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> None:
+    """A page or file with the scores and the gold of these traces is about to be given to `user`; None: to somebody
+    who is not logged in, and labels nothing."""
+    if user is not None:
+        note_exposure(store, user.id, trace_ids, SCORES, GOLD)

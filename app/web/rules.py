@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.web.rights import Right
+from stepsight.app.web.rights import Right
 
 LOGIN = "/login"
 API = "/api/v1"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.errors import UserError
-from core.head import Rows
-from core.label import Label
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.models.model import Rows
 
 _WORDS = {
     Label.NEG: ("neg", "negative", "wrong", "incorrect", "bad", "invalid", "error", "false", "no", "-"),

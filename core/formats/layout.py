@@ -7,9 +7,9 @@ from typing import Any, Protocol
 from torch import nn
 from transformers import PreTrainedModel
 
-from core.backbone import Placement
-from core.checkpoint import Checkpoint
-from core.head import THREE_WAY, Rows
+from stepsight.core.models.backbone import Placement
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.model import THREE_WAY, Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from core.backbone import Placement, backbone_of, main_device
-from core.checkpoint import Checkpoint, load_tokenizer
-from core.errors import UserError
-from core.formats.layout import Loaded
-from core.head import VALIDITY, linear_head
+from stepsight.core.errors import UserError
+from stepsight.core.formats.layout import Loaded
+from stepsight.core.models.backbone import Placement, backbone_of, main_device
+from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.model import VALIDITY, linear_head
 
 NAME = "math-shepherd"
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from torch import nn
 
-from core.backbone import Placement, backbone_of, main_device
-from core.checkpoint import Checkpoint
-from core.errors import UserError
-from core.formats.layout import Loaded
-from core.head import VALIDITY, linear_head
+from stepsight.core.errors import UserError
+from stepsight.core.formats.layout import Loaded
+from stepsight.core.models.backbone import Placement, backbone_of, main_device
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.model import VALIDITY, linear_head
 
 NAME = "qwen-prm"
 

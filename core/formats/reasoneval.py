@@ -20,13 +20,13 @@ says `score_dimension`; `{"template": {"read": "last"}}` in stepsight.json reads
 from collections.abc import Mapping
 from typing import Any
 
-from core.backbone import Placement, backbone_of, main_device
-from core.checkpoint import Checkpoint
-from core.errors import UserError
-from core.formats.layout import Loaded
-from core.head import linear_head
-from core.label import Label
-from core.template import Read
+from stepsight.core.errors import UserError
+from stepsight.core.formats.layout import Loaded
+from stepsight.core.label import Label
+from stepsight.core.models.backbone import Placement, backbone_of, main_device
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.model import linear_head
+from stepsight.core.prompts.template import Read
 
 NAME = "reasoneval"
 

@@ -11,13 +11,13 @@ config.json is the backbone's; the tensors are the backbone's below the prefix t
 from collections.abc import Mapping
 from typing import Any
 
-from core.backbone import Placement, backbone_of, main_device
-from core.checkpoint import CARD, Checkpoint, read_tensor
-from core.errors import UserError
-from core.formats import llada
-from core.formats.layout import Loaded
-from core.head import linear_head
-from core.label import Label
+from stepsight.core.errors import UserError
+from stepsight.core.formats.layout import Loaded
+from stepsight.core.label import Label
+from stepsight.core.models import llada
+from stepsight.core.models.backbone import Placement, backbone_of, main_device
+from stepsight.core.models.checkpoint import CARD, Checkpoint, read_tensor
+from stepsight.core.models.model import linear_head
 
 NAME = "stepsight"
 

@@ -23,14 +23,13 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModelForTokenClassification, PreTrainedModel
 
-from core.backbone import Placement, load_weights, looks_ahead, main_device, read_config
-from core.checkpoint import CARD, Checkpoint
-from core.errors import UserError
-from core.formats.classes import class_rows, class_words
-from core.formats.layout import Loaded
-from core.head import Rows, linear_head
-from core.model import StepModel
-from core.template import Separator
+from stepsight.core.errors import UserError
+from stepsight.core.formats.classes import class_rows, class_words
+from stepsight.core.formats.layout import Loaded
+from stepsight.core.models.backbone import Placement, load_weights, looks_ahead, main_device, read_config
+from stepsight.core.models.checkpoint import CARD, Checkpoint
+from stepsight.core.models.model import Rows, StepModel, linear_head
+from stepsight.core.prompts.template import Separator
 
 NAME = "token-classification"
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from core.metrics.items import Items
-from core.metrics.value import Value
+from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.value import Value
 
 DRAWS = 1000
 # Resamples are gone through in chunks, whose arrays stay within this many numbers.

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import brier_score_loss
 
-from core.metrics.items import NO_ITEMS, NO_SCORES, Items
-from core.metrics.value import Value
+from stepsight.core.metrics.items import NO_ITEMS, NO_SCORES, Items
+from stepsight.core.metrics.value import Value
 
 BINS = 10
 

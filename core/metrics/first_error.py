@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import matthews_corrcoef
 
-from core.metrics.bootstrap import Floats, Weights, weighted_sums
-from core.metrics.items import ONE_CLASS
-from core.metrics.table import SILENT, StepTable
-from core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Floats, Weights, weighted_sums
+from stepsight.core.metrics.items import ONE_CLASS
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.core.metrics.value import Value
 
 Ints = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score, roc_curve
 
-from core.metrics.value import Value
+from stepsight.core.metrics.value import Value
 
 NO_ITEMS = "there is nothing to measure"
 ONE_CLASS = "the gold has one class only"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.metrics.bootstrap import Floats, Weights, interval, share, weighted_sums
-from core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Floats, Weights, interval, share, weighted_sums
+from stepsight.core.metrics.value import Value
 
 NOTHING_SHARED = "there is nothing that both labelled"
 ONE_LABEL = "both give one and the same label only, so chance would agree as well"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest
 
-from core.metrics.bootstrap import Floats
-from core.metrics.items import Items
-from core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Floats
+from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.value import Value
 
 
 def difference(first: Value, second: Value, first_draws: Floats, second_draws: Floats) -> Value:

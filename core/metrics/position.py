@@ -5,7 +5,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from core.metrics.table import StepTable
+from stepsight.core.metrics.table import StepTable
 
 
 class Third(StrEnum):

@@ -11,11 +11,10 @@ here.
 
 import numpy as np
 
-from core.label import Label
-from core.metrics.items import Items
-from core.metrics.table import SILENT, StepTable
-from core.outputs import Outputs
-from core.scores import Thresholds
+from stepsight.core.label import Label
+from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.core.scores import Outputs, Thresholds
 
 CATEGORIES = {
     "simplicity": ("redundency", "circular"),

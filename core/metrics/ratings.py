@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from core.label import LABEL_NAMES, Label
-from core.metrics.bootstrap import Floats
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.metrics.bootstrap import Floats
 
 UNSURE, UNLABELLED = 3, -1
 SAID = (*LABEL_NAMES, "unsure")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.scores import StepScores
-from core.trace import Trace
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
-from core.label import Label
-from core.metrics.bootstrap import Weights, auc_draws, weighted_sums
-from core.metrics.items import NO_ITEMS, ONE_CLASS, Items, auc
-from core.metrics.table import SILENT, StepTable
-from core.metrics.value import Value
+from stepsight.core.label import Label
+from stepsight.core.metrics.bootstrap import Weights, auc_draws, weighted_sums
+from stepsight.core.metrics.items import NO_ITEMS, ONE_CLASS, Items, auc
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.core.metrics.value import Value
 
 Floats = NDArray[np.float64]
 _CLASSES = [int(label) for label in Label]

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from core.errors import UserError
-from core.trace import Trace
-from storage.importers import (
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.importers import (
     math_shepherd,
     mr_gsm8k,
     mr_math_invalid,
@@ -17,8 +17,8 @@ from storage.importers import (
     processbench,
     stepwise,
 )
-from storage.importers.fields import canonical
-from storage.importers.kind import Kind, OnBad, Row
+from stepsight.storage.importers.fields import canonical
+from stepsight.storage.importers.kind import Kind, OnBad, Row
 
 _MODULES = (
     mr_math_invalid,

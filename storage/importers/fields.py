@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, check_text
-from storage.importers.kind import Row
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, check_text
+from stepsight.storage.importers.kind import Row
 
 
 @contextmanager

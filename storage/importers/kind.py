@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Protocol
 
-from core.errors import UserError
-from core.jsonl import read_row
-from core.trace import Trace
-from storage.downloads import PublicFile
+from stepsight.core.errors import UserError
+from stepsight.core.jsonl import read_row
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.downloads import PublicFile
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]

@@ -9,12 +9,12 @@
 rows have no id, so one is made of their content. "Step 1:" stays part of the text of the step.
 """
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace, check_text
-from storage.downloads import PublicFile
-from storage.importers.fields import content_id, describe, located, rest, text
-from storage.importers.kind import Kind, Row
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace, check_text
+from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.fields import content_id, describe, located, rest, text
+from stepsight.storage.importers.kind import Kind, Row
 
 _TAG = "ки"
 _FIRST = "Step 1:"

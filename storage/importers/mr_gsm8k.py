@@ -13,11 +13,11 @@ A correct solution has `"N/A"` for the first error. As in MR-MATH, steps before 
 without a label and those after it are unlabelled.
 """
 
-from core.errors import UserError
-from core.trace import Trace
-from storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error
-from storage.importers.kind import Kind, Row
-from storage.importers.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error
+from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
 
 _STEPS = "model_output_steps"
 _TYPES = ("original", "reversed", "POT")

@@ -13,11 +13,11 @@ valid one is redundant, so a step before the first error is valid without a labe
 unlabelled.
 """
 
-from core.errors import UserError
-from core.trace import Trace
-from storage.downloads import PublicFile
-from storage.importers.fields import describe, field, identifier, located, rest, steps, text, until_error
-from storage.importers.kind import Kind, Row
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text, until_error
+from stepsight.storage.importers.kind import Kind, Row
 
 _STEPS = "model_output_step_format"
 CORRECTNESS = "model_output_solution_correctness"

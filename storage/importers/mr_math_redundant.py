@@ -8,12 +8,12 @@ for pos, 0 for neu, -1 for neg, as in PRM800K:
      "model_output_step_format": [["To simplify …"], ["So …"], ["It helps to …"]], "rating": [1, 1, 0]}
 """
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace
-from storage.downloads import PublicFile
-from storage.importers.fields import describe, field, identifier, located, rest, steps, text
-from storage.importers.kind import Kind, Row
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text
+from stepsight.storage.importers.kind import Kind, Row
 
 _STEPS = "model_output_step_format"
 _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}

@@ -14,12 +14,22 @@ another problem and `tags` a number of that one, so no step can be named and all
 the meta.
 """
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace
-from storage.downloads import PublicFile
-from storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error, whole
-from storage.importers.kind import Kind, Row
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.fields import (
+    describe,
+    field,
+    identifier,
+    located,
+    rest,
+    text,
+    texts,
+    until_error,
+    whole,
+)
+from stepsight.storage.importers.kind import Kind, Row
 
 _STEPS = "hypothesis_steps"
 _ONE = ("random number", "random operation", "remove step")

@@ -25,12 +25,12 @@ one trace.
 
 from typing import Any
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace, check_text
-from storage.downloads import PublicFile
-from storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
-from storage.importers.kind import Kind, Row
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace, check_text
+from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
+from stepsight.storage.importers.kind import Kind, Row
 
 _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
 

@@ -18,12 +18,12 @@ neu as wrong in these two classes.) `multi_solutions` rows have no error.
 `class/idx`, and for multi_solutions a hash of the content is added.
 """
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace
-from storage.downloads import PublicFile
-from storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
-from storage.importers.kind import Kind, Row
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
+from stepsight.storage.importers.kind import Kind, Row
 
 _SIMPLICITY = ("redundency", "circular")
 _CLASSES = (

@@ -8,10 +8,10 @@ A JSON array, or JSON Lines. `label` is the 0-based first error, -1 where there 
 Steps before the first error are valid without a label and those after it are unlabelled.
 """
 
-from core.trace import Trace
-from storage.downloads import PublicFile
-from storage.importers.fields import field, identifier, located, rest, text, texts, until_error, whole
-from storage.importers.kind import Kind, Row
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.fields import field, identifier, located, rest, text, texts, until_error, whole
+from stepsight.storage.importers.kind import Kind, Row
 
 
 def parse(row: Row, where: str) -> Trace:

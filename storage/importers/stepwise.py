@@ -7,11 +7,11 @@ The labels know right and wrong only: true is valid without a label (datasets di
 became true or false), false is neg, and null is unlabelled. The rows have no id, so one is made of their content.
 """
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace
-from storage.importers.fields import content_id, describe, listed, located, rest, text, texts
-from storage.importers.kind import Kind, Row
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.importers.fields import content_id, describe, listed, located, rest, text, texts
+from stepsight.storage.importers.kind import Kind, Row
 
 
 def parse(row: Row, where: str) -> Trace:

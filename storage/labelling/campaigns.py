@@ -9,19 +9,18 @@ from sqlalchemy import Select, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import check_text
-from storage.browsing import list_matching
-from storage.filters import TraceFilter
-from storage.labelling.gold_items import GOLD, draw_gold
-from storage.labelling.ordering import arrange
-from storage.labelling.plans import Ordering, Plan, Shows, View, check_guideline, check_plan
-from storage.labelling.tables import CampaignRow, GuidelineRow, ItemRow, SlotRow
-from storage.people.users import User
-from storage.queries import find_dataset, in_range
-from storage.schema import DatasetRow, EvaluatorRow, TraceRow, now
-from storage.store import ConflictError, NotFoundError, Store
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import check_text
+from stepsight.storage.browse.browse import list_matching
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, now
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.labelling.ordering import GOLD, arrange, draw_gold
+from stepsight.storage.labelling.plan import Ordering, Plan, Shows, View, check_guideline, check_plan
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import find_dataset, in_range
 
 __all__ = [
     "Campaign", "Ordering", "Plan", "Shows", "View", "add_guideline", "close_campaign", "create_campaign",

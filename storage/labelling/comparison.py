@@ -3,24 +3,43 @@ campaign that shows scores, those before."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy.orm import InstrumentedAttribute, aliased
 
-from core.judgment import Mode
-from core.outputs import Outputs
-from core.scores import StepScores
-from storage.judgments import StoredJudgment, read_judgments
-from storage.labelling.derivation import Draft, derive
-from storage.labelling.events import needed_steps
-from storage.labelling.log import read_logs
-from storage.labelling.sight import has_seen_through
-from storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
-from storage.labelling.tables import ExposureRow, SlotRow
-from storage.people.exposures import GOLD, LABELS, SCORES, exposures_of
-from storage.people.users import User
-from storage.queries import StoredTrace, get_trace
-from storage.schema import now
-from storage.store import Store
-from storage.upsert import insert_once
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow, ItemRow, SlotRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
+from stepsight.storage.labelling.annotation import Draft, derive, read_logs
+from stepsight.storage.labelling.campaigns import Shows
+from stepsight.storage.labelling.record import needed_steps
+from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
+from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, exposures_of
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import StoredTrace, get_trace
+
+
+def seen_through(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
+    """A condition on a column of traces: that the person has submitted the trace, and has it ahead in no open blind
+    campaign."""
+    # The column may be one of these tables itself.
+    item, slot, campaign = aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
+    theirs = exists().where(slot.item_id == item.id, slot.user_id == user_id, slot.state == "submitted")
+    submitted = exists().where(item.trace_id == trace_id, theirs)
+    blind = exists().where(
+        campaign.id == item.campaign_id, campaign.closed.is_(None), campaign.shows == Shows.NOTHING.value
+    )
+    return submitted & ~exists().where(item.trace_id == trace_id, blind, ~theirs)
+
+
+def has_seen_through(store: Store, user_id: int, trace_id: int) -> bool:
+    """Whether `seen_through` holds for a trace."""
+    with store.read() as session:
+        found = select(ItemRow.id).where(ItemRow.trace_id == trace_id, seen_through(ItemRow.trace_id, user_id))
+        return session.scalar(found.limit(1)) is not None
 
 
 @dataclass(frozen=True)

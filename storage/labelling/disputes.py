@@ -4,6 +4,7 @@ A dispute and its entries are only ever added. It is open until an adjudicator a
 withdraws it, each of which a further entry can take back. An accepted one goes into the dataset's label patch.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,17 +13,50 @@ from enum import StrEnum
 from sqlalchemy import ColumnElement, and_, func, join, select
 from sqlalchemy.orm import Session
 
-from core.errors import UserError
-from core.patch import gold_of
-from storage.labelling.golds import sayable
-from storage.labelling.reasons import check_reason
-from storage.labelling.sight import seen_through
-from storage.labelling.tables import DisputeEntryRow, DisputeRow
-from storage.people.tables import UserRow
-from storage.people.users import Role, User
-from storage.queries import get_trace, in_range
-from storage.schema import DatasetRow, TraceRow
-from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.core.errors import UserError
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.patch import VALID, gold_of
+from stepsight.storage.database.cache import memory_of
+from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.labelling.annotation import check_reason
+from stepsight.storage.labelling.comparison import seen_through
+from stepsight.storage.people.users import Role, User
+from stepsight.storage.traces.queries import get_trace, in_range
+
+Sayable = tuple[str | None, ...]
+
+RATED: Sayable = (*LABEL_NAMES, None)
+OF_VALIDITY: Sayable = (Label.NEG.text, VALID, None)
+
+
+def sayable(store: Store, dataset_id: int) -> Sayable:
+    """What can stand as gold of a step.
+
+    A benchmark that only names first errors (MR-MATH-invalid, ProcessBench) says of a step that it is wrong or
+    valid. One step of it that says neu or pos would be the only one that the three classes, or redundant errors,
+    are measured on; so neither can be proposed there. Where steps are rated (PRM800K, MR-MATH-redundant), or
+    nothing is said yet, the three labels can.
+    """
+    with store.read() as session:
+        revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
+    key = ("sayable", dataset_id)
+    return memory_of(store).get(key, revision, lambda: _read(store, dataset_id), sys.getsizeof)
+
+
+def _read(store: Store, dataset_id: int) -> Sayable:
+    if _has(store, dataset_id, StepRow.label != Label.NEG.value):
+        return RATED
+    return OF_VALIDITY if _has(store, dataset_id, StepRow.valid.is_not(None)) else RATED
+
+
+def _has(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
+    """Whether a step of the dataset meets a condition."""
+    found = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
+    with store.read() as session:
+        return session.scalar(found.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
 
 
 class State(StrEnum):
@@ -85,7 +119,7 @@ class Dispute:
 @dataclass(frozen=True)
 class Which:
     """Disputes of a dataset, of a trace, in a state; None and "" are any. `seen_by` narrows them to traces that
-    this person, who labels, has seen through (see `storage.labelling.sight`)."""
+    this person, who labels, has seen through (see `storage.labelling.comparison`)."""
 
     dataset: str = ""
     state: State | None = None

@@ -16,15 +16,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.errors import UserError
-from core.label import Label
-from core.metrics.table import SILENT
-from core.patch import VALID, Change, Patch, meaning
-from storage.columns import Gold, read_gold
-from storage.labelling.disputes import Dispute, State, Which, list_disputes
-from storage.queries import Dataset
-from storage.schema import now
-from storage.store import Store
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.metrics.table import SILENT
+from stepsight.core.patch import VALID, Change, Patch, meaning
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import Gold, read_gold
+from stepsight.storage.labelling.disputes import Dispute, State, Which, list_disputes
+from stepsight.storage.traces.queries import Dataset
 
 
 def make_patch(

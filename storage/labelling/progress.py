@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from storage.labelling.campaigns import load_campaign
-from storage.labelling.gold_items import GOLD
-from storage.labelling.slots import FREE, LEASED, SKIPPED, SUBMITTED
-from storage.labelling.tables import ItemRow, SlotRow
-from storage.people.tables import UserRow
-from storage.store import Store
+from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import load_campaign
+from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.slots import FREE, LEASED, SKIPPED, SUBMITTED
 
 
 @dataclass(frozen=True)

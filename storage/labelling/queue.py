@@ -13,13 +13,16 @@ from typing import Literal
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from core.trace import Step
-from storage.labelling.acts import Act
-from storage.labelling.campaigns import Campaign, load_campaign
-from storage.labelling.events import Recorded, record
-from storage.labelling.gold_items import GOLD
-from storage.labelling.progress import Progress, progress
-from storage.labelling.slots import (
+from stepsight.core.trace import Step
+from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
+from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.store import ConflictError, Store
+from stepsight.storage.labelling.annotation import Act
+from stepsight.storage.labelling.campaigns import Campaign, load_campaign
+from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.progress import Progress, progress
+from stepsight.storage.labelling.record import Recorded, record
+from stepsight.storage.labelling.slots import (
     FREE,
     LEASED,
     add_slot,
@@ -31,11 +34,8 @@ from storage.labelling.slots import (
     renumber,
     take,
 )
-from storage.labelling.tables import ItemRow, SlotRow
-from storage.people.users import User
-from storage.queries import StoredTrace, load_traces, traces
-from storage.schema import TraceRow, now
-from storage.store import ConflictError, Store
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 __all__ = ["Progress", "Task", "Turn", "claim", "next_turn", "open_slot", "progress", "skip"]
 
@@ -107,7 +107,7 @@ def open_slot(store: Store, slot_id: int, user: User) -> Task:
 
 
 def skip(store: Store, slot_id: int, user: User, reason: str, key: str) -> Recorded:
-    """Give a trace up for good; somebody else gets it. Raises what `storage.labelling.events.record` raises."""
+    """Give a trace up for good; somebody else gets it. Raises what `storage.labelling.record.record` raises."""
     return record(store, slot_id, user, Act(kind="skip", key=key, new=reason))
 
 

@@ -11,14 +11,14 @@ from typing import Any
 from sqlalchemy import Select, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from storage.labelling.gold_items import GOLD
-from storage.labelling.plans import Shows, View
-from storage.labelling.tables import CampaignRow, GuidelineRow, ItemRow, SlotRow
-from storage.people.tables import UserRow
-from storage.people.users import User
-from storage.queries import in_range
-from storage.schema import TraceRow, now
-from storage.store import ConflictError, ForbiddenError, NotFoundError
+from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
+from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.plan import Shows, View
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import in_range
 
 FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 

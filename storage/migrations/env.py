@@ -1,8 +1,8 @@
-"""What Alembic runs: the migrations, on the connection that `storage.revisions` hands over."""
+"""What Alembic runs: the migrations, on the connection that `storage.database.migrate` hands over."""
 
 from alembic import context
 
-from storage.labelling.tables import EventRow
+from stepsight.storage.database.labelling_schema import EventRow
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -9,10 +9,10 @@ from math import ceil
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from core.errors import UserError
-from storage.people.tables import FailedLoginRow
-from storage.schema import now
-from storage.store import Store
+from stepsight.core.errors import UserError
+from stepsight.storage.database.people_schema import FailedLoginRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import Store
 
 MOST_BY_NAME = 5
 MOST_BY_ADDRESS = 20

@@ -5,11 +5,11 @@ from collections.abc import Collection
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from storage.labelling.tables import CampaignRow, ExposureRow, ItemRow
-from storage.queries import in_range
-from storage.schema import now
-from storage.store import Store
-from storage.upsert import insert_once
+from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow, ItemRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.traces.queries import in_range
 
 SCORES, GOLD, LABELS = WHAT = ("scores", "gold", "labels")
 """What can be seen: of evaluators, of the benchmark, of other people."""

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from core.errors import UserError
-from storage.people.attempts import begin_attempt, forgive
-from storage.people.passwords import is_outdated, is_password, rehash_password
-from storage.people.tables import LoginRow, UserRow
-from storage.people.users import User, user_of_row
-from storage.schema import now
-from storage.store import Store
+from stepsight.core.errors import UserError
+from stepsight.storage.database.people_schema import LoginRow, UserRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import Store
+from stepsight.storage.people.attempts import begin_attempt, forgive
+from stepsight.storage.people.passwords import is_outdated, is_password, rehash_password
+from stepsight.storage.people.users import User, user_of_row
 
 LASTS = timedelta(days=14)
 """How long a login lasts after its last use, give or take the hour in which it is renewed once."""

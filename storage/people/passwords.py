@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
-from core.errors import UserError
+from stepsight.core.errors import UserError
 
 SHORTEST = 10
 """Characters that a password has at least. There is no other rule."""

@@ -6,13 +6,12 @@ from enum import StrEnum
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from core.errors import UserError
-from storage.names import check_name
-from storage.people.passwords import hash_password
-from storage.people.tables import LoginRow, UserRow
-from storage.schema import now
-from storage.store import NotFoundError, Store
-from storage.upsert import insert_once
+from stepsight.core.errors import UserError
+from stepsight.storage.database.people_schema import LoginRow, UserRow
+from stepsight.storage.database.schema import check_name, now
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.people.passwords import hash_password
 
 LOCAL = "local"
 """The name of who acts where nobody can log in."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from app.evaluators import Evaluators
-from app.server import build_app
-from storage.store import Store
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.server import build_app
+from stepsight.storage.database.store import Store
 
 PAGE = {"accept": "text/html"}
 

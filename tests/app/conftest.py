@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import main
-from app.evaluators import Evaluators
+from stepsight.app.commands.cli import main
+from stepsight.app.scoring.evaluators import Evaluators
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
 
 

@@ -5,11 +5,11 @@ import time
 
 from sqlalchemy import select, update
 
-from core.judgment import Mode
-from core.loading import load_evaluator
-from storage.jobs import LEASE, get_job, start_job
-from storage.queries import find_dataset
-from storage.schema import JobRow, JudgmentRow, now
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.schema import JobRow, JudgmentRow, now
+from stepsight.storage.judgments.jobs import LEASE, get_job, start_job
+from stepsight.storage.traces.queries import find_dataset
 
 
 def start(store, folder, mode=Mode.HINDSIGHT, **changes):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from core.agreement import ALL_SAME
-from storage.store import Store
+from stepsight.core.metrics.krippendorff import ALL_SAME
+from stepsight.storage.database.store import Store
 from tests.app.relabel.test_agreement import labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign
 

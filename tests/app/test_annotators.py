@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import select, update
 
-from storage.labelling.tables import EventRow, SlotRow
-from storage.store import Store
+from stepsight.storage.database.labelling_schema import EventRow, SlotRow
+from stepsight.storage.database.store import Store
 from tests.benchmarks.annotators import Killer, faults, label_together, prepare
 from tests.labelling_server import labelling_server
 

@@ -4,17 +4,17 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
-from app.evaluators import Evaluators
-from app.pages.browse import browse_html
-from app.score.permalink import ScoreForm
-from app.web.text import text_html
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.label import Label
-from core.trace import Step, Trace
-from storage.judgments import save_judgments
-from storage.queries import get_trace
-from storage.store import open_store
+from stepsight.app.browse.page import browse_html
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.text import text_html
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import get_trace
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.store import Store
+from stepsight.storage.database.store import Store
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
 

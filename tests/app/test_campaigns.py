@@ -6,12 +6,12 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from app.commands.campaigns import WORDS
-from storage.evaluators import register_evaluator
-from storage.filters import TraceFilter
-from storage.judgments import save_judgments
-from storage.labelling.campaigns import find_campaign, guideline_text, list_campaigns
-from storage.store import Store
+from stepsight.app.commands.campaigns import WORDS
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import find_campaign, guideline_text, list_campaigns
 from tests.storage.labelling.samples import TRACES, do, label_all, people, take
 from tests.storage.samples import add, evaluator, judge
 

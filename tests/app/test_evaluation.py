@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from sqlalchemy import delete
 
-from app.commands.processes import Processes
-from app.commands.serving import listen
-from core.loading import load_evaluator
-from core.scorer import Scorer
-from storage.calibrations import Threshold, save_calibration
-from storage.judgments import read_many
-from storage.queries import find_dataset
-from storage.schema import JudgmentRow
-from storage.store import Store
+from stepsight.app.commands.processes import Processes
+from stepsight.app.commands.serving import listen
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.storage.database.schema import JudgmentRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.judgments import read_many
+from stepsight.storage.traces.queries import find_dataset
 from tests.conftest import ROOT
 from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid
@@ -266,7 +266,7 @@ def test_two_processes_share_the_traces_and_one_speaks(sqlite_store: Store, tiny
     alike = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "evaluate", *map(str, argv)],
+            [sys.executable, "-m", "stepsight", "evaluate", *map(str, argv)],
             cwd=ROOT, env=os.environ | alike | {"RANK": rank, "LOCAL_RANK": rank},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )

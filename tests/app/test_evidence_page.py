@@ -8,21 +8,21 @@ import shutil
 import numpy as np
 import pytest
 
-from app.evidence.evidence import open_evidence
-from app.evidence.evidence_address import EvidenceAddress
-from app.evidence.evidence_view import evidence_html
-from app.pages.evidence import page_html
-from app.score.permalink import ScoreForm
-from app.web.page_address import read_query
-from core.errors import UserError
-from core.evidence import LeftOut
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.trace import Step, Trace
-from storage.evaluators import register_evaluator
-from storage.judgments import save_judgments
-from storage.queries import list_datasets
-from storage.store import open_store
+from stepsight.app.evidence.evidence import open_evidence
+from stepsight.app.evidence.evidence_address import EvidenceAddress
+from stepsight.app.evidence.evidence_view import evidence_html
+from stepsight.app.evidence.page import page_html
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.web.page_address import read_query
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Hindsight
+from stepsight.core.scoring.evidence import LeftOut
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import asking
 from tests.app.markup import INJECTIONS, read
 from tests.storage.samples import add, judge

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from app.cli import main
+from stepsight.app.commands.cli import main
+from stepsight.training.experiments.filtering import scoring
 from tests.checkpoints import write_evaluator
-from tests.training.filtering.pools import lines, sums, write_rows
-from training.filtering import scoring
+from tests.training.experiments.filtering.pools import lines, sums, write_rows
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-import training.config
-from app.cli import main
-from core.assets import asset
-from tests.training.grid.toy import write_toy
+import stepsight.training.train.config
+from stepsight.app.commands.cli import main
+from stepsight.core.files import asset
+from tests.training.experiments.grid.toy import write_toy
 
-CONFIGS = Path(training.config.__file__).parent / "configs"
+CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
 
 
 @pytest.fixture

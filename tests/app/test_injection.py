@@ -5,11 +5,11 @@ import io
 
 import pytest
 
-from app.web.csv_text import csv_text
-from app.web.text import text_html
-from core.errors import UserError
-from core.trace import Trace
-from storage.names import check_name
+from stepsight.app.web.csv_text import csv_text
+from stepsight.app.web.text import text_html
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import check_name
 from tests.app.injection import CELLS, HALVES, NAMES, PAYLOADS
 from tests.app.markup import read
 

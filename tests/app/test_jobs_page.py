@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from app.pages.jobs import duration, jobs_html
-from core.judgment import Mode
-from storage.jobs import State, beat, begin_job, cancel_job, claim_job, finish_job, start_job
-from storage.schema import JobRow, now
+from stepsight.app.jobs.page import duration, jobs_html
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.schema import JobRow, now
+from stepsight.storage.judgments.jobs import State, beat, begin_job, cancel_job, claim_job, finish_job, start_job
 from tests.app.markup import read
 from tests.storage.samples import add
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.queries import list_datasets
-from storage.store import open_store
+from stepsight.storage.database.store import open_store
+from stepsight.storage.traces.queries import list_datasets
 from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.labelling.samples import TRACES
 from tests.storage.samples import add

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from storage.store import open_store
+from stepsight.storage.database.store import open_store
 from tests.benchmarks.viewers import Viewers, percentile
 from tests.serving import served
 from tests.storage.samples import add

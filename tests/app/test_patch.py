@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from core.patch import Change, Patch, format_patch, read_patch
-from storage.labelling.disputes import State, add_entry, open_dispute
-from storage.people.users import local_user
-from storage.queries import find_trace
-from storage.store import Store
+from stepsight.core.patch import Change, Patch, format_patch, read_patch
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.disputes import State, add_entry, open_dispute
+from stepsight.storage.people.users import local_user
+from stepsight.storage.traces.queries import find_trace
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
 

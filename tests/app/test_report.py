@@ -7,9 +7,9 @@ import sys
 import pytest
 from playwright.sync_api import sync_playwright
 
-from app.cli import main
-from core.assets import asset
-from storage.store import open_store
+from stepsight.app.commands.cli import main
+from stepsight.core.files import asset
+from stepsight.storage.database.store import open_store
 from tests.browser import installed
 from tests.training.judged import fill
 

@@ -1,13 +1,13 @@
 import pytest
 
-from app.pages.results import results_html
-from app.results.measured import Results
-from core.judgment import Mode
-from core.metrics.reasoneval import Errors
-from core.trace import Trace
-from storage.evaluators import register_evaluator
-from storage.judgments import save_judgments
-from storage.queries import list_datasets
+from stepsight.app.results.measured import Results
+from stepsight.app.results.page import results_html
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import list_datasets
 from tests.app.markup import INJECTIONS, read
 from tests.app.results.measured import measured
 from tests.storage.samples import add, judge

@@ -3,17 +3,17 @@ import json
 import gradio as gr
 import pytest
 
-from app.pages.score import build, check_address, corrected_html, opened, saved_html, scored, written
-from app.score.permalink import ScoreForm
-from app.score.steps_view import EMPTY
-from app.web.text import text_key
-from core.errors import UserError
-from core.judgment import Mode
-from storage.judgments import find_judgment
-from storage.queries import find_dataset, get_trace, list_datasets
-from storage.store import open_store
+from stepsight.app.score.page import build, check_address, corrected_html, opened, saved_html, scored, written
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.steps_view import EMPTY
+from stepsight.app.web.text import text_key
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.judgments import find_judgment
+from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
+from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.markup import read
-from training.gallery import read_gallery
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",), 0.4, 0.2)

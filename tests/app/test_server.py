@@ -56,7 +56,7 @@ def test_another_host_name_is_refused(address):
 
 
 def test_one_interrupt_ends_the_command_though_a_page_is_open(tmp_path):
-    command = [sys.executable, "-m", "app.cli", "app", "--db", str(tmp_path / "store.db"), "--port", "0"]
+    command = [sys.executable, "-m", "stepsight", "app", "--db", str(tmp_path / "store.db"), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         told = ""
         while "Ctrl-C" not in told:

@@ -7,11 +7,11 @@ import urllib.request
 
 import pytest
 
-from app.commands.serving import check_host, is_loopback, listen, public_names
-from app.web.identity import COOKIE
-from core.errors import UserError
-from storage.people.logins import open_login
-from storage.people.users import end_user
+from stepsight.app.commands.serving import check_host, is_loopback, listen, public_names
+from stepsight.app.web.rights import COOKIE
+from stepsight.core.errors import UserError
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import end_user
 from tests.forked import Forked
 from tests.storage.people.samples import user
 

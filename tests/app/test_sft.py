@@ -6,11 +6,11 @@ import shutil
 import pytest
 import yaml
 
-from app.cli import main
-from core.assets import asset
+from stepsight.app.commands.cli import main
+from stepsight.core.files import asset
+from stepsight.training.experiments.finetuning.models import write_scratch_model
 from tests.conftest import ROOT
-from tests.training.finetuning.small import BACKBONE, POOL, PROBLEM, ROWS, STUDY
-from training.finetuning.models import write_scratch_model
+from tests.training.experiments.finetuning.small import BACKBONE, POOL, PROBLEM, ROWS, STUDY
 
 RECIPE = ROOT / "training" / "configs" / "mistral-7b-sft.yaml"
 SETTINGS = {
@@ -143,10 +143,10 @@ def test_mistakes_are_told(made, capsys, monkeypatch, command, message):
 
 
 def test_without_the_packages_it_says_what_to_install(made, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("training.finetuning.run.find_spec", lambda name: None)
+    monkeypatch.setattr("stepsight.training.experiments.finetuning.run.find_spec", lambda name: None)
     assert sft(made, tmp_path / "x") == 2
     assert capsys.readouterr().err == "stepsight sft: trl is not installed. Install stepsight[sft].\n"
-    monkeypatch.setattr("training.finetuning.grading.find_spec", lambda name: None)
+    monkeypatch.setattr("stepsight.training.experiments.finetuning.grading.find_spec", lambda name: None)
     problems = ["--problems", str(made / "problems.jsonl")]
     assert main(["math500", str(made / "start"), *problems, "--output", str(tmp_path / "x")]) == 2
     assert capsys.readouterr().err == "stepsight math500: math-verify is not installed. Install stepsight[sft].\n"

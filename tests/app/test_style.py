@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from app.web.frame import HEAD
-from core.assets import asset
+from stepsight.app.web.frame import HEAD
+from stepsight.core.files import asset
 
 SHEETS = sorted(asset("web").glob("*.css"))
 SHEET = "\n".join(path.read_text(encoding="utf-8") for path in SHEETS)

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from storage.people.logins import log_in, open_login, user_of
-from storage.people.users import Role, find_user, list_users
+from stepsight.storage.people.logins import log_in, open_login, user_of
+from stepsight.storage.people.users import Role, find_user, list_users
 from tests.conftest import ROOT
 from tests.storage.people.samples import PASSWORD, user
 
@@ -80,7 +80,18 @@ def test_what_cannot_be_ends_with_2_and_adds_nobody(typed, sqlite_store, argv, t
 
 @pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), ("another password", 2)])
 def test_a_password_is_asked_for_twice_and_not_shown(sqlite_store, again, code):
-    command = [sys.executable, "-m", "app.cli", "user", "add", "ada", "--role", "admin", "--db", sqlite_store.name]
+    command = [
+        sys.executable,
+        "-m",
+        "stepsight",
+        "user",
+        "add",
+        "ada",
+        "--role",
+        "admin",
+        "--db",
+        sqlite_store.name,
+    ]
     shell = [sys.executable, "-c", TERMINAL, *command]
     with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
         told = b""

@@ -27,17 +27,17 @@ from uuid import uuid4
 
 from sqlalchemy import select
 
-from app.web.identity import COOKIE
-from core.trace import Trace
-from storage.labelling.acts import LABELS
-from storage.labelling.answers import iterate_answers
-from storage.labelling.campaigns import Campaign, Plan, create_campaign
-from storage.labelling.progress import progress
-from storage.labelling.tables import EventRow, SlotRow
-from storage.people.logins import open_login
-from storage.people.users import Role, User, add_user
-from storage.store import Store, open_store
-from storage.writer import TraceWriter
+from stepsight.app.web.rights import COOKIE
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import EventRow, SlotRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.annotation import LABELS
+from stepsight.storage.labelling.campaigns import Campaign, Plan, create_campaign
+from stepsight.storage.labelling.progress import progress
+from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role, User, add_user
+from stepsight.storage.traces.writer import TraceWriter
 from tests.labelling_server import LabellingServer, labelling_server
 
 DATASET = "to be labelled"

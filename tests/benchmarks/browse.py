@@ -3,7 +3,7 @@
     python -m tests.benchmarks.browse [TRACES ...]
 
 Stores are generated on disk, judged by five evaluators in hindsight mode. What is timed is
-`storage.browsing.browse` with all counts, for random combinations of conditions, orders and pages. Every fourth has
+`storage.browse.browse.browse` with all counts, for random combinations of conditions, orders and pages. Every fourth has
 a text that was searched for before, as with somebody who looks around while a search is set. What is paid once is
 told apart: reading the columns of an evaluator after a change, and searching for a new text.
 """
@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from core.label import Label
-from storage.browsing import Sort, browse, neighbours
-from storage.evaluators import list_evaluators
-from storage.filters import TraceFilter
-from storage.memory import memory_of
-from storage.queries import find_dataset
-from storage.store import Store, open_store
-from storage.view import By
+from stepsight.core.label import Label
+from stepsight.storage.browse.browse import Sort, browse, neighbours
+from stepsight.storage.browse.columns import By
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.cache import memory_of
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.traces.queries import find_dataset
 from tests.benchmarks.large import DATASET, build_store
 
 SIZES = (1_000, 100_000)

@@ -19,19 +19,19 @@ from pathlib import Path
 
 import numpy as np
 
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.metrics.bootstrap import DRAWS
-from core.metrics.items import auc
-from core.metrics.reasoneval import Errors, Level, items
-from core.trace import Trace
-from storage.columns import read_gold, read_table
-from storage.evaluators import find_evaluator, list_evaluators, register_evaluator
-from storage.imports import import_file
-from storage.judgments import missing_traces, save_judgments
-from storage.queries import find_dataset
-from storage.store import open_store
-from training.evaluation import evaluate
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.bootstrap import DRAWS
+from stepsight.core.metrics.items import auc
+from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.columns import read_gold, read_table
+from stepsight.storage.judgments.evaluators import find_evaluator, list_evaluators, register_evaluator
+from stepsight.storage.judgments.judgments import missing_traces, save_judgments
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.evaluation import evaluate
 
 SIZES = (10_000, 100_000)
 DATASET = "large"

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import text
 
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.trace import Step, Trace
-from storage.evaluators import register_evaluator
-from storage.judgments import save_judgments
-from storage.queries import find_dataset, iterate_traces
-from storage.store import Store, open_store
-from storage.writer import TraceWriter
-from training.synth.corpus import generate
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.storage.traces.writer import TraceWriter
+from stepsight.training.synth.corpus import generate
 
 DATASET = "large"
 EVALUATORS = 5

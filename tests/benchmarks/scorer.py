@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from core.evaluator import Evaluator
-from core.judgment import Mode
-from core.linear import FixedLinear
-from core.loading import load_evaluator
-from core.next_step import NextSteps
-from core.padded import PaddedForward
-from core.scorer import Scorer
-from core.trace import Trace
-from training.synth.corpus import generate
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Mode
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.scoring.cpu import FixedLinear
+from stepsight.core.scoring.next_step import NextSteps
+from stepsight.core.scoring.padded import PaddedForward
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.training.synth.corpus import generate
 
 TRACES = 48
 ROUNDS = 7

@@ -106,7 +106,7 @@ def _load_event(page: str) -> int:
 @contextmanager
 def served(folder: Path) -> Iterator[int]:
     """`stepsight app` on a new store in `folder`; yields its port."""
-    command = [sys.executable, "-m", "app.cli", "app", "--db", str(folder / "store.db"), "--port", "0"]
+    command = [sys.executable, "-m", "stepsight", "app", "--db", str(folder / "store.db"), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stderr is not None
         try:

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from core.hindsight import Hindsight
-from core.scores import StepScores
+from stepsight.core.scores import Hindsight, StepScores
 
 
 def row(*validities):

@@ -1,7 +1,7 @@
 import pytest
 
-from core.errors import UserError
-from core.jsonl import format_trace, parse_trace, read_rows
+from stepsight.core.errors import UserError
+from stepsight.core.jsonl import format_trace, parse_trace, read_rows
 
 ROW = {"id": "a", "problem": "q", "steps": ["x", ["y", "z"]], "labels": ["pos", None], "topic": "sums"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.errors import UserError
-from core.label import Label
-from core.patch import SAID, VALID, Change, Patch, format_patch, gold_of, meaning, parse_patch, read_patch
-from core.trace import Step
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.patch import SAID, VALID, Change, Patch, format_patch, gold_of, meaning, parse_patch, read_patch
+from stepsight.core.trace import Step
 
 ONE = Change("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")
 TWO = Change("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T10:00:00+00:00")

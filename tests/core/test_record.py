@@ -3,12 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.outputs import Outputs
-from core.record import judgment_record
-from core.scores import StepScores, Thresholds
-from core.trace import Trace
+from stepsight.core.judgment import Judgment, Mode, judgment_record
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
+from stepsight.core.trace import Trace
 
 TRACE = Trace.of("q", ["x", "y"], id="t-1")
 FIRST = np.array([[0.25, 0.25, 0.5]], np.float32)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.scores import StepScores, Thresholds, judge_solution
+from stepsight.core.scores import StepScores, Thresholds, judge_solution
 
 ROWS = StepScores(np.array([[0.1, 0.2, 0.7], [0.6, 0.1, 0.3], [0.5, 0.25, 0.25]], np.float32))
 

@@ -2,8 +2,8 @@ import time
 
 import pytest
 
-from core.errors import UserError
-from core.split import split_steps
+from stepsight.core.errors import UserError
+from stepsight.core.split import split_steps
 
 
 def test_numbered_list_loses_its_numbers_and_keeps_continuation_lines():

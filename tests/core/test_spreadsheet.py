@@ -1,6 +1,6 @@
 import pytest
 
-from core.spreadsheet import cell, inert
+from stepsight.core.files import cell, inert
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1+1", "\n-1"])

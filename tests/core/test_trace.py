@@ -1,8 +1,8 @@
 import pytest
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
 
 
 def test_substeps_are_numbered_through_with_their_owners():

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.label import Label
-from core.scores import StepScores
-from core.trace import Step, Trace
-from storage.evaluators import StoredEvaluator, register_evaluator
-from storage.queries import StoredTrace, find_dataset, iterate_traces
-from storage.store import Store
-from storage.writer import TraceWriter
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
+from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from stepsight.storage.traces.writer import TraceWriter
 
 ERROR = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 1 + 1 = 3.", "Done."]], ["pos", "neg"], id="error")
 CLEAN = Trace.of("What is 2 + 2?", ["It is 4."], ["pos"], id="clean", meta={"generator": "hand"})

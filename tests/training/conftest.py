@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from tests.training.runs import CONFIG
-from training import run
+from stepsight.training.train import run
+from tests.training.small_runs import CONFIG
 
 
 @pytest.fixture(scope="package", autouse=True)

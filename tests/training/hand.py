@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from core.judgment import Judgment, Mode
-from core.scores import StepScores
-from core.trace import Trace
-from storage.judgments import save_judgments
-from storage.queries import StoredTrace
-from storage.store import Store
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import StoredTrace
 
 GOLDS = {"A": ["pos", "neg", "pos"], "B": ["pos", "pos"], "C": ["neu", "pos"], "D": ["neg", "pos"]}
 SAID = {

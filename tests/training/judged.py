@@ -4,17 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.outputs import Outputs
-from core.scores import StepScores
-from core.trace import Trace
-from storage.evaluators import judges_of, register_evaluator
-from storage.judgments import save_judgments
-from storage.queries import Dataset, find_dataset
-from storage.store import Store
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Hindsight, Outputs, StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import judges_of, register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate
 from tests.storage.samples import add
-from training.evaluation import Evaluation, Row, evaluate
 
 NAME = "three_way"
 GOLDS = (["pos", "neg", "pos"], ["pos", "neu", "pos"], ["neu", "pos", "neg"], ["pos", "pos", "pos"])

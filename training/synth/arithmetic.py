@@ -4,15 +4,15 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from training.synth import wording
-from training.synth.block import Block, split
-from training.synth.chain import Chain, Draw, draw_chains
-from training.synth.formula import Values
-from training.synth.inspection import Inspection
-from training.synth.plan import Filler, Line, Plan
-from training.synth.plant import ANSWER, MISREAD
-from training.synth.story import Story
-from training.synth.style import Style, capital, signed
+from stepsight.training.synth import wording
+from stepsight.training.synth.block import Block, split
+from stepsight.training.synth.chain import Chain, Draw, draw_chains
+from stepsight.training.synth.formula import Values
+from stepsight.training.synth.inspection import Inspection
+from stepsight.training.synth.plan import Filler, Line, Plan
+from stepsight.training.synth.plant import ANSWER, MISREAD
+from stepsight.training.synth.story import Story
+from stepsight.training.synth.style import Style, capital, signed
 
 OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35

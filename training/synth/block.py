@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from training.synth.chain import Chain, Link
-from training.synth.formula import Formula
-from training.synth.style import Style
+from stepsight.training.synth.chain import Chain, Link
+from stepsight.training.synth.formula import Formula
+from stepsight.training.synth.style import Style
 
 
 @dataclass(frozen=True)

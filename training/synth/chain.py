@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from training.synth.formula import Formula, Values, holds
-from training.synth.plant import ANSWER, CASE, INFERENCE, KINDS, MISREAD, SLIP, misread, mistakes, slip
-from training.synth.story import PI, Mistake, Op, Story
-from training.synth.style import DECIMALS
+from stepsight.training.synth.formula import Formula, Values, holds
+from stepsight.training.synth.plant import ANSWER, CASE, INFERENCE, KINDS, MISREAD, SLIP, misread, mistakes, slip
+from stepsight.training.synth.story import PI, Mistake, Op, Story
+from stepsight.training.synth.style import DECIMALS
 
 _WEIGHTS = {SLIP: 2.4, MISREAD: 1.2, ANSWER: 0.4, INFERENCE: 1.5, CASE: 1.5}
 _LARGER = 6

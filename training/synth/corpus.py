@@ -3,10 +3,10 @@
 import random
 from collections.abc import Collection, Iterator
 
-from core.errors import UserError
-from core.trace import Trace
-from training.synth.families import FAMILIES, HELD_OUT, PLANNERS
-from training.synth.weave import weave
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.training.synth.families import FAMILIES, HELD_OUT, PLANNERS
+from stepsight.training.synth.weave import weave
 
 ERROR_RATE = 0.5
 TRAINED = tuple(family for family in FAMILIES if family not in HELD_OUT)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import comb, factorial, gcd, lcm
 
-from core.label import Label
-from core.trace import Step, Trace
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
 
 _PROBLEMS = (
     "Check each calculation.",

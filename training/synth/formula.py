@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 
-from training.synth.style import Style
+from stepsight.training.synth.style import Style
 
 Values = Mapping[str, Fraction]
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from training.synth.block import Block, equations
-from training.synth.chain import Chain, Draw, Link, Plant, carry_out
-from training.synth.formula import Formula, holds
-from training.synth.plan import Check
-from training.synth.plant import ANSWER, MISREAD, SLIP
-from training.synth.story import PI, Story, Verify
-from training.synth.style import Style, signed
-from training.synth.verdict import bounded, breaks, leads_back, meets, returns, verdict
+from stepsight.training.synth.block import Block, equations
+from stepsight.training.synth.chain import Chain, Draw, Link, Plant, carry_out
+from stepsight.training.synth.formula import Formula, holds
+from stepsight.training.synth.plan import Check
+from stepsight.training.synth.plant import ANSWER, MISREAD, SLIP
+from stepsight.training.synth.story import PI, Story, Verify
+from stepsight.training.synth.style import Style, signed
+from stepsight.training.synth.verdict import bounded, breaks, leads_back, meets, returns, verdict
 
 LONGEST_RECOMPUTATION = 4
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 
-from training.synth.story import PI, Mistake, Op
+from stepsight.training.synth.story import PI, Mistake, Op
 
 SLIP = "arithmetic slip"
 MISREAD = "misread quantity"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from training.synth.formula import Formula
+from stepsight.training.synth.formula import Formula
 
 PI = "π"
 """The unit of an op whose result is a multiple of π: its formula is that of the factor."""

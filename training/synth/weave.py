@@ -3,10 +3,10 @@
 import random
 from dataclasses import dataclass, field
 
-from core.trace import Trace
-from training.synth.plan import Check, Claims, Filler, Plan
-from training.synth.style import capital
-from training.synth.verdict import opener
+from stepsight.core.trace import Trace
+from stepsight.training.synth.plan import Check, Claims, Filler, Plan
+from stepsight.training.synth.style import capital
+from stepsight.training.synth.verdict import opener
 
 EVIDENCE_RATE = 0.7
 OTHER_CHECK_RATE = 0.3

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 from alembic.op import f
 
-from core.errors import UserError
-from storage.profiles import fill_profiles
+from stepsight.core.errors import UserError
+from stepsight.storage.judgments.profiles import fill_profiles
 
 revision = "0003_browsing"
 down_revision = "0002_evaluation"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from app.evaluators import Evaluators
-from storage.store import Store, open_store
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.storage.database.store import Store, open_store
 from tests.app.client import asking
 from tests.storage.samples import add
 

@@ -1,7 +1,7 @@
 """Jobs through the API."""
 
-from app.worker import Worker
-from storage.store import open_store
+from stepsight.app.jobs.worker import Worker
+from stepsight.storage.database.store import open_store
 from tests.app.client import asking
 from tests.storage.samples import add
 

@@ -8,14 +8,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from app.batching import Batcher
-from core.judgment import Mode
-from core.record import judgment_record
-from core.scores import Thresholds
-from core.trace import Trace
-from storage.calibrations import Threshold, save_calibration
-from storage.queries import find_dataset
-from storage.store import open_store
+from stepsight.app.scoring.batcher import Batcher
+from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.traces.queries import find_dataset
 from tests.app.client import asking
 from tests.storage.samples import add
 

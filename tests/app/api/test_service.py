@@ -5,9 +5,9 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-import app.api.evaluators
-from app.api.service import build_api
-from storage.store import open_store
+import stepsight.app.api.evaluators
+from stepsight.app.api.service import build_api
+from stepsight.storage.database.store import open_store
 from tests.app.client import asking
 from tests.storage.samples import add
 
@@ -80,7 +80,7 @@ def failing(filled, evaluators, monkeypatch):
     def fail(*args):
         raise RuntimeError("secret of ours")
 
-    monkeypatch.setattr(app.api.evaluators, "list_evaluators", fail)
+    monkeypatch.setattr(stepsight.app.api.evaluators, "list_evaluators", fail)
     return TestClient(build_api(filled, evaluators), raise_server_exceptions=False)
 
 

@@ -2,15 +2,14 @@
 
 import pytest
 
-from core.judgment import Judgment, Mode
-from core.outputs import Outputs
-from core.scores import StepScores
-from storage.browsing import Sort, browse
-from storage.evaluators import register_evaluator
-from storage.filters import TraceFilter
-from storage.judgments import save_judgments
-from storage.queries import find_dataset, iterate_traces
-from storage.store import open_store
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.storage.browse.browse import Sort, browse
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.client import PAGE, asking
 from tests.storage.samples import add, judge
 

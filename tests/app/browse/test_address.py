@@ -1,10 +1,10 @@
 import pytest
 
-from app.browse.address import Address, read_address
-from app.web.page_address import read_query
-from core.label import Label
-from storage.browsing import Sort
-from storage.filters import TraceFilter
+from stepsight.app.browse.address import Address, read_address
+from stepsight.app.web.page_address import read_query
+from stepsight.core.label import Label
+from stepsight.storage.browse.browse import Sort
+from stepsight.storage.browse.filters import TraceFilter
 
 FULL = {
     "dataset": "a b&c",

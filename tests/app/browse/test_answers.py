@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
 
-from app.browse.answers import Answer, find_answers
-from app.browse.offered import offered_evaluators
-from app.evaluators import Evaluators
-from core.judgment import Judgment, Mode
-from core.outputs import Outputs
-from core.scores import StepScores, Thresholds
-from storage.calibrations import Threshold, save_calibration
-from storage.evaluators import register_evaluator
-from storage.judgments import save_judgments
-from storage.queries import find_dataset, get_trace
+from stepsight.app.browse.answers import Answer, find_answers
+from stepsight.app.browse.offered import offered_evaluators
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset, get_trace
 from tests.storage.samples import ERROR, add, evaluator, judge, same, scores
 
 LONG = "7" * 20_000

@@ -1,9 +1,9 @@
 import pytest
 
-from app.browse.address import Address
-from app.browse.facets import chips_html, condition_words, facets_html, loosen_html
-from app.browse.offered import Offered
-from core.outputs import Outputs
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
+from stepsight.app.browse.offered import Offered
+from stepsight.core.scores import Outputs
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 

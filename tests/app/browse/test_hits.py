@@ -1,7 +1,7 @@
 import pytest
 
-from app.browse.hits import excerpt, has_hit, marked_html
-from app.web.text import text_html
+from stepsight.app.browse.hits import excerpt, has_hit, marked_html
+from stepsight.app.web.text import text_html
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 

@@ -1,13 +1,13 @@
 import pytest
 
-from app.browse.address import Address
-from app.browse.offered import Offered, chosen_offers, find_offered, first_offered, offered_evaluators
-from core.errors import UserError
-from core.judgment import Mode
-from core.outputs import Outputs
-from storage.evaluators import register_evaluator
-from storage.judgments import save_judgments
-from storage.queries import find_dataset
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.offered import Offered, chosen_offers, find_offered, first_offered, offered_evaluators
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Outputs
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import add, judge
 
 

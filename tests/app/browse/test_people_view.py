@@ -1,10 +1,10 @@
 import pytest
 
-from app.browse.people_view import PeopleSaid, agreed_html
-from app.pages.browse import browse_html
-from storage.labelling.campaigns import close_campaign
-from storage.people.exposures import exposures_of
-from storage.people.users import Role, local_user
+from stepsight.app.browse.page import browse_html
+from stepsight.app.browse.people_view import PeopleSaid, agreed_html
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.people.exposures import exposures_of
+from stepsight.storage.people.users import Role, local_user
 from tests.app.injection import NAMES, PAYLOADS
 from tests.app.markup import read
 from tests.storage.labelling.labelled_sums import labelled

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.browse.address import Address
-from app.browse.selection import Place, Selection
-from core.judgment import Mode
-from storage.judgments import save_judgments
-from storage.queries import Neighbours, find_dataset
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.selection import Place, Selection
+from stepsight.core.judgment import Mode
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import Neighbours, find_dataset
 from tests.storage.samples import add, evaluator, judge
 
 

@@ -7,17 +7,16 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.browse.address import Address
-from app.browse.trace_file import CSV_PATH, JSON_PATH, file_address, router
-from app.web.access import Access
-from core.jsonl import parse_trace
-from core.judgment import Judgment, Mode
-from core.label import Label
-from core.outputs import Outputs
-from core.scores import StepScores
-from core.trace import Step, Trace
-from storage.evaluators import register_evaluator
-from storage.judgments import save_judgments
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address, router
+from stepsight.app.web.access import Access
+from stepsight.core.jsonl import parse_trace
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
 from tests.storage.samples import add
 
 TRACE = Trace(

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.browse.address import Address
-from app.browse.trace_list import list_html, orders
-from core.outputs import Outputs
-from storage.browsing import BrowseRow
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.trace_list import list_html, orders
+from stepsight.core.scores import Outputs
+from stepsight.storage.browse.browse import BrowseRow
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 

@@ -1,15 +1,13 @@
 import numpy as np
 import pytest
 
-from app.browse.answers import Answer
-from app.browse.trace_view import trace_html
-from app.view import ONLY_VALIDITY
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.outputs import Outputs
-from core.scores import StepScores, Thresholds
-from core.trace import Step, Trace
-from storage.queries import StoredTrace
+from stepsight.app.browse.answers import Answer
+from stepsight.app.browse.trace_view import trace_html
+from stepsight.app.web.judged import ONLY_VALIDITY
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.traces.queries import StoredTrace
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 

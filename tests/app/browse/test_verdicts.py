@@ -1,14 +1,12 @@
 import numpy as np
 import pytest
 
-from app.browse.answers import Answer
-from app.browse.verdicts import answer_words, first_wrong, outcome_words
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.label import Label
-from core.outputs import Outputs
-from core.scores import StepScores, Thresholds
-from core.trace import Step, Trace
+from stepsight.app.browse.answers import Answer
+from stepsight.app.browse.verdicts import answer_words, first_wrong, outcome_words
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
+from stepsight.core.trace import Step, Trace
 from tests.app.markup import read
 
 # Two steps, the second of two sub-steps.

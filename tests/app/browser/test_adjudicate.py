@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from app.commands.serving import listen
-from storage.labelling.campaigns import Campaign
-from storage.labelling.decisions import decide as decide_there
-from storage.labelling.decisions import past_decisions, read_decisions
-from storage.labelling.disagreements import read_adjudication
-from storage.labelling.disputes import State, get_dispute, list_disputes
-from storage.store import Store, open_store
+from stepsight.app.commands.serving import listen
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.disputes import State, get_dispute, list_disputes
+from stepsight.storage.labelling.results.decisions import decide as decide_there
+from stepsight.storage.labelling.results.decisions import past_decisions, read_decisions
+from stepsight.storage.labelling.results.disagreements import read_adjudication
 from tests.app.browser.test_accessibility import in_both_schemes, violations
 from tests.app.relabel.disagreeing import disagreeing
 from tests.serving import served

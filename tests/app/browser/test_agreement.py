@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from core.trace import Trace
-from storage.store import open_store
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.app.relabel.test_agreement import PATH
 from tests.serving import served

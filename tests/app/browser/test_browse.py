@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.evaluators import Evaluators
-from storage.imports import import_file
-from storage.store import open_store
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.storage.database.store import open_store
+from stepsight.storage.traces.imports import import_file
 from tests.app.browser.acts import MR_MATH, bars
 from tests.serving import served, serving
 from tests.storage.samples import write_lines

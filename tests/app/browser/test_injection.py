@@ -11,14 +11,14 @@ from urllib.parse import unquote_to_bytes, urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.evaluators import Evaluators
-from core.judgment import Mode
-from core.label import Label
-from core.trace import Step, Trace
-from storage.judgments import missing_traces, save_judgments
-from storage.queries import Dataset, find_dataset
-from storage.store import Store, open_store
-from storage.writer import TraceWriter
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.judgments import missing_traces, save_judgments
+from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.storage.traces.writer import TraceWriter
 from tests.app.browser.acts import score
 from tests.app.injection import LONG, NAMES, PAYLOADS
 from tests.checkpoints import write_evaluator

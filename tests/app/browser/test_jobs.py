@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from app.web.frame import PAGES
-from app.worker import Worker
-from storage.store import open_store
+from stepsight.app.jobs.worker import Worker
+from stepsight.app.web.frame import PAGES
+from stepsight.storage.database.store import open_store
 from tests.serving import served
 from tests.storage.samples import add
 

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from storage.labelling.campaigns import close_campaign
-from storage.people.users import Role, end_user
-from storage.store import open_store
+from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.people.users import Role, end_user
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.serving import served
 from tests.storage.labelling.samples import campaign

@@ -9,18 +9,18 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from sqlalchemy import select
 
-from app.web.identity import COOKIE
-from core.trace import Trace
-from storage.judgments import save_judgments
-from storage.labelling.answers import iterate_answers
-from storage.labelling.campaigns import Campaign, Plan, add_guideline, close_campaign, create_campaign
-from storage.labelling.drafts import read_draft
-from storage.labelling.queue import claim
-from storage.labelling.tables import EventRow
-from storage.people.logins import log_in, log_out
-from storage.people.users import Role, add_user, local_user
-from storage.queries import get_trace
-from storage.store import Store, open_store
+from stepsight.app.web.rights import COOKIE
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import Campaign, Plan, add_guideline, close_campaign, create_campaign
+from stepsight.storage.labelling.queue import claim
+from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.people.logins import log_in, log_out
+from stepsight.storage.people.users import Role, add_user, local_user
+from stepsight.storage.traces.queries import get_trace
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.app.markup import INJECTIONS
 from tests.serving import served

@@ -3,8 +3,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.evidence.evidence_address import EvidenceAddress, read_address
-from app.web.page_address import read_query
+from stepsight.app.evidence.evidence_address import EvidenceAddress, read_address
+from stepsight.app.web.page_address import read_query
 
 
 def test_an_address_is_what_its_url_says():

@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from app.evidence.evidence import Evidence
-from app.evidence.evidence_address import EvidenceAddress
-from app.evidence.evidence_file import bundle, evidence_file
-from core.evidence import LeftOut
-from core.hindsight import Hindsight
-from core.scores import Thresholds
-from core.trace import Trace
+from stepsight.app.evidence.evidence import Evidence
+from stepsight.app.evidence.evidence_address import EvidenceAddress
+from stepsight.app.evidence.evidence_file import bundle, evidence_file
+from stepsight.core.scores import Hindsight, Thresholds
+from stepsight.core.scoring.evidence import LeftOut
+from stepsight.core.trace import Trace
 from tests.app.injection import PAYLOADS
 
 MADE = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)

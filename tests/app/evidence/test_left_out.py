@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from app.batching import BusyError
-from app.evidence import left_out
-from app.evidence.evidence import Evidence
-from app.evidence.left_out import LeftOuts
-from core.errors import UserError
-from core.scores import Thresholds
-from core.trace import Trace
+from stepsight.app.evidence import left_out
+from stepsight.app.evidence.evidence import Evidence
+from stepsight.app.evidence.left_out import LeftOuts
+from stepsight.app.scoring.batcher import BusyError
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Trace
 
 
 @pytest.fixture

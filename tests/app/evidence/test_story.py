@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from app.evidence.story import change_sentence, constant_sentence, gold_sentence, jump_sentence, left_out_sentence
-from core.evidence import Jump, Removal, Revision
-from core.hindsight import Hindsight
+from stepsight.app.evidence.story import (
+    change_sentence,
+    constant_sentence,
+    gold_sentence,
+    jump_sentence,
+    left_out_sentence,
+)
+from stepsight.core.scores import Hindsight
+from stepsight.core.scoring.evidence import Jump, Removal, Revision
 
 NAMES = ("1", "2.1", "2.2", "3", "4", "5", "6")
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from core.trace import Trace
-from storage.labelling.campaigns import Campaign
-from storage.labelling.queue import Task, claim
-from storage.people.users import User
-from storage.store import Store
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.queue import Task, claim
+from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import campaign, do, label_all, people
 
 FIRST = Trace.of("What is $1 + 1$?", ["It is a <b>sum</b>.", "So 3.", "So it is 2."], id="one")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.metrics.ratings import SAID, UNLABELLED, Ratings, valid_of
-from storage.labelling.ratings import RatedTrace, RatedTraces
-from training.tables import Cell, Table
+from stepsight.core.metrics.ratings import SAID, UNLABELLED, Ratings, valid_of
+from stepsight.storage.labelling.results.ratings import RatedTrace, RatedTraces
+from stepsight.training.report.tables import Cell, Table
 
 _CODES = {"-": UNLABELLED, "n": 0, "u": 1, "p": 2, "?": 3}
 assert SAID == ("neg", "neu", "pos", "unsure")

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.evaluators import Evaluators
-from storage.labelling.campaigns import Campaign
-from storage.labelling.decisions import read_decisions
-from storage.labelling.disagreements import read_adjudication
-from storage.store import Store
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.results.decisions import read_decisions
+from stepsight.storage.labelling.results.disagreements import read_adjudication
 from tests.app.client import PAGE, asking
 from tests.app.relabel.disagreeing import disagreeing
 

@@ -7,13 +7,13 @@ import pytest
 from sqlalchemy import delete, select
 from starlette.testclient import TestClient
 
-from app.web.identity import COOKIE
-from storage.labelling.campaigns import Campaign, close_campaign
-from storage.labelling.tables import CampaignRow, ExposureRow
-from storage.people.exposures import note_exposure
-from storage.people.logins import open_login
-from storage.people.users import Role, add_user
-from storage.store import Store, open_store
+from stepsight.app.web.rights import COOKIE
+from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.people.exposures import note_exposure
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role, add_user
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, person, take
 from tests.storage.samples import evaluator

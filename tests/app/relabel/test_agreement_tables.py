@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from app.relabel.agreement_tables import (
+from stepsight.app.relabel.agreement_tables import (
     FIGURES,
     agreeing_shares,
     overall_table,
@@ -9,9 +9,9 @@ from app.relabel.agreement_tables import (
     reasons,
     step_table,
 )
-from core.agreement import NO_LABEL, ONE_ANNOTATOR
-from core.metrics.bootstrap import resamples
-from core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.krippendorff import NO_LABEL, ONE_ANNOTATOR
+from stepsight.core.metrics.value import Value
 from tests.app.relabel.rated import cells, rated
 
 DRAWS = resamples(2, 50)

@@ -3,12 +3,11 @@ from math import nan
 
 import pytest
 
-from app.relabel.agreement_tables import overall_table
-from app.relabel.agreement_view import figures_html, matrix_html, meaning
-from app.relabel.people_tables import pair_table
-from core.agreement import ONE_ANNOTATOR
-from core.metrics.bootstrap import resamples
-from core.metrics.value import Value
+from stepsight.app.relabel.agreement import figures_html, matrix_html, meaning
+from stepsight.app.relabel.agreement_tables import overall_table, pair_table
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.krippendorff import ONE_ANNOTATOR
+from stepsight.core.metrics.value import Value
 from tests.app.relabel.rated import rated
 
 DRAWS = resamples(2, 50)

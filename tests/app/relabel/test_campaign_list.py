@@ -1,8 +1,8 @@
 """The campaigns, as people in different roles see them."""
 
-from app.relabel.campaign_list import list_html
-from storage.labelling.campaigns import close_campaign
-from storage.people.users import Role
+from stepsight.app.relabel.campaign_list import list_html
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.people.users import Role
 from tests.app.markup import read
 from tests.storage.labelling.samples import TWO, campaign, label_all, people, person, take
 

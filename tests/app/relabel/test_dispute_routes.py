@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.evaluators import Evaluators
-from app.web.identity import COOKIE
-from core.patch import parse_patch
-from storage.labelling.campaigns import Campaign, close_campaign
-from storage.labelling.disputes import get_dispute, list_disputes
-from storage.people.exposures import exposures_of
-from storage.people.logins import open_login
-from storage.people.users import Role, User
-from storage.queries import StoredTrace, find_trace
-from storage.store import Store
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.rights import COOKIE
+from stepsight.core.patch import parse_patch
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.labelling.disputes import get_dispute, list_disputes
+from stepsight.storage.people.exposures import exposures_of
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role, User
+from stepsight.storage.traces.queries import StoredTrace, find_trace
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import DATASET, TWO, campaign, label_all, person, take
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add, many

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.evaluators import Evaluators
-from app.web.identity import COOKIE
-from core.trace import Trace
-from storage.imports import import_file
-from storage.labelling.campaigns import Campaign, Plan, create_campaign
-from storage.labelling.consensus import iterate_consensus
-from storage.people.logins import open_login
-from storage.people.users import Role, add_user, local_user
-from storage.queries import find_dataset, iterate_traces
-from storage.store import Store
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.rights import COOKIE
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign, Plan, create_campaign
+from stepsight.storage.labelling.results.consensus import iterate_consensus
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role, add_user, local_user
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.data.sources_config import Data, Source
+from stepsight.training.train.config import Backbone
 from tests.app.client import asking
-from tests.training.runs import CONFIG, write_config
-from training.config import Backbone
-from training.data import Data, Source
+from tests.training.small_runs import CONFIG, write_config
 
 DATASET = "mr-math-invalid"
 TRACES = 12

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from app.web.identity import COOKIE
-from storage.labelling.campaigns import close_campaign, get_campaign, guideline_text, list_campaigns
-from storage.people.logins import log_in
-from storage.people.users import Role, add_user, local_user
-from storage.store import Store, open_store
+from stepsight.app.web.rights import COOKIE
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.campaigns import close_campaign, get_campaign, guideline_text, list_campaigns
+from stepsight.storage.people.logins import log_in
+from stepsight.storage.people.users import Role, add_user, local_user
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import TRACES, campaign, do, label_all, take
 from tests.storage.samples import add

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from app.relabel.people_tables import MAJORITY, annotator_table, gold_table, pair_table
-from core.agreement import Level, alpha
-from core.metrics.bootstrap import resamples
-from core.metrics.items import ONE_CLASS
-from core.metrics.kappa import ONE_LABEL
+from stepsight.app.relabel.agreement_tables import MAJORITY, annotator_table, gold_table, pair_table
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.items import ONE_CLASS
+from stepsight.core.metrics.kappa import ONE_LABEL
+from stepsight.core.metrics.krippendorff import Level, alpha
 from tests.app.relabel.rated import cells, rated
 
 DRAWS = resamples(2, 50)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from app.relabel.review import agrees, ended_html, review_html
-from core.label import Label
-from core.trace import Step, Trace
-from storage.judgments import save_judgments
-from storage.labelling.campaigns import close_campaign
-from storage.labelling.comparison import read_comparison
-from storage.labelling.drafts import read_draft
-from storage.labelling.queue import open_slot
-from storage.queries import get_trace
+from stepsight.app.relabel.review import agrees, ended_html, review_html
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.labelling.comparison import read_comparison
+from stepsight.storage.labelling.queue import open_slot
+from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.traces.queries import get_trace
 from tests.app.markup import INJECTIONS, Element, read
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import evaluator, judge

@@ -1,8 +1,8 @@
 """Scores beside a step."""
 
-from app.relabel.scores_view import scores_html
-from core.judgment import Mode
-from storage.labelling.comparison import Said
+from stepsight.app.relabel.label import scores_html
+from stepsight.core.judgment import Mode
+from stepsight.storage.labelling.comparison import Said
 from tests.app.markup import read
 
 SAID = Said("a <b>", Mode.ONLINE, (0.75, None), (0.25, None))

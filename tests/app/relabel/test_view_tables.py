@@ -3,9 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.relabel.view_tables import Side, later_table, majority_table, mind_table, shared_traces, view_table
-from core.metrics.bootstrap import resamples
-from core.metrics.kappa import ONE_LABEL
+from stepsight.app.relabel.agreement_tables import (
+    Side,
+    later_table,
+    majority_table,
+    mind_table,
+    shared_traces,
+    view_table,
+)
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.kappa import ONE_LABEL
 from tests.app.relabel.rated import cells, rated
 
 DRAWS = resamples(2, 50)

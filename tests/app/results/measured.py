@@ -1,9 +1,9 @@
 """What the tests of results share: a store with small judged datasets, and results that are waited for."""
 
-from app.results.computations import Pending
-from app.results.measured import Measured, Results
-from storage.queries import find_dataset
-from storage.store import Store
+from stepsight.app.results.computations import Pending
+from stepsight.app.results.measured import Measured, Results
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import find_dataset
 
 
 def measured(store: Store, name: str, results: Results | None = None, group: str = "") -> Measured:

@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from app.results.computations import Computations, Pending
-from core.errors import UserError
+from stepsight.app.results.computations import Computations, Pending
+from stepsight.core.errors import UserError
 
 
 def test_it_is_made_once_for_all_who_ask():
@@ -84,7 +84,7 @@ def test_a_mistake_is_told_to_all_and_tried_again_later(monkeypatch):
         with pytest.raises(UserError, match=r"It is too large\. Take less\."):
             computations.get("a", fail, patience=10)
     assert made == [1]
-    monkeypatch.setattr("app.results.computations._FAILED_SECONDS", 0.0)
+    monkeypatch.setattr("stepsight.app.results.computations._FAILED_SECONDS", 0.0)
     time.sleep(0.01)
     assert not computations.has("a")
     assert computations.get("a", lambda: 2, patience=10) == 2

@@ -2,10 +2,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.results.dataset_results import Links, file_links, sections_html
-from app.results.measured import Results
-from core.judgment import Mode
-from core.metrics.reasoneval import Errors
+from stepsight.app.results.dataset_results import Links, file_links, sections_html
+from stepsight.app.results.measured import Results
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
 from tests.app.markup import read
 from tests.app.results.measured import measured
 from tests.training.judged import NAME, fill

@@ -3,16 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.results.computations import Computations, Pending
-from app.results.measured import LARGEST, Results
-from core.errors import UserError
-from core.judgment import Judgment, Mode
-from core.metrics.reasoneval import Errors
-from core.trace import Trace
-from storage.calibrations import Threshold, save_calibration
-from storage.evaluators import judges_of
-from storage.judgments import save_judgments
-from storage.queries import find_dataset, iterate_traces
+from stepsight.app.results.computations import Computations, Pending
+from stepsight.app.results.measured import LARGEST, Results
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import judges_of
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.results.measured import measured
 from tests.storage.samples import add, judge
 from tests.training.judged import NAME, NEG, POS, fill, hindsight, measure, row_of

@@ -1,19 +1,19 @@
 import pytest
 
-from app.results.computations import Computations
-from app.results.measured import Results
-from app.results.overview import gather, overview_html, overview_table
-from core.judgment import Mode
-from core.trace import Trace
-from storage.calibrations import Threshold, save_calibration
-from storage.evaluators import judges_of
-from storage.queries import find_dataset, list_datasets
-from storage.writer import TraceWriter
+from stepsight.app.results.computations import Computations
+from stepsight.app.results.measured import Results
+from stepsight.app.results.overview import gather, overview_html, overview_table
+from stepsight.core.judgment import Mode
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import judges_of
+from stepsight.storage.traces.queries import find_dataset, list_datasets
+from stepsight.storage.traces.writer import TraceWriter
+from stepsight.training.report.tables import Kind, to_csv
 from tests.app.markup import read
 from tests.app.results.measured import measured
 from tests.storage.samples import add
 from tests.training.judged import NAME, fill, row_of
-from training.tables import Kind, to_csv
 
 
 @pytest.fixture

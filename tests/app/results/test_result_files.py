@@ -5,11 +5,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.pages.results import PLOTLY
-from app.results.measured import Results
-from app.results.result_files import result_files
-from core.errors import UserError
-from storage.queries import list_datasets
+from stepsight.app.results.measured import Results
+from stepsight.app.results.page import PLOTLY
+from stepsight.app.results.result_files import result_files
+from stepsight.core.errors import UserError
+from stepsight.storage.traces.queries import list_datasets
 from tests.app.results.measured import measured
 from tests.training.judged import NAME, fill
 

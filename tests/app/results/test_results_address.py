@@ -1,9 +1,9 @@
 import pytest
 
-from app.results.results_address import ResultsAddress, check_results, checked_address, read_address
-from core.errors import UserError
-from core.judgment import Mode
-from storage.store import NotFoundError
+from stepsight.app.results.results_address import ResultsAddress, check_results, checked_address, read_address
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.store import NotFoundError
 from tests.storage.samples import SAMPLES, add
 
 

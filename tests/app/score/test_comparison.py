@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from app.score.comparison import Fate, Match, Matches, Move, is_related, largest_move
-from core.hindsight import Hindsight
-from core.judgment import Mode
-from core.trace import Trace
+from stepsight.app.score.comparison import Fate, Match, Matches, Move, is_related, largest_move
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Trace
 
 
 def fates(before, now):

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from app.score.entry import Entry
-from app.score.permalink import ScoreForm
-from app.web.text import text_key
-from core.errors import UserError
-from core.scores import Thresholds
+from stepsight.app.score.entry import Entry
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.web.text import text_key
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Thresholds
 
 TEXT = "1. a\n2. b"
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from app.evaluators import Evaluators
-from app.score.exports import exports_html
-from app.score.permalink import ScoreForm
-from app.score.snippets import ADDRESS, curl_lines, python_snippet
-from core.placement import Placement
-from core.scores import Thresholds
+from stepsight.app.score.exports import exports_html
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.snippets import ADDRESS, curl_lines, python_snippet
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.models.placement import Placement
+from stepsight.core.scores import Thresholds
 from tests.app.markup import INJECTIONS, read
 
 FORM = ScoreForm("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)

@@ -6,12 +6,12 @@ import zlib
 
 import pytest
 
-from app.score.permalink import ScoreForm, solution_text, steps_text
-from core.errors import UserError
-from core.scores import Thresholds
-from core.split import split_steps
-from core.trace import Trace
-from training.gallery import read_gallery
+from stepsight.app.score.permalink import ScoreForm, solution_text, steps_text
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Thresholds
+from stepsight.core.split import split_steps
+from stepsight.core.trace import Trace
+from stepsight.training.evaluate.gallery import read_gallery
 
 NAMES = ("mini-bidir", "ReasonEval-7B")
 FORM = ScoreForm("What is $1 + 1$?", "It is a sum.\nSo 3 — “∑” 三 🙂.", NAMES, 0.25, 0.75)

@@ -6,11 +6,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.score.permalink import ScoreForm
-from app.score.score_files import CSV_PATH, JSON_PATH, score_files
-from core.record import judgment_record
-from core.scores import Thresholds
-from core.trace import Trace
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.score_files import CSV_PATH, JSON_PATH, score_files
+from stepsight.core.judgment import judgment_record
+from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Trace
 
 TRACE = Trace.of("What is 2 + 3?", ["=2 + 3", ["So, 5.", '+1 "quoted"\nline']])
 FORM = ScoreForm.of(TRACE, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))

@@ -3,12 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from app.score.comparison import Matches
-from app.score.score_view import Earlier, Result, Scored, scored_html
-from core.hindsight import Hindsight
-from core.outputs import Outputs
-from core.scores import Thresholds
-from core.trace import Trace
+from stepsight.app.score.comparison import Matches
+from stepsight.app.score.score_view import Earlier, Result, Scored, scored_html
+from stepsight.core.scores import Hindsight, Outputs, Thresholds
+from stepsight.core.trace import Trace
 from tests.app.markup import INJECTIONS, read
 
 

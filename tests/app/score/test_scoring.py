@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from app.score.permalink import ScoreForm
-from app.score.scoring import result_html
-from core.trace import Trace
+from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.scoring import result_html
+from stepsight.core.trace import Trace
+from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.markup import INJECTIONS, read
-from training.gallery import read_gallery
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",))

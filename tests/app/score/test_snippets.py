@@ -6,11 +6,11 @@ import sys
 import pytest
 import torch
 
-from app.score.snippets import ADDRESS, curl_lines, python_snippet
-from core.loading import load_evaluator
-from core.scorer import Scorer
-from core.scores import Thresholds, judge_solution
-from core.trace import Trace
+from stepsight.app.score.snippets import ADDRESS, curl_lines, python_snippet
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scores import Thresholds, judge_solution
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
 from tests.app.markup import INJECTIONS
 
 WILD = Trace.of(

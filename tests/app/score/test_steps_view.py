@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from app.score.steps_view import EMPTY, TOOLS, split_html, steps_html
-from app.web.text import text_key
+from stepsight.app.score.steps_view import EMPTY, TOOLS, split_html, steps_html
+from stepsight.app.web.text import text_key
 from tests.app.markup import INJECTIONS, read
 
 

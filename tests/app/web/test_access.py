@@ -10,15 +10,15 @@ import pytest
 from sqlalchemy import select, update
 from starlette.routing import Mount
 
-from app.server import build_app
-from app.web.identity import COOKIE
-from app.web.rules import RULES, find_rule
-from storage.people.logins import LASTS, open_login
-from storage.people.tables import LoginRow
-from storage.people.users import Role, end_user, find_user, set_role
-from storage.queries import find_dataset
-from storage.schema import now
-from storage.store import open_store
+from stepsight.app.server import build_app
+from stepsight.app.web.rights import COOKIE
+from stepsight.app.web.rules import RULES, find_rule
+from stepsight.storage.database.people_schema import LoginRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import open_store
+from stepsight.storage.people.logins import LASTS, open_login
+from stepsight.storage.people.users import Role, end_user, find_user, set_role
+from stepsight.storage.traces.queries import find_dataset
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from app.web.csv_text import csv_text
+from stepsight.app.web.csv_text import csv_text
 
 
 def cells(text):

@@ -6,14 +6,13 @@ import secrets
 import pytest
 from sqlalchemy import delete, select
 
-from app.web.exposure import note_shown
-from app.web.identity import COOKIE
-from storage.judgments import save_judgments
-from storage.labelling.campaigns import close_campaign
-from storage.labelling.tables import ExposureRow
-from storage.people.logins import open_login
-from storage.people.users import Role, local_user
-from storage.store import open_store
+from stepsight.app.web.rights import COOKIE, note_shown
+from stepsight.storage.database.labelling_schema import ExposureRow
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role, local_user
 from tests.app.client import asking
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
@@ -41,7 +40,7 @@ def client(store, evaluators):
 @pytest.fixture
 def look(store, client):
     """Ask as ada; gives which traces were noted with what, while a campaign of all of them is open."""
-    from storage.people.users import find_user
+    from stepsight.storage.people.users import find_user
 
     ada = find_user(store, "ada")
     made = campaign(store, None, name=secrets.token_hex(4))
@@ -131,6 +130,6 @@ def _event(store, client, page, query):
 
 
 def _ada(store):
-    from storage.people.users import find_user
+    from stepsight.storage.people.users import find_user
 
     return find_user(store, "ada")

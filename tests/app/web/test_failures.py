@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from app.batching import BusyError
-from app.web.failures import error_json, error_response, failure_response, status_of
-from core.errors import UserError
-from storage.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
+from stepsight.app.scoring.batcher import BusyError
+from stepsight.app.web.failures import error_json, error_response, failure_response, status_of
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 
 
 def scope(accept, method="GET"):

@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.web.files import FreshFiles
+from stepsight.app.web.headers import FreshFiles
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from app.web.frame import PAGES
-from app.web.gate import LARGEST_BODY
-from storage.store import open_store
+from stepsight.app.web.frame import PAGES
+from stepsight.app.web.gate import LARGEST_BODY
+from stepsight.storage.database.store import open_store
 from tests.app.client import PAGE, asking
 from tests.storage.samples import add
 

@@ -4,9 +4,9 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from app.web.identity import find_user_of, user_of_request
-from storage.people.users import Role, User
-from storage.store import ForbiddenError
+from stepsight.app.web.rights import find_user_of, user_of_request
+from stepsight.storage.database.store import ForbiddenError
+from stepsight.storage.people.users import Role, User
 
 ADA = User(1, "ada", Role.ANNOTATOR, active=True)
 

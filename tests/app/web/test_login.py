@@ -6,14 +6,14 @@ import pytest
 from sqlalchemy import delete
 from starlette.testclient import TestClient
 
-from app.server import build_app
-from app.web.identity import COOKIE
-from storage.labelling.campaigns import close_campaign
-from storage.people.attempts import MOST_BY_NAME
-from storage.people.logins import open_login, user_of
-from storage.people.tables import FailedLoginRow, LoginRow, UserRow
-from storage.people.users import Role, find_user
-from storage.store import open_store
+from stepsight.app.server import build_app
+from stepsight.app.web.rights import COOKIE
+from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, UserRow
+from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.people.attempts import MOST_BY_NAME
+from stepsight.storage.people.logins import open_login, user_of
+from stepsight.storage.people.users import Role, find_user
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import PASSWORD, user

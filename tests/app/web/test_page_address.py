@@ -3,8 +3,8 @@ from typing import ClassVar
 
 import pytest
 
-from app.web.page_address import PageAddress, choice_reader, number_reader, read_query
-from core.errors import UserError
+from stepsight.app.web.page_address import PageAddress, choice_reader, number_reader, read_query
+from stepsight.core.errors import UserError
 
 
 @dataclass(frozen=True)

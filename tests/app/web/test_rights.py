@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.web.rights import Right, has_right, may, require, rights_of
-from storage.labelling.campaigns import close_campaign
-from storage.people.users import Role, local_user
-from storage.store import ForbiddenError
+from stepsight.app.web.rights import Right, has_right, may, require, rights_of
+from stepsight.storage.database.store import ForbiddenError
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.people.users import Role, local_user
 from tests.storage.labelling.samples import campaign, person
 from tests.storage.samples import add, evaluator
 

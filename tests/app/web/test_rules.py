@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.web.rights import Right
-from app.web.rules import find_rule
+from stepsight.app.web.rights import Right
+from stepsight.app.web.rules import find_rule
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from app.web.text import text_html
+from stepsight.app.web.text import text_html
 from tests.app.markup import INJECTIONS, read
 
 

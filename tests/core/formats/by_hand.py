@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from core.padded import PaddedForward
-from core.scorer import Scorer
-from core.trace import Trace
+from stepsight.core.scoring.padded import PaddedForward
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
 
 EXACT = 1e-5
 # Every text is one that the genuine scripts can read: none of them spells a separator.

@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from core.errors import UserError
-from core.loading import load_evaluator
-from core.outputs import Outputs
-from core.trace import Trace
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scores import Outputs
+from stepsight.core.trace import Trace
 from tests.checkpoints import write_math_shepherd
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two, softmax
 

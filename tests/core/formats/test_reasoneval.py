@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from core.errors import UserError
-from core.loading import load_evaluator
-from core.outputs import Outputs
-from core.scorer import Scorer
-from core.trace import Trace
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scores import Outputs
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
 from tests.checkpoints import write_reasoneval
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, softmax
 from tests.vocabularies import sentencepiece

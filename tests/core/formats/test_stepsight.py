@@ -3,9 +3,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from core.formats.stepsight import HEADS
-from core.loading import load_evaluator
-from core.scorer import Scorer
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.formats.stepsight import HEADS
+from stepsight.core.scoring.scorer import Scorer
 from tests.checkpoints import write_evaluator
 from tests.core.formats.by_hand import TRACES
 

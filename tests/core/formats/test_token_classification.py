@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from core.errors import UserError
-from core.loading import load_evaluator
-from core.outputs import Outputs
-from core.ragged import RaggedForward
-from core.scorer import Scorer
-from core.trace import Trace
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scores import Outputs
+from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator, write_shards, write_token_classifier
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, of_two, softmax
 

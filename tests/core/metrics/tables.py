@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.label import Label
-from core.metrics.table import StepTable, TableBuilder
-from core.scores import StepScores
-from core.trace import Step, Trace
+from stepsight.core.label import Label
+from stepsight.core.metrics.table import StepTable, TableBuilder
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Step, Trace
 
 VALID, WRONG, SILENT = object(), object(), object()
 """Golds of validity alone."""

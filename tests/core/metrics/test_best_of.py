@@ -6,8 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from core.metrics.best_of import MOST_SUBSETS, best_of, pass_at, sizes_up_to, voted
-from core.rerank import Method, choose
+from stepsight.core.metrics.best_of_n import MOST_SUBSETS, Method, best_of, choose, pass_at, sizes_up_to, voted
 
 
 def test_sizes_double_up_to_all():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
-from core.metrics.bootstrap import auc_draws, interval, macro_f1_draws, resamples
-from core.metrics.items import Items
-from core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import auc_draws, interval, macro_f1_draws, resamples
+from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.value import Value
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_draws_equal_scikit_learn_on_the_repeated_items(items):
 def test_chunks_change_nothing(items, monkeypatch):
     weights = resamples(40, 30)
     whole = auc_draws(items, weights)
-    monkeypatch.setattr("core.metrics.bootstrap._CHUNK", 7 * len(items))
+    monkeypatch.setattr("stepsight.core.metrics.bootstrap._CHUNK", 7 * len(items))
     np.testing.assert_array_equal(auc_draws(items, weights), whole)
 
 

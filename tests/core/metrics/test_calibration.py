@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from core.metrics.calibration import brier, expected_calibration_error, reliability
-from core.metrics.items import Items
+from stepsight.core.metrics.calibration import brier, expected_calibration_error, reliability
+from stepsight.core.metrics.items import Items
 
 
 def items(scores, golds):

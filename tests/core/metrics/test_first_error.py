@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from core.metrics.bootstrap import resamples
-from core.metrics.first_error import (
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.first_error import (
     FirstErrors,
     Outcome,
     accuracy_on_right,
@@ -13,7 +13,7 @@ from core.metrics.first_error import (
     process_bench_f1,
     process_bench_f1_draws,
 )
-from core.metrics.table import SILENT as NONE
+from stepsight.core.metrics.table import SILENT as NONE
 from tests.core.metrics.tables import SILENT, VALID, WRONG, table
 
 # Found, found too early, missed; right and seen so, right and blamed.

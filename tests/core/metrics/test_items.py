@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from core.metrics.items import Items, auc, macro_f1, precision, recall, roc
+from stepsight.core.metrics.items import Items, auc, macro_f1, precision, recall, roc
 
 
 def items(scores, golds, predicted=None):

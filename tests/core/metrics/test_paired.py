@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from core.metrics.items import Items
-from core.metrics.paired import difference, mcnemar
-from core.metrics.value import Value
+from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.paired import difference, mcnemar
+from stepsight.core.metrics.value import Value
 
 
 def items(golds, predicted):

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from core.metrics.items import macro_f1
-from core.metrics.prmscore import CATEGORIES, prm_items
-from core.metrics.table import TableBuilder
-from core.outputs import Outputs
-from core.scores import StepScores
+from stepsight.core.metrics.items import macro_f1
+from stepsight.core.metrics.prmscore import CATEGORIES, prm_items
+from stepsight.core.metrics.table import TableBuilder
+from stepsight.core.scores import Outputs, StepScores
 from tests.core.metrics.tables import table, trace
 
 

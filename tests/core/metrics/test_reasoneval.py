@@ -6,12 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from core.metrics.items import auc, macro_f1
-from core.metrics.reasoneval import Errors, Level, items
-from core.metrics.table import StepTable, TableBuilder
-from core.outputs import Outputs
-from core.scores import StepScores, Thresholds
-from storage.importers import KINDS
+from stepsight.core.metrics.items import auc, macro_f1
+from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.metrics.table import StepTable, TableBuilder
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.storage.importers import KINDS
 from tests.core.metrics.tables import SILENT, VALID, WRONG, table, three_way, trace
 
 

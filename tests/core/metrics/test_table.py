@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from core.label import Label
-from core.metrics.table import SILENT as NO_GOLD
-from core.metrics.table import TableBuilder, build_table
-from core.scores import StepScores
-from core.trace import Step, Trace
+from stepsight.core.label import Label
+from stepsight.core.metrics.table import SILENT as NO_GOLD
+from stepsight.core.metrics.table import TableBuilder, build_table
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Step, Trace
 from tests.core.metrics.tables import SILENT, VALID, WRONG, scores, table, trace
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from core.label import Label
-from core.metrics.bootstrap import resamples
-from core.metrics.ternary import (
+from stepsight.core.label import Label
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.ternary import (
     Classified,
     accuracy,
     accuracy_draws,

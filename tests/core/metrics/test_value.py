@@ -1,7 +1,7 @@
 import json
 import math
 
-from core.metrics.value import Value
+from stepsight.core.metrics.value import Value
 
 
 def test_no_value_is_null_with_its_reason():

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Trace
-from storage.importers import KINDS, guess_kind, read_traces
-from storage.imports import import_file
-from storage.queries import find_dataset, iterate_traces, list_datasets
-from storage.store import Store
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers import KINDS, guess_kind, read_traces
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 
 NEG, NEU, POS = Label
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import UserError
-from storage.importers import fields
+from stepsight.core.errors import UserError
+from stepsight.storage.importers import fields
 
 
 def test_good_values() -> None:

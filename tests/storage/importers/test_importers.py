@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from core.errors import UserError
-from storage.importers import KINDS, find_kind, guess_kind, read_traces
+from stepsight.core.errors import UserError
+from stepsight.storage.importers import KINDS, find_kind, guess_kind, read_traces
 from tests.storage.samples import invalid_row, plain_row, redundant_row
 
 

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.errors import UserError
-from storage.importers.kind import json_lines, json_rows
+from stepsight.core.errors import UserError
+from stepsight.storage.importers.kind import json_lines, json_rows
 
 ROWS = [{"a": 1, "b": {"c": ["x]", "y,{"]}}, {"a": 2}, {}]
 

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from core.errors import UserError
-from core.label import Label
-from storage.importers.mr_math_redundant import parse
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.storage.importers.mr_math_redundant import parse
 from tests.storage.samples import redundant_row
 
 

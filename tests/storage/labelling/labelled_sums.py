@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from core.trace import Trace
-from storage.labelling.campaigns import Campaign
-from storage.labelling.decisions import decide
-from storage.labelling.events import record
-from storage.labelling.queue import Task
-from storage.labelling.tables import ItemRow
-from storage.people.users import Role, User
-from storage.schema import TraceRow
-from storage.store import Store
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import ItemRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.queue import Task
+from stepsight.storage.labelling.record import record
+from stepsight.storage.labelling.results.decisions import decide
+from stepsight.storage.people.users import Role, User
 from tests.storage.labelling.samples import TRACES, act, campaign, do, key, label_all, people, person, take
 
 # What three annotators say of the steps of each trace.

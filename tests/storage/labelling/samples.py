@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy import update
 
-from core.trace import Trace
-from storage.labelling.acts import Act
-from storage.labelling.campaigns import Campaign, Plan, create_campaign
-from storage.labelling.events import Recorded, record
-from storage.labelling.queue import Task, claim
-from storage.labelling.tables import SlotRow
-from storage.people.users import Role, User, add_user, find_user
-from storage.schema import now
-from storage.store import NotFoundError, Store
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import SlotRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.labelling.annotation import Act
+from stepsight.storage.labelling.campaigns import Campaign, Plan, create_campaign
+from stepsight.storage.labelling.queue import Task, claim
+from stepsight.storage.labelling.record import Recorded, record
+from stepsight.storage.people.users import Role, User, add_user, find_user
 from tests.storage.samples import add
 
 DATASET = "sums"

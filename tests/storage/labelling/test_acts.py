@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.errors import UserError
-from storage.importers.prmbench import _CLASSES
-from storage.labelling.acts import ERROR_KINDS, LABELS, Act, check_act
+from stepsight.core.errors import UserError
+from stepsight.storage.importers.prmbench import _CLASSES
+from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, Act, check_act
 
 
 def test_what_a_person_can_do() -> None:

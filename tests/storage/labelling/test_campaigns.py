@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from core.errors import UserError
-from core.label import Label
-from storage.filters import TraceFilter
-from storage.judgments import save_judgments
-from storage.labelling.campaigns import (
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.schema import Base
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import (
     Campaign,
     add_guideline,
     close_campaign,
@@ -19,10 +22,7 @@ from storage.labelling.campaigns import (
     guideline_text,
     list_campaigns,
 )
-from storage.labelling.tables import CampaignRow, GuidelineRow, ItemRow, SlotRow
-from storage.queries import iterate_traces
-from storage.schema import Base
-from storage.store import ConflictError, NotFoundError, Store
+from stepsight.storage.traces.queries import iterate_traces
 from tests.storage.labelling.samples import GUIDELINE, TRACES, TWO, campaign, person
 from tests.storage.samples import add, evaluator, judge
 

@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.label import Label
-from core.scores import StepScores
-from storage.evaluators import register_evaluator
-from storage.judgments import save_judgments
-from storage.labelling.comparison import Peer, Said, read_comparison, read_scores
-from storage.labelling.drafts import read_draft
-from storage.labelling.queue import Task
-from storage.labelling.tables import ExposureRow
-from storage.people.users import User
-from storage.queries import get_trace
-from storage.store import ConflictError, NotFoundError, Store
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.storage.database.labelling_schema import ExposureRow
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.comparison import Peer, Said, read_comparison, read_scores
+from stepsight.storage.labelling.queue import Task
+from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import get_trace
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import add, evaluator
 

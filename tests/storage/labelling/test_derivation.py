@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.labelling.derivation import Draft, derive
-from storage.labelling.log import Event
+from stepsight.storage.labelling.annotation import Draft, Event, derive
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,8 +11,11 @@ import pytest
 from sqlalchemy import delete, update
 from sqlalchemy.exc import DatabaseError
 
-from core.errors import UserError
-from storage.labelling.disputes import (
+from stepsight.core.errors import UserError
+from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.labelling.disputes import (
     Dispute,
     State,
     Which,
@@ -23,11 +26,8 @@ from storage.labelling.disputes import (
     list_disputes,
     open_dispute,
 )
-from storage.labelling.tables import DisputeEntryRow, DisputeRow
-from storage.people.users import Role, User
-from storage.queries import StoredTrace
-from storage.schema import TraceRow
-from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.people.users import Role, User
+from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.labelling.samples import campaign, label_all, people, person, take
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
 

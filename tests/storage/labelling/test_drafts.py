@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import select
 
-from storage.labelling.drafts import read_draft, redo_act, undo_act
-from storage.labelling.tables import SlotRow
-from storage.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.labelling_schema import SlotRow
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.labelling.record import read_draft, redo_act, undo_act
 from tests.storage.labelling.samples import TWO, campaign, do, expire, key, label_all, people, take
 
 

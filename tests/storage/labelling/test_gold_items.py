@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from core.errors import UserError
-from core.label import Label
-from core.trace import Step, Trace
-from storage.filters import TraceFilter
-from storage.labelling.campaigns import Campaign
-from storage.labelling.tables import ItemRow, SlotRow
-from storage.schema import TraceRow
-from storage.store import Store
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import add, many
 

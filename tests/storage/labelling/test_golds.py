@@ -1,10 +1,10 @@
 """What can stand as gold of a dataset's steps."""
 
-from core.label import Label
-from core.trace import Step, Trace
-from storage.labelling.golds import OF_VALIDITY, RATED, sayable
-from storage.queries import find_dataset
-from storage.store import Store
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.disputes import OF_VALIDITY, RATED, sayable
+from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import FIRST_ERROR, MISSING, add
 
 # The first error alone, at the first step: no step of it is known to be valid.

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from core.hindsight import Hindsight
-from core.judgment import Judgment, Mode
-from core.scores import StepScores
-from core.trace import Trace
-from storage.judgments import save_judgments
-from storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
-from storage.labelling.plans import Ordering, Plan
-from storage.queries import StoredTrace
-from storage.schema import TraceRow
-from storage.store import Store
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
+from stepsight.storage.labelling.plan import Ordering, Plan
+from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.samples import add, evaluator
 
 FOUR = [Trace.of(f"Problem {i}", ["One.", "Two."], id=str(i)) for i in range(4)]

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from core.errors import UserError
-from core.label import Label
-from core.metrics.table import SILENT
-from core.patch import Change, Patch, format_patch, parse_patch
-from core.trace import Step, Trace
-from storage.columns import Gold, read_gold
-from storage.labelling.disputes import State, add_entry, open_dispute
-from storage.labelling.patches import apply_patch, check_patch, make_patch
-from storage.people.users import Role, User
-from storage.queries import Dataset, StoredTrace, find_dataset
-from storage.schema import TraceRow
-from storage.store import Store
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.metrics.table import SILENT
+from stepsight.core.patch import Change, Patch, format_patch, parse_patch
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import Gold, read_gold
+from stepsight.storage.labelling.disputes import State, add_entry, open_dispute
+from stepsight.storage.labelling.patches import apply_patch, check_patch, make_patch
+from stepsight.storage.people.users import Role, User
+from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset
 from tests.storage.labelling.samples import person
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
 

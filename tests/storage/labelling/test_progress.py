@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.labelling.progress import PersonProgress, Progress, people_progress, progress
-from storage.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.labelling.progress import PersonProgress, Progress, people_progress, progress
 from tests.storage.labelling.samples import ONE, TWO, campaign, do, label_all, people, take
 
 

@@ -7,15 +7,15 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from core.trace import Trace
-from storage.filters import TraceFilter
-from storage.labelling.campaigns import Campaign, close_campaign
-from storage.labelling.drafts import read_draft
-from storage.labelling.queue import claim, next_turn, open_slot, progress, skip
-from storage.labelling.tables import ItemRow, SlotRow
-from storage.people.users import User
-from storage.schema import TraceRow, now
-from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.core.trace import Trace
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
+from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.labelling.queue import claim, next_turn, open_slot, progress, skip
+from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
     ONE,
     THREE,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.errors import UserError
-from storage.labelling.reasons import LONGEST, check_reason
+from stepsight.core.errors import UserError
+from stepsight.storage.labelling.annotation import LONGEST, check_reason
 
 
 def test_outer_white_space_goes() -> None:

@@ -1,8 +1,8 @@
 """Of which traces somebody who labels may see the gold."""
 
-from storage.labelling.campaigns import close_campaign
-from storage.labelling.sight import has_seen_through
-from storage.store import Store
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.labelling.comparison import has_seen_through
 from tests.storage.labelling.samples import campaign, label_all, people, take
 
 

@@ -6,8 +6,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from storage.labelling.queue import Task
-from storage.labelling.slots import (
+from stepsight.storage.database.labelling_schema import SlotRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.labelling.queue import Task
+from stepsight.storage.labelling.slots import (
     Slot,
     add_slot,
     check_open,
@@ -18,9 +21,6 @@ from storage.labelling.slots import (
     renumber,
     take,
 )
-from storage.labelling.tables import SlotRow
-from storage.schema import now
-from storage.store import ConflictError, ForbiddenError, NotFoundError, Store
 from tests.storage.labelling.samples import ONE, TWO, campaign, people
 from tests.storage.labelling.samples import take as take_next
 

@@ -2,10 +2,10 @@
 
 from functools import cache
 
-from storage.people.passwords import hash_password
-from storage.people.tables import UserRow
-from storage.people.users import Role, User, user_of_row
-from storage.store import Store
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.people.passwords import hash_password
+from stepsight.storage.people.users import Role, User, user_of_row
 
 PASSWORD = "correct horse"
 

@@ -6,9 +6,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from storage.people.attempts import MOST_BY_ADDRESS, MOST_BY_NAME, WINDOW, LimitError, begin_attempt, forgive
-from storage.people.tables import FailedLoginRow
-from storage.schema import now
+from stepsight.storage.database.people_schema import FailedLoginRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.people.attempts import (
+    MOST_BY_ADDRESS,
+    MOST_BY_NAME,
+    WINDOW,
+    LimitError,
+    begin_attempt,
+    forgive,
+)
 
 HERE, THERE = "10.0.0.1", "10.0.0.2"
 

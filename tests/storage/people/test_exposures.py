@@ -3,11 +3,18 @@
 import pytest
 from sqlalchemy import event, select
 
-from storage.labelling.answers import iterate_answers
-from storage.labelling.campaigns import close_campaign
-from storage.labelling.tables import ExposureRow
-from storage.people.exposures import GOLD, LABELS, SCORES, exposures_of, is_something_hidden, note_exposure
-from storage.people.users import Role
+from stepsight.storage.database.labelling_schema import ExposureRow
+from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.people.exposures import (
+    GOLD,
+    LABELS,
+    SCORES,
+    exposures_of,
+    is_something_hidden,
+    note_exposure,
+)
+from stepsight.storage.people.users import Role
 from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
 from tests.storage.samples import add
 

@@ -6,9 +6,12 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import select, update
 
-from storage.people import logins
-from storage.people.attempts import MOST_BY_NAME, LimitError
-from storage.people.logins import (
+from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, UserRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import open_store
+from stepsight.storage.people import logins
+from stepsight.storage.people.attempts import MOST_BY_NAME, LimitError
+from stepsight.storage.people.logins import (
     LASTS,
     WrongLoginError,
     find_login,
@@ -18,10 +21,7 @@ from storage.people.logins import (
     renew,
     user_of,
 )
-from storage.people.tables import FailedLoginRow, LoginRow, UserRow
-from storage.people.users import Role, add_user, end_user, set_password
-from storage.schema import now
-from storage.store import open_store
+from stepsight.storage.people.users import Role, add_user, end_user, set_password
 from tests.storage.people.samples import PASSWORD, user
 
 HERE = "10.0.0.1"

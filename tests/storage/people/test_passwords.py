@@ -5,8 +5,8 @@ import time
 import pytest
 from argon2 import PasswordHasher
 
-from core.errors import UserError
-from storage.people.passwords import hash_password, is_outdated, is_password
+from stepsight.core.errors import UserError
+from stepsight.storage.people.passwords import hash_password, is_outdated, is_password
 from tests.storage.people.samples import PASSWORD
 
 

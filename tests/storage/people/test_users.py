@@ -2,9 +2,10 @@
 
 import pytest
 
-from core.errors import UserError
-from storage.people.logins import open_login, user_of
-from storage.people.users import (
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import NotFoundError
+from stepsight.storage.people.logins import open_login, user_of
+from stepsight.storage.people.users import (
     LOCAL,
     Role,
     User,
@@ -17,7 +18,6 @@ from storage.people.users import (
     set_password,
     set_role,
 )
-from storage.store import NotFoundError
 from tests.storage.people.samples import PASSWORD, user
 
 

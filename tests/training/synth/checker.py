@@ -14,8 +14,8 @@ from operator import itemgetter
 
 import sympy
 
-from core.label import Label
-from core.trace import Trace
+from stepsight.core.label import Label
+from stepsight.core.trace import Trace
 from tests.training.synth.equations import Relation, chains, expressions, normalised
 from tests.training.synth.facts import Facts, following, in_words, numbers, rational_roots, region, spelled_out
 from tests.training.synth.terms import PI, NoValueError, Tree, expression, letters, symbol, value

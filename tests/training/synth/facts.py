@@ -10,7 +10,7 @@ from itertools import pairwise, product
 
 import sympy
 
-from core.trace import Trace
+from stepsight.core.trace import Trace
 from tests.training.synth.equations import Relation, chains, expressions, normalised
 from tests.training.synth.terms import Tree, apply, expression, letters, symbol
 

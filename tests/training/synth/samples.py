@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from training.synth.plant import INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
-from training.synth.style import Style
+from stepsight.training.synth.plant import INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.style import Style
 
 PLAIN = Style(False, "*", "/")
 LATEX = Style(True, "\\times", "frac")

@@ -1,10 +1,10 @@
 import random
 from fractions import Fraction
 
+from stepsight.training.synth.block import Block, equations, split
+from stepsight.training.synth.chain import Plant, carry_out
+from stepsight.training.synth.plant import SLIP
 from tests.training.synth.samples import GIVENS, LATEX, PLAIN, SHOP
-from training.synth.block import Block, equations, split
-from training.synth.chain import Plant, carry_out
-from training.synth.plant import SLIP
 
 CHAIN = carry_out(SHOP.ops, GIVENS)
 assert CHAIN is not None

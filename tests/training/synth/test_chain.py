@@ -3,10 +3,10 @@ from fractions import Fraction
 
 import pytest
 
+from stepsight.training.synth.chain import Plant, carry_out, draw_chains
+from stepsight.training.synth.plant import ANSWER, INFERENCE, KINDS, MISREAD, SLIP
+from stepsight.training.synth.story import Given, Mistake, Op, Story
 from tests.training.synth.samples import GIVENS, SHOP
-from training.synth.chain import Plant, carry_out, draw_chains
-from training.synth.plant import ANSWER, INFERENCE, KINDS, MISREAD, SLIP
-from training.synth.story import Given, Mistake, Op, Story
 
 
 def results(plant: Plant | None = None) -> list[Fraction]:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import sympy
 
-from core.label import Label
-from core.trace import Trace
+from stepsight.core.label import Label
+from stepsight.core.trace import Trace
+from stepsight.training.synth.corpus import generate
+from stepsight.training.synth.families import FAMILIES
 from tests.training.synth.checker import objections
 from tests.training.synth.facts import Facts, evaluate, numbers
-from training.synth.corpus import generate
-from training.synth.families import FAMILIES
 
 META: dict[str, Any] = {
     "error": "arithmetic slip",

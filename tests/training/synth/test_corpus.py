@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from core.errors import UserError
-from core.jsonl import format_trace, parse_trace
-from core.label import Label
-from core.trace import Trace
-from training.synth.corpus import TRAINED, generate
-from training.synth.families import FAMILIES, HELD_OUT
-from training.synth.plant import KINDS
-from training.synth.weave import EVIDENCE_RATE
+from stepsight.core.errors import UserError
+from stepsight.core.jsonl import format_trace, parse_trace
+from stepsight.core.label import Label
+from stepsight.core.trace import Trace
+from stepsight.training.synth.corpus import TRAINED, generate
+from stepsight.training.synth.families import FAMILIES, HELD_OUT
+from stepsight.training.synth.plant import KINDS
+from stepsight.training.synth.weave import EVIDENCE_RATE
 
 SIZE = 4000
 REDUNDANT = ("restating", "detour", "aside")

@@ -6,8 +6,8 @@ from collections import Counter
 
 import sympy
 
-from core.label import Label
-from training.synth.drills import generate
+from stepsight.core.label import Label
+from stepsight.training.synth.drills import generate
 
 _REWRITES = (
     (r"\\cdot|\\times|×|(?<=[\d)]) x (?=[\d(-])", "*"),

@@ -3,8 +3,8 @@ from fractions import Fraction
 import pytest
 import sympy
 
+from stepsight.training.synth.formula import Formula, holds
 from tests.training.synth.samples import LATEX, PLAIN
-from training.synth.formula import Formula, holds
 
 VALUES = {key: Fraction(number) for key, number in {"a": 12, "b": -5, "c": 3, "n": 7}.items()} | {
     "h": Fraction(3, 4)

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
+from stepsight.training.synth.block import Block
+from stepsight.training.synth.chain import Draw, Plant, carry_out
+from stepsight.training.synth.inspection import Inspection
+from stepsight.training.synth.plan import Check
+from stepsight.training.synth.plant import ANSWER, INFERENCE, MISREAD, SLIP
+from stepsight.training.synth.story import Mistake
 from tests.training.synth.samples import GIVENS, PLAIN, SHOP
-from training.synth.block import Block
-from training.synth.chain import Draw, Plant, carry_out
-from training.synth.inspection import Inspection
-from training.synth.plan import Check
-from training.synth.plant import ANSWER, INFERENCE, MISREAD, SLIP
-from training.synth.story import Mistake
 
 PLANTS = {
     "slip": Plant(SLIP, 0, "a", Fraction(94)),

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from core.label import Label
+from stepsight.core.label import Label
+from stepsight.training.synth.corpus import generate
+from stepsight.training.synth.families import FAMILIES
+from stepsight.training.synth.plant import KINDS
 from tests.training.synth.checker import objections
-from training.synth.corpus import generate
-from training.synth.families import FAMILIES
-from training.synth.plant import KINDS
 
 SHARES = [(seed, seed % 5 == 4) for seed in range(10)]
 

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import pytest
 
-from training.synth.plant import (
+from stepsight.training.synth.plant import (
     DROPPED,
     FORMULA,
     KINDS,
@@ -14,7 +14,7 @@ from training.synth.plant import (
     mistakes,
     slip,
 )
-from training.synth.story import Mistake, Op
+from stepsight.training.synth.story import Mistake, Op
 
 
 def invited(formula: str, *own: Mistake) -> set[tuple[str, str]]:

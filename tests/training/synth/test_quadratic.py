@@ -4,8 +4,8 @@ import random
 import re
 from fractions import Fraction
 
-from training.synth.corpus import generate
-from training.synth.families.quadratic import plan_quadratic, polynomial
+from stepsight.training.synth.corpus import generate
+from stepsight.training.synth.families.quadratic import plan_quadratic, polynomial
 
 
 def test_polynomials_are_written_with_their_signs():

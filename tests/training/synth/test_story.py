@@ -3,8 +3,8 @@ from fractions import Fraction
 
 import pytest
 
+from stepsight.training.synth.story import Given, Story
 from tests.training.synth.samples import SHOP
-from training.synth.story import Given, Story
 
 
 def test_larger_numbers_lie_beyond_all_others():

@@ -3,8 +3,8 @@ from fractions import Fraction
 
 import pytest
 
+from stepsight.training.synth.style import Style, capital, signed
 from tests.training.synth.samples import LATEX, PLAIN
-from training.synth.style import Style, capital, signed
 
 VALUES = {"a": Fraction(3), "b": Fraction(-2), "c": Fraction(0), "p": Fraction(15), "r": Fraction(1, 2)}
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.label import Label
-from core.trace import Trace
-from training.synth.plan import Check, Filler, Line, Plan
-from training.synth.weave import weave
+from stepsight.core.label import Label
+from stepsight.core.trace import Trace
+from stepsight.training.synth.plan import Check, Filler, Line, Plan
+from stepsight.training.synth.weave import weave
 
 LINES = (
     Line("so 2 + 3 = 5.", "so 2 + 3 = 5.", {"a": "5"}, {"a": "5"}),

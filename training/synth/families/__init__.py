@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable
 
-from training.synth.arithmetic import plan_story
-from training.synth.families import (
+from stepsight.training.synth.arithmetic import plan_story
+from stepsight.training.synth.families import (
     absolute,
     ages,
     angles,
@@ -43,9 +43,9 @@ from training.synth.families import (
     units,
     work,
 )
-from training.synth.families.quadratic import plan_quadratic
-from training.synth.plan import Plan
-from training.synth.story import Story
+from stepsight.training.synth.families.quadratic import plan_quadratic
+from stepsight.training.synth.plan import Plan
+from stepsight.training.synth.story import Story
 
 Planner = Callable[[bool, random.Random, bool], Plan]
 

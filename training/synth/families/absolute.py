@@ -1,7 +1,7 @@
 """Absolute values and squares: equations with two solutions, of which one is easily forgotten."""
 
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _FIRST = (
     "If the inside is positive, {weq}.",

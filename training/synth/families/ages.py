@@ -1,8 +1,8 @@
 """Ages: how old persons are now, were or will be."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _KIN = Story(
     (

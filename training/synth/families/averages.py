@@ -1,8 +1,8 @@
 """The averages: missing values, groups taken together, a value taken away, average speed."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _MEANS = (
     "The average is {eq}.",

@@ -1,7 +1,7 @@
 """Bases: numbers written in other bases than ten."""
 
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _BASE = Given(range(5, 10), "as base", fixed=True)
 _DIGIT = Given(range(1, 5), "", fixed=True)

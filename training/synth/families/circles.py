@@ -1,8 +1,8 @@
 """Circles: areas, circumferences, arcs, sectors and rings, as multiples of π."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
-from training.synth.story import PI, Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
+from stepsight.training.synth.story import PI, Bound, Given, Mistake, Op, Story, Verify
 
 _SLICES = Given((30, 36, 40, 45, 60, 72, 90, 120, 180), "degrees at the centre", fixed=True)
 _AREA = (

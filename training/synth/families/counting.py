@@ -1,8 +1,8 @@
 """Counting: choices, orders, committees, handshakes and overlapping groups."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _WAYS = (
     "There are {eq} ways in all.",

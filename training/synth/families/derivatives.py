@@ -1,8 +1,8 @@
 """Derivatives: slopes of polynomials, tangent lines, speeds and the chain rule."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Given, Mistake, Op, Story, Verify
 
 _POINT = Given((-4, -3, -2, 2, 3, 4, 5), "as x")
 _CONSTANT = Given((*range(-12, 0), *range(1, 13)), "as constant")

@@ -1,7 +1,7 @@
 """Quadratic equations by the formula: discriminants, roots, and what their coefficients tell."""
 
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _ROOT = Given((-9, -8, -7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8, 9), "")
 _SQUARED = (

@@ -1,7 +1,7 @@
 """The expressions: numbers, brackets, powers and fractions, worked out part by part in the right order."""
 
-from training.synth.plant import CASE, FORMULA, INFERENCE, SIGN
-from training.synth.story import Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Given, Mistake, Op, Story, Verify
 
 _ASKS = (
     "Evaluate [{e}].",

@@ -1,8 +1,8 @@
 """Functions: values, compositions, inverses, rules by case, and parameters found from a value."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _FACTOR = Given((-5, -4, -3, -2, 2, 3, 4, 5, 6, 7), "", fixed=True)
 _CONSTANT = Given((-12, -9, -8, -7, -5, -4, -3, -2, 1, 2, 3, 4, 5, 6, 8, 10, 11, 13), "")

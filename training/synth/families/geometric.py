@@ -1,8 +1,8 @@
 """Geometric sequences: their terms, ratios and sums."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _RATIO = Given((2, 2, 3, 4, 5), "as common ratio", fixed=True)
 _POWERED = (

@@ -1,8 +1,8 @@
 """Inequalities: their bounds, the integers that satisfy them, and what is just enough or just too much."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _SUBTRACTED = (
     "Subtract [{b}] on both sides: the right side is {eq}.",

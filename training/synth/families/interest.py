@@ -1,8 +1,8 @@
 """Simple interest for years and for months."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, FORMULA, UNIT
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, FORMULA, UNIT
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _YEARS = Story(
     (

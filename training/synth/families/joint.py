@@ -1,8 +1,8 @@
 """Joint work: two that work together or against each other, such as a pump and a leak."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 
 def _share(key: str, hours: str, what: str) -> Op:

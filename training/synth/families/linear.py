@@ -1,8 +1,8 @@
 """Linear equations: their solutions as chains of operations on both sides."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Given, Mistake, Op, Story, Verify
 
 _SUBTRACT = (
     "Subtract [{%s}] from both sides: {weq}.",

@@ -1,7 +1,7 @@
 """Lines: slopes, intercepts, midpoints, distances and where lines meet."""
 
-from training.synth.plant import DROPPED, FORMULA, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.plant import DROPPED, FORMULA, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _COORDINATE = tuple(range(-9, 13))
 _RISE = Op(

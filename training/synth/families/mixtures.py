@@ -1,8 +1,8 @@
 """The mixtures: two kinds told apart by their total and value, and what becomes of two that are mixed."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _TICKETS = Story(
     (

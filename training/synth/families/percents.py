@@ -1,9 +1,9 @@
 """The percents: successive changes, profit and loss, tax and tip, parts and wholes."""
 
-from training.synth.families.interest import INTERESTS
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.interest import INTERESTS
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _CHANGES = Story(
     (

@@ -1,8 +1,8 @@
 """Powers: their rules, roots, logarithms in whole numbers, and what doubles again and again."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import DROPPED, FORMULA, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import DROPPED, FORMULA, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _BASE = Given((2, 2, 2, 3, 3, 4, 5), "as base")
 _VALUE = (

@@ -1,8 +1,8 @@
 """The probabilities: urns, dice, tickets and independent events, answered in fractions."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _AT_MOST_ONE = Bound("p <= 1", "a probability is at most 1, so [{p}] must be as well")
 _DIVIDE = (

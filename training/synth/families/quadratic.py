@@ -4,10 +4,10 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from training.synth.plan import Check, Claims, Filler, Line, Plan
-from training.synth.plant import MISREAD, SIGN, SLIP
-from training.synth.style import Style, signed
-from training.synth.verdict import returns, verdict
+from stepsight.training.synth.plan import Check, Claims, Filler, Line, Plan
+from stepsight.training.synth.plant import MISREAD, SIGN, SLIP
+from stepsight.training.synth.style import Style, signed
+from stepsight.training.synth.verdict import returns, verdict
 
 _PROBLEMS = (
     "Find the roots of {e}.",

@@ -1,9 +1,9 @@
 """The rates: proportion, unit prices and map scales, besides joint work."""
 
-from training.synth.families.joint import JOINT_WORK
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.joint import JOINT_WORK
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _WORKERS = Story(
     (

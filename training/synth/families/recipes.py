@@ -1,8 +1,8 @@
 """Recipes: ingredients for several cakes, juice in glasses, amounts for more persons, flour in loaves."""
 
-from training.synth.families.names import NAMES, dozens
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES, dozens
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _CAKES = Story(
     (

@@ -1,7 +1,7 @@
 """Rectangles: areas and perimeters, borders around them, tiles in them."""
 
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _PATH = Story(
     (

@@ -1,8 +1,8 @@
 """Remainders: of products and powers, on a clock, and what is left over."""
 
-from training.synth.families.names import NAMES, THINGS
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, UNIT
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES, THINGS
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE, UNIT
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _REMAINDER = (
     "So the remainder is {eq}.",

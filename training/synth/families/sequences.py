@@ -1,7 +1,7 @@
 """Sequences that grow evenly: their terms, sums and numbers of terms."""
 
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _TERM = Story(
     (

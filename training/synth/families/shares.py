@@ -1,8 +1,8 @@
 """Shares: reductions, fractions of a number, ratios and fractions of what is left."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _REDUCTION = Story(
     (

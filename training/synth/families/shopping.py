@@ -1,8 +1,8 @@
 """Shopping: bills, change, discounts for sets and shared bills."""
 
-from training.synth.families.names import NAMES, THINGS, WEEKS, dozens
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES, THINGS, WEEKS, dozens
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _CHANGE = Story(
     (

@@ -1,8 +1,8 @@
 """Solids: boxes, cubes, pyramids and cylinders."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
-from training.synth.story import PI, Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, DROPPED, FORMULA, INFERENCE
+from stepsight.training.synth.story import PI, Bound, Given, Mistake, Op, Story, Verify
 
 _TANK = Story(
     (

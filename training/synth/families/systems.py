@@ -1,8 +1,8 @@
 """Systems: two linear equations, and what two numbers are by their sum and difference."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, DROPPED, INFERENCE, SIGN
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, DROPPED, INFERENCE, SIGN
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _UNKNOWN = Given(range(1, 10), "")
 _RIGHT_1 = "on the right of the first equation"

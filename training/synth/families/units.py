@@ -1,8 +1,8 @@
 """The units: problems of time, length, weight, money and speed in which units must be converted."""
 
-from training.synth.families.names import NAMES
-from training.synth.plant import CASE, FORMULA, INFERENCE, UNIT
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE, UNIT
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _SPEED = Story(
     (

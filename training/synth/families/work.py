@@ -1,8 +1,8 @@
 """Work: boxes packed, seats taken, overtime paid, pages read."""
 
-from training.synth.families.names import NAMES, WEEKS, dozens
-from training.synth.plant import CASE, FORMULA, INFERENCE
-from training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+from stepsight.training.synth.families.names import NAMES, WEEKS, dozens
+from stepsight.training.synth.plant import CASE, FORMULA, INFERENCE
+from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
 
 _BOXES = Story(
     (

@@ -1,0 +1,33 @@
+"""What people dispute of a trace's gold, beside it, and the way to dispute it for those who label."""
+
+from stepsight.app.relabel.disputes import DisputeAddress, DisputesAddress, said_html
+from stepsight.app.web.rights import Right, may
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.disputes import Dispute, State, Which, list_disputes
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import StoredTrace
+
+_ALIVE = {State.OPEN: "disputed", State.ACCEPTED: "dispute accepted"}
+
+
+def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[str, ...]:
+    """HTML for each step, "" where there is nothing; () where the trace has no gold. `user` is who sees it."""
+    if not trace.has_gold:
+        return ()
+    alive = [one for one in list_disputes(store, Which(trace_id=trace.trace_id)) if one.state in _ALIVE]
+    files = user is not None and may(user, Right.LABEL, store)
+    return tuple(
+        "".join(_known(one) for one in alive if one.step == step) + (_file(trace, step) if files else "")
+        for step in range(len(trace.steps))
+    )
+
+
+def _known(dispute: Dispute) -> str:
+    told = _ALIVE[dispute.state]
+    title = f"should say {said_html(dispute.proposed)}"
+    return f'<a class="dispute" href="{DisputesAddress.PATH}/{dispute.id}" title="{title}">{told}</a>'
+
+
+def _file(trace: StoredTrace, step: int) -> str:
+    url = DisputeAddress(trace=trace.trace_id, step=step + 1).url()
+    return f'<a class="dispute file" href="{url}" aria-label="Dispute the gold of step {step + 1}">Dispute</a>'

@@ -1,0 +1,1 @@
+"""Jobs: the worker, its supervisor and the page."""

@@ -1,0 +1,86 @@
+"""Keeps a worker process running for as long as the server does."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from stepsight.storage.database.location import VARIABLE
+
+# Seconds that a worker gets to end by itself, and the longest pause before one that ended is started again.
+_PATIENCE = 5.0
+_LONGEST_PAUSE = 60.0
+
+
+class Supervisor:
+    """Starts a worker for a store, and again where it ends; the worker ends with this process in any case.
+
+    `address` names the store; it goes by the environment, since it may hold a password. `arguments` are those of
+    the worker's command line.
+    """
+
+    def __init__(self, address: str, arguments: Sequence[str] = ()) -> None:
+        self._arguments = tuple(arguments)
+        self._environment = os.environ | {VARIABLE: address}
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._keep, name="supervisor", daemon=True)
+
+    @property
+    def pid(self) -> int | None:
+        """The process number of the worker, None between two."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def __enter__(self) -> "Supervisor":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        with self._lock:
+            process = self._process
+        if process is not None:
+            _end(process)
+        self._thread.join(_PATIENCE)
+
+    def _keep(self) -> None:
+        pause = 1.0
+        while not self._over.is_set():
+            with self._lock:
+                if self._over.is_set():
+                    return
+                self._process = self._start()
+            began = time.monotonic()
+            self._process.wait()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            self._over.wait(pause)
+            lasted = time.monotonic() - began > _LONGEST_PAUSE
+            pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        # A session of its own: Ctrl-C in the terminal is for the server, which then ends the worker.
+        return subprocess.Popen(
+            [sys.executable, "-m", "stepsight.app.jobs.worker", *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env=self._environment,
+            start_new_session=True,
+        )
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,234 @@
+"""The process that works jobs off, beside the server.
+
+python -m stepsight.app.jobs.worker --device cuda --dtype bfloat16
+
+ends when its standard input does: with the server that started it, however that ended.
+"""
+
+import argparse
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from stepsight.app.scoring.options import add_placement, is_placed, read_placement
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store, UnavailableError, open_store
+from stepsight.storage.judgments import jobs
+from stepsight.storage.judgments.jobs import Job, State
+
+if TYPE_CHECKING:
+    # They bring PyTorch, which a worker without a job does not need.
+    from stepsight.core.models.evaluator import Evaluator
+    from stepsight.core.models.placement import Placement
+    from stepsight.core.scoring.scorer import Scorer
+
+_LOG = logging.getLogger("stepsight.worker")
+# Seconds between looks for a job, between heartbeats, and after a database failed.
+_POLL = 1.0
+_BEAT = 2.0
+_PATIENCE = 5.0
+
+
+class _StoppedError(Exception):
+    """The worker was asked to stop."""
+
+
+class _LostError(Exception):
+    """The job was cancelled, or is another worker's."""
+
+
+class Worker:
+    """Works jobs off, one at a time. `stop` asks it to end at the next trace; the job is then queued again.
+
+    `place` is for evaluators that are not shipped; None is a processor in float32.
+    """
+
+    def __init__(self, store: Store, stop: threading.Event | None = None, place: "Placement | None" = None) -> None:
+        self.store = store
+        self.place = place
+        self.stop = stop or threading.Event()
+        self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
+        self._loaded: tuple[str, Scorer] | None = None
+
+    def run(self) -> None:
+        """Work until asked to stop."""
+        while not self.stop.is_set():
+            try:
+                if not self.work_one():
+                    self.stop.wait(_POLL)
+            except UserError as error:
+                # The database fails: a job that was held is taken up again when its heartbeat is old.
+                _LOG.warning("%s", error)
+                self.stop.wait(_PATIENCE)
+
+    def work_one(self) -> bool:
+        """Take up a job and bring it to an end; False where there was none. Raises `UnavailableError`."""
+        job = jobs.claim_job(self.store, self.name)
+        if job is None:
+            return False
+        with _Hold(self.store, job, self.name, self.stop) as hold:
+            try:
+                self._judge(job, hold)
+                hold.finish(State.DONE)
+            except _LostError:
+                pass
+            except _StoppedError:
+                hold.release()
+            except UnavailableError:
+                raise
+            except UserError as error:
+                hold.finish(State.FAILED, str(error))
+            except Exception as error:
+                if not hold.lost.is_set():
+                    _LOG.exception("job %d failed", job.id)
+                    hold.finish(State.FAILED, f"{type(error).__name__}: {error}"[:1000])
+        return True
+
+    def _judge(self, job: Job, hold: "_Hold") -> None:
+        from stepsight.storage.judgments.evaluators import register_loaded
+        from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+        from stepsight.storage.traces.queries import find_dataset
+
+        scorer = self._scorer(job)
+        evaluator = register_loaded(self.store, scorer.evaluator)
+        dataset = find_dataset(self.store, job.dataset)
+        missing = count_missing(self.store, job.dataset_id, evaluator.id, job.mode)
+        hold.begin(dataset.traces, dataset.traces - missing)
+        traces = missing_traces(self.store, job.dataset_id, evaluator.id, job.mode)
+        save_judgments(self.store, evaluator.id, hold.watch(scorer.score(traces, job.mode, hold.leave_out)))
+
+    def _scorer(self, job: Job) -> "Scorer":
+        """The job's evaluator; the last one is kept. Raises `UserError` where it cannot load or has changed."""
+        from dataclasses import replace
+
+        from stepsight.core.scoring.scorer import Scorer
+
+        if (
+            self._loaded is None
+            or self._loaded[0] != job.spec
+            or (self._loaded[1].evaluator.fingerprint != job.fingerprint)
+        ):
+            self._loaded = None
+            self._loaded = job.spec, Scorer(replace(self._load(job), name=job.evaluator))
+        scorer = self._loaded[1]
+        if scorer.evaluator.fingerprint != job.fingerprint:
+            raise UserError(
+                f"{job.spec}: the evaluator has changed since the job was started, or had another type of weights.",
+                "Start a job for the new one.",
+            )
+        return scorer
+
+    def _load(self, job: Job) -> "Evaluator":
+        """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named beside."""
+        from stepsight.core.formats.loading import load_evaluator, shipped_evaluators
+
+        if self.place is None or job.spec in shipped_evaluators():
+            found = load_evaluator(job.spec)
+            if self.place is None or found.fingerprint == job.fingerprint:
+                return found
+        return load_evaluator(job.spec, self.place.device, self.place.dtype, self.place.device_map)
+
+
+class _Hold:
+    """A job held by its heartbeat, which a thread writes. `lost` tells that it is no longer the worker's."""
+
+    def __init__(self, store: Store, job: Job, worker: str, stop: threading.Event) -> None:
+        self._store, self._job, self._worker, self._stop = store, job, worker, stop
+        self._done, self._left_out, self._reason = job.done, 0, ""
+        self.lost = threading.Event()
+        self._over = threading.Event()
+        self._last = time.monotonic()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> "_Hold":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def begin(self, total: int, done: int) -> None:
+        """Note what there is to do. Raises `_LostError`."""
+        self._done = done
+        if not jobs.begin_job(self._store, self._job.id, self._worker, total=total, done=done):
+            raise _LostError
+
+    def watch(self, judgments: Iterator[Judgment]) -> Iterator[Judgment]:
+        """The judgments as they come, counted, as long as the job is ours and nobody asks to stop."""
+        for judgment in judgments:
+            if self._stop.is_set():
+                raise _StoppedError
+            self._wait()
+            yield judgment
+            self._done += 1
+
+    def leave_out(self, trace: Trace, error: UserError) -> None:
+        """Pass over a trace that is too long."""
+        self._left_out += 1
+        self._reason = self._reason or error.message
+
+    def finish(self, state: State, reason: str = "") -> None:
+        self._write()
+        jobs.finish_job(self._store, self._job.id, self._worker, state, reason or self._reason)
+
+    def release(self) -> None:
+        self._write()
+        jobs.release_job(self._store, self._job.id, self._worker)
+
+    def _wait(self) -> None:
+        """Go on only while the heartbeat is fresh: with an old one, somebody else may have taken the job up."""
+        while time.monotonic() - self._last > jobs.LEASE.total_seconds() / 2 and not self.lost.wait(0.05):
+            if self._stop.is_set():
+                raise _StoppedError
+        if self.lost.is_set():
+            raise _LostError
+
+    def _beat(self) -> None:
+        while not self._over.wait(_BEAT) and not self.lost.is_set():
+            try:
+                self._write()
+            except UserError as error:
+                _LOG.warning("%s", error)
+
+    def _write(self) -> None:
+        asked = time.monotonic()
+        progress = {"done": self._done, "left_out": self._left_out, "reason": self._reason}
+        if jobs.beat(self._store, self._job.id, self._worker, **progress):  # type: ignore[arg-type]
+            self._last = asked
+        else:
+            self.lost.set()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Work until standard input ends. The store is the one that `STEPSIGHT_DB` names."""
+    parser = argparse.ArgumentParser(prog="python -m stepsight.app.jobs.worker")
+    add_placement(parser)
+    args = parser.parse_args(argv)
+    logging.basicConfig(format="stepsight: %(message)s", level=logging.WARNING)
+    stop = threading.Event()
+    threading.Thread(target=_end_with_input, args=(stop,), daemon=True).start()
+    if hasattr(os, "nice"):
+        # The pages come first.
+        os.nice(10)
+    with open_store() as store:
+        # PyTorch only where it is asked for: a worker without a job does not need it.
+        place = read_placement(args) if is_placed(args) else None
+        Worker(store, stop, place).run()
+    return 0
+
+
+def _end_with_input(stop: threading.Event) -> None:
+    sys.stdin.buffer.read()
+    stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

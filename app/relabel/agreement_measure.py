@@ -1,0 +1,127 @@
+"""Everything that is told of a campaign's agreement, as tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import func, select
+
+from stepsight.app.relabel.agreement_tables import (
+    STEPWISE,
+    Side,
+    annotator_table,
+    gold_table,
+    later_table,
+    majority_table,
+    mind_table,
+    overall_table,
+    pair_table,
+    position_table,
+    shared_traces,
+    sides_of,
+    step_table,
+    view_table,
+)
+from stepsight.core.metrics.bootstrap import DRAWS, resamples
+from stepsight.storage.database.cache import memory_of
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.results.ratings import CampaignRatings, read_ratings
+from stepsight.training.report.tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredAgreement:
+    """A campaign's answers, those of another one to compare with, and their tables. A table that has nothing to
+    tell is not there."""
+
+    found: CampaignRatings
+    against: CampaignRatings | None
+    tables: tuple[Table, ...]
+
+    def table(self, name: str) -> Table | None:
+        """The table of that name, if there is one."""
+        return next((table for table in self.tables if table.name == name), None)
+
+    def find_table(self, name: str) -> Table:
+        """The same, and that of every step. Raises `NotFoundError`."""
+        found = step_table(self.found.queue) if name == "steps" else self.table(name)
+        if found is None:
+            raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")
+        return found
+
+
+def measure_agreement(
+    store: Store,
+    campaign: Campaign,
+    against: Campaign | None = None,
+    *,
+    exposed: bool = False,
+    named: bool = True,
+    draws: int = DRAWS,
+) -> MeasuredAgreement:
+    """Measured anew whenever somebody did something in one of the campaigns. `exposed` and `named` are those of
+    `read_ratings`."""
+    ids = [one.id for one in (campaign, against) if one is not None]
+    with store.read() as session:
+        # Of two events the larger number may be stored first, so that it alone tells too little.
+        newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids))
+        version = tuple(session.execute(newest).one())
+    key = ("agreement", *ids, exposed, named, draws)
+
+    def measure() -> MeasuredAgreement:
+        read = partial(read_ratings, store, exposed=exposed, named=named)
+        return _measure(read(campaign), None if against is None else read(against), draws)
+
+    return memory_of(store).get(key, version, measure, _size)
+
+
+def _measure(found: CampaignRatings, other: CampaignRatings | None, draws: int) -> MeasuredAgreement:
+    tables = [*_of_campaign(found, draws), *_of_views(found, other, draws)]
+    return MeasuredAgreement(found, other, tuple(table for table in tables if table.rows))
+
+
+def _of_campaign(found: CampaignRatings, draws: int) -> list[Table]:
+    queue, hidden = found.queue, found.hidden
+    weights = resamples(len(queue.traces), draws)
+    return [
+        overall_table(queue, weights),
+        pair_table(queue, weights),
+        annotator_table(queue, weights),
+        gold_table(queue, weights, "gold", "Against the benchmark's gold"),
+        gold_table(hidden, resamples(len(hidden.traces), draws), "gold-items", "On hidden gold items"),
+        position_table(queue, weights),
+    ]
+
+
+def _of_views(found: CampaignRatings, against: CampaignRatings | None, draws: int) -> list[Table]:
+    weights = resamples(len(found.queue.traces), draws)
+    tables = []
+    if found.campaign.view == STEPWISE:
+        tables = [mind_table(found.queue, weights), later_table(found.queue, weights)]
+    if against is None:
+        sides = sides_of(found, found.queue)
+        return [view_table(sides, found.queue, weights), *tables] if len(sides) > 1 else tables
+    mine, theirs = shared_traces(found.queue, against.queue)
+    if not mine.traces:
+        return tables
+    weights = resamples(len(mine.traces), draws)
+    own, others = sides_of(found, mine), sides_of(against, theirs)
+    compared = majority_table(*_opposed(own, others), weights)
+    return [view_table([*own, *others], mine, weights), compared, *tables]
+
+
+def _opposed(own: Sequence[Side], others: Sequence[Side]) -> tuple[Side, Side]:
+    """What is said with the steps so far in view, against what the other campaign says of whole traces; where both
+    campaigns have the same view, what stands in each."""
+    if len(own) == len(others):
+        return own[-1], others[-1]
+    return (own[0], others[-1]) if len(own) > len(others) else (others[0], own[-1])
+
+
+def _size(found: MeasuredAgreement) -> int:
+    """About how many bytes it takes."""
+    sides = [side for one in (found.found, found.against) if one for side in (one.queue, one.hidden)]
+    arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
+    return arrays + sum(200 * len(table.rows) * len(table.columns) for table in found.tables)

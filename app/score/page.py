@@ -1,0 +1,202 @@
+"""The Score page: paste a problem and its solution, correct its steps, see every step judged in both modes.
+
+What is entered lives in the browser; a result follows from its address (`s`, a permalink; `before` or `kept`, the
+permalink of the result that it is compared with; `valid` and `redundant`, thresholds).
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import parse_qsl
+
+import gradio as gr
+
+from stepsight.app.score.entry import Entry
+from stepsight.app.score.permalink import ScoreForm, solution_text, steps_text
+from stepsight.app.score.score_files import read_query
+from stepsight.app.score.scoring import result_html
+from stepsight.app.score.steps_view import EMPTY, TOOLS, split_html, steps_html
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.seed import DATASET
+from stepsight.app.web.gradio_page import DIRECT, QUERY, block, header
+from stepsight.app.web.judged import notice_html
+from stepsight.app.web.rights import Right, has_right, require
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.writer import save_trace
+from stepsight.training.evaluate.gallery import read_gallery
+
+# Of the gallery, whose first traces show most; the others are a link away.
+_EXAMPLES = 12
+# In the browser: what the page's script holds, as the last input of an event; while steps are drawn, an edit of
+# one goes on.
+_STATE = "(...values) => [...values.slice(0, -1), window.stepsightScore?.() ?? '']"
+_DRAWN = "() => [window.stepsightScore?.(false) ?? '']"
+_LEAD = """<h1>Judge a solution, step by step</h1><p class="lead">Online, a step is judged by what comes before
+it; offline, with the whole solution in view. The difference is what later steps reveal.</p>"""
+
+
+def check_address(query: Mapping[str, str]) -> None:
+    """Raises `UserError` where the address holds a permalink that cannot be opened."""
+    if query.get("s"):
+        read_query(query)
+
+
+def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> None:
+    """Lay the page out within an open `gr.Blocks`."""
+    header("Score")
+    with gr.Column(elem_classes="page"):
+        block(_LEAD)
+        with gr.Row(elem_classes="entry"):
+            with gr.Column(scale=3):
+                problem = gr.Textbox(label="Problem", lines=2, max_lines=8, elem_id="problem")
+                solution = gr.Textbox(label="Solution", lines=8, max_lines=24, elem_id="solution")
+            with gr.Column(scale=2, elem_id="split"):
+                preview = block(EMPTY, elem_id="preview")
+                block(TOOLS, elem_id="split-tools")
+        with gr.Row(elem_classes="controls"):
+            names = gr.CheckboxGroup(
+                evaluators.names, value=evaluators.names[:1], label="Evaluators", elem_id="evaluators", scale=4
+            )
+            button = gr.Button("Score", variant="primary", elem_id="score", scale=1)
+        result = block(elem_id="result")
+        saved = block(elem_id="saved", elem_classes="live")
+        chosen = _examples()
+        state = gr.Textbox(visible=False)
+        show_steps, write_steps, save, open_link = (
+            gr.Button(elem_id=name, visible="hidden") for name in ("steps-show", "steps-write", "save", "score-go")
+        )
+
+    quiet: dict[str, Any] = {**DIRECT, "show_progress": "hidden"}
+    busy: dict[str, Any] = {**DIRECT, "show_progress": "minimal"}
+
+    def looks_only(request: gr.Request) -> bool:
+        return read_only or not has_right(request, Right.WRITE)
+
+    def score(problem: str, solution: str, names: list[str], state: str, request: gr.Request) -> tuple[str, str]:
+        return scored(evaluators, problem, solution, names, state, read_only=looks_only(request)), ""
+
+    def open_example(example: int, names: list[str], state: str, request: gr.Request) -> list[str]:
+        trace = read_gallery()[example]
+        solution = solution_text(trace)
+        result = score(trace.problem, solution, names, state, request)
+        return [trace.problem, solution, split_html(solution), *result]
+
+    def save_result(problem: str, solution: str, names: list[str], state: str, request: gr.Request) -> str:
+        try:
+            require(request, Right.WRITE)
+        except ForbiddenError as error:
+            return notice_html(str(error))
+        return saved_html(store, evaluators, problem, solution, names, state)
+
+    def open_address(query: str, request: gr.Request) -> list[object]:
+        return opened(evaluators, dict(parse_qsl(query.removeprefix("?"))), read_only=looks_only(request))
+
+    form = [problem, solution, names, state]
+    solution.change(split_html, solution, preview, trigger_mode="always_last", **quiet)
+    show_steps.click(corrected_html, state, preview, js=_DRAWN, trigger_mode="always_last", **quiet)
+    write_steps.click(written, state, [solution, preview], js=_STATE, **quiet)
+    for event in (button.click, problem.submit, solution.submit):
+        event(score, form, [result, saved], js=_STATE, **busy)
+    chosen.click(
+        open_example, [chosen, names, state], [problem, solution, preview, result, saved], js=_STATE, **busy
+    )
+    if not read_only:
+        save.click(save_result, form, saved, js=_STATE, **quiet)
+    everything = [problem, solution, names, preview, result, saved]
+    gr.on(None, open_address, state, everything, js=QUERY, **quiet)
+    open_link.click(open_address, state, everything, js=QUERY, trigger_mode="always_last", **quiet)
+
+
+def _examples() -> gr.Dataset:
+    gallery = read_gallery()
+    block("<h2>Try one of these</h2>")
+    chosen = gr.Dataset(
+        components=[gr.Textbox(visible=False)],
+        samples=[[trace.problem] for trace in gallery[:_EXAMPLES]],
+        sample_labels=[str(trace.meta.get("title", trace.id)) for trace in gallery[:_EXAMPLES]],
+        type="index",
+        show_label=False,
+        samples_per_page=_EXAMPLES,
+        elem_id="examples",
+    )
+    block(
+        f'<p class="hint"><a href="/browse?dataset={DATASET}">All {len(gallery)} traces of the gallery</a>, '
+        "each with its gold labels and a sentence on what later steps reveal.</p>"
+    )
+    return chosen
+
+
+def scored(
+    evaluators: Evaluators,
+    problem: str,
+    solution: str,
+    names: Sequence[str],
+    state: str,
+    *,
+    read_only: bool = False,
+) -> str:
+    """The result of what a person entered, against the one in view before it where this is an edit of that."""
+    try:
+        entry = Entry.read(state)
+        form = entry.form(problem, solution, names)
+    except UserError as error:
+        return notice_html(str(error))
+    return result_html(evaluators, form, entry.before, kept=entry.kept, read_only=read_only)
+
+
+def opened(evaluators: Evaluators, query: Mapping[str, str], *, read_only: bool = False) -> list[object]:
+    """Problem, solution, evaluators, split, result and what was saved, as an address asks for them.
+
+    Without a permalink, or with one that is none, what is typed stays.
+    """
+    kept = [gr.skip()] * 4
+    if not query.get("s"):
+        return [*kept, "", ""]
+    try:
+        form = read_query(query)
+    except UserError as error:
+        return [*kept, notice_html(str(error)), ""]
+    here = [name for name in form.evaluators if name in evaluators.names]
+    before = query.get("kept") or query.get("before", "")
+    result = result_html(evaluators, form, before, kept="kept" in query, read_only=read_only)
+    return [form.problem, form.solution, here or gr.skip(), split_html(form.solution), result, ""]
+
+
+def corrected_html(state: str) -> str:
+    """The steps as a person corrected them."""
+    try:
+        entry = Entry.read(state)
+    except UserError as error:
+        return notice_html(str(error))
+    return steps_html(entry.steps, entry.key, "person") if entry.steps else EMPTY
+
+
+def written(state: str) -> list[object]:
+    """The corrected steps as text for the box, and how that is split: into the same steps."""
+    try:
+        entry = Entry.read(state)
+    except UserError as error:
+        return [gr.skip(), notice_html(str(error))]
+    text = steps_text(entry.steps)
+    return [text, split_html(text)]
+
+
+def saved_html(
+    store: Store, evaluators: Evaluators, problem: str, solution: str, names: Sequence[str], state: str
+) -> str:
+    """Save the result in view, with its judgments, and say where it is; where it has no permalink, what is
+    entered."""
+    try:
+        entry = Entry.read(state)
+        form = ScoreForm.from_token(entry.token) if entry.token else entry.form(problem, solution, names)
+        saved = save_trace(store, form.trace(), entry.dataset)
+        trace = saved.trace
+        for name in (name for name in form.evaluators if name in evaluators.names):
+            save_judgments(store, evaluators.register(store, name).id, [evaluators.judge(name, trace)])
+    except UserError as error:
+        return notice_html(str(error))
+    told = "Saved as" if saved.new else "Was saved before as"
+    return f"""<p class="saved">{told} {escape(trace.id)} in {escape(trace.dataset)}.
+<a href="/browse?trace={trace.trace_id}">Browse</a> <a href="/evidence?trace={trace.trace_id}">Evidence</a></p>"""

@@ -1,0 +1,1 @@
+"""Evaluators of this server, and scoring with them."""

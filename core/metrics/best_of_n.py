@@ -1,0 +1,188 @@
+"""Choosing one of several solutions of a problem: a score for each from its steps, the best, or a vote on answers.
+
+All arithmetic is on logarithms, so that the product over a long solution does not vanish.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stepsight.core.scores import StepScores
+
+Logs = NDArray[np.float64]
+Places = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+NO_ANSWER = -1
+"""The group of a candidate that gives no answer."""
+# Stands for the logarithm of 0 where numbers have to be finite.
+_LOWEST = -1e300
+
+
+class By(StrEnum):
+    """What a solution's score is, of the validities of its steps: the least (Wang et al. 2024, Math-Shepherd), the
+    product, which is the probability that all are valid (Lightman et al. 2023), or that of the last (Snell et al.
+    2024). Lightman et al. count neutral steps as good, as validity does."""
+
+    MIN = "min"
+    PRODUCT = "product"
+    LAST = "last"
+
+
+class Method(StrEnum):
+    """best-of-n: the solution with the best score. weighted-vote: the answer whose solutions have the largest sum
+    of scores (Li et al. 2023). majority: the answer that most solutions come to (Wang et al. 2023), whatever their
+    scores."""
+
+    BEST_OF_N = "best-of-n"
+    WEIGHTED_VOTE = "weighted-vote"
+    MAJORITY = "majority"
+
+    @property
+    def votes(self) -> bool:
+        return self != Method.BEST_OF_N
+
+
+def log_score(scores: StepScores, by: By) -> float:
+    """The logarithm of a solution's score, -inf where it is 0. Raises `ValueError` where there is no step."""
+    if not len(scores):
+        raise ValueError("a solution without steps has no score")
+    with np.errstate(divide="ignore"):
+        # Rounding can lift the sum of two probabilities above 1.
+        logs = np.log(np.clip(scores.validity.astype(np.float64), 0.0, 1.0))
+    return float({By.MIN: logs.min(), By.PRODUCT: logs.sum(), By.LAST: logs[-1]}[by])
+
+
+def choose(method: Method, logs: ArrayLike, groups: ArrayLike) -> int:
+    """The place of the candidate that is chosen, the first of equals.
+
+    `logs` are the candidates' log scores, shape (n,); `groups`, shape (n,), are equal for equal answers, and
+    `NO_ANSWER` where there is none. Of the answer that wins a weighted vote the best-scored candidate is chosen, of
+    one that wins by majority the first. Answers with equal votes go to the one that comes first; where nobody
+    answers, every candidate counts as an answer of its own. Raises `ValueError` where there is no candidate.
+    """
+    scored = np.asarray(logs, np.float64)
+    if not len(scored):
+        raise ValueError("there is no candidate to choose")
+    if method == Method.BEST_OF_N:
+        return int(scored.argmax())
+    ballots = Ballots.of(method, scored, np.asarray(groups, np.int64), np.arange(len(scored))[None])
+    elected = ballots.won[0, ballots.answers[0]]
+    stands = ballots.stands[0] & (ballots.answers[0] == ballots.answers[0, elected.argmax()])
+    return int(stands.argmax())
+
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """A vote in each of many subsets of a problem's candidates.
+
+    `answers`, shape (m, k), are the numbers of the subsets' answers, counted from 0 over the whole problem; `won`,
+    shape (m, answers), says which has most votes, several where they are equal; `stands`, shape (m, k), which
+    candidates stand for their answer: in a weighted vote the best-scored, by majority all that give it.
+    """
+
+    answers: Places
+    won: Flags
+    stands: Flags
+
+    @classmethod
+    def of(cls, method: Method, logs: Logs, groups: Places, subsets: Places) -> "Ballots":
+        """The vote by a method that votes. `logs` and `groups` are those of `choose`, shape (n,); `subsets`, shape
+        (m, k), are places of candidates."""
+        weighted = method == Method.WEIGHTED_VOTE
+        scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
+        answers = _numbered(groups)[subsets]
+        rows = np.arange(len(subsets))
+        totals = np.full((len(subsets), int(answers.max()) + 1), -1.0)
+        best = np.full(totals.shape, -np.inf)
+        # Who gives no answer votes for none, unless nobody gives one.
+        silent = (groups == NO_ANSWER)[subsets]
+        counts = ~silent | silent.all(axis=1, keepdims=True)
+        # Against the best of those that vote: beside one that does not, their weights could all vanish.
+        top = np.where(counts, scored, -np.inf).max(axis=1, keepdims=True)
+        weights = np.exp(np.minimum(scored - top, 0.0))
+        for place in range(subsets.shape[1]):
+            theirs = rows, answers[:, place]
+            votes = np.maximum(totals[theirs], 0.0) + weights[:, place]
+            totals[theirs] = np.where(counts[:, place], votes, totals[theirs])
+            best[theirs] = np.maximum(best[theirs], scored[:, place])
+        won = totals == totals.max(axis=1, keepdims=True)
+        return cls(answers, won, scored == best[rows[:, None], answers])
+
+    def right(self, correct: Flags) -> NDArray[np.float64]:
+        """How probably a correct candidate is chosen in each subset, shape (m,), where equals are chosen among at
+        random; `correct` has shape (m, k)."""
+        rows = np.arange(len(self.answers))
+        standing, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
+        for place in range(self.answers.shape[1]):
+            theirs = rows, self.answers[:, place]
+            standing[theirs] += self.stands[:, place]
+            hits[theirs] += self.stands[:, place] & correct[:, place]
+        shares = np.divide(hits, standing, out=np.zeros(hits.shape), where=standing > 0)
+        found: NDArray[np.float64] = (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
+        return found
+
+
+def _numbered(groups: Places) -> Places:
+    """Groups counted from 0, each candidate without an answer in one of its own."""
+    alone = groups == NO_ANSWER
+    found = groups.astype(np.int64)
+    found[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))
+    numbers: Places = np.unique(found, return_inverse=True)[1]
+    return numbers
+
+
+MOST_SUBSETS = 1000
+"""Beyond so many subsets, so many drawn at random stand for all."""
+
+
+def sizes_up_to(most: int) -> list[int]:
+    """1, 2, 4, …, and `most` itself."""
+    return sorted({1 << power for power in range(most.bit_length())} | {most}) if most > 0 else []
+
+
+def best_of(correct: Flags, logs: Logs, size: int) -> float:
+    """The share of the subsets of `size` candidates whose best-scored one is correct.
+
+    With candidates by rising score, the best of a subset is the `i`-th in C(i - 1, k - 1) of C(n, k) subsets
+    (Hilton and Gao 2022, "Measuring Goodhart's law"). A `size` beyond the number of candidates means all of them.
+    """
+    order = np.argsort(logs, kind="stable")
+    first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
+    # Each of equals is the best as often as the others.
+    shares = np.add.reduceat(correct[order].astype(np.float64), first) / np.diff([*first, len(logs)])
+    return float(_best_weights(len(logs), min(size, len(logs))) @ shares[place])
+
+
+def pass_at(correct: Flags, size: int) -> float:
+    """The share of the subsets of `size` candidates that hold a correct one: 1 - C(n - c, k) / C(n, k) (Chen et al.
+    2021). No choice can do better."""
+    count, size = len(correct), min(size, len(correct))
+    return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
+
+
+def voted(correct: Flags, method: Method, logs: Logs, groups: Places, size: int) -> float:
+    """The share of the subsets of `size` candidates whose vote chooses a correct one, over all of them, or over
+    `MOST_SUBSETS` drawn at random, always the same, which is unbiased too."""
+    subsets = _subsets(len(logs), min(size, len(logs)))
+    return float(Ballots.of(method, logs, groups, subsets).right(correct[subsets]).mean())
+
+
+@lru_cache(maxsize=256)
+def _best_weights(count: int, size: int) -> NDArray[np.float64]:
+    total = comb(count, size)
+    return np.array([comb(below, size - 1) / total for below in range(count)])
+
+
+@lru_cache(maxsize=256)
+def _subsets(count: int, size: int) -> Places:
+    """Subsets of `size` of the numbers below `count`, shape (m, size), each in rising order."""
+    if comb(count, size) <= MOST_SUBSETS:
+        return np.array(list(combinations(range(count), size)), np.int64)
+    order = np.random.default_rng([count, size]).random((MOST_SUBSETS, count)).argsort(axis=1)
+    return np.sort(order[:, :size], axis=1).astype(np.int64)

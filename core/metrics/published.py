@@ -1,0 +1,153 @@
+"""The figures that the paper prints, from the tables in assets/reference: a file a table, a line a row.
+
+`names.json` says which benchmark a table's rows are on, and under which names people keep the same evaluators.
+What is not named there is not taken for a published evaluator, however similar its name.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from stepsight.core.files import asset
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
+
+_NAMES = "names.json"
+# What `core.models.placement.typed_name` adds.
+_TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
+
+
+@dataclass(frozen=True)
+class Column:
+    """`metric` is the name that the figure has in an evaluation, "" where it has none."""
+
+    name: str
+    unit: str
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A printed row: a number for each column, in the column's unit, or in `unit` where the row has its own.
+
+    `section` is the heading that it stands under, or what tells it from rows of the same name. `dataset`,
+    `evaluator` and `mode` are "" where it does not say what one evaluator reaches on a benchmark.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    section: str = ""
+    unit: str = ""
+    dataset: str = ""
+    evaluator: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A printed table; `label` is its label in the paper's source."""
+
+    label: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What a published figure was measured on: `traces` of an importer's `kind`, of all of them or of one `group`,
+    looking for `errors`."""
+
+    kind: str
+    group: str
+    traces: int
+    errors: Errors
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the paper prints of one evaluator on one benchmark in one mode: `values` by metric, as fractions of one
+    with three decimals."""
+
+    table: str
+    evaluator: str
+    aliases: frozenset[str]
+    dataset: str
+    benchmark: Benchmark
+    mode: Mode
+    values: Mapping[str, float] = field(compare=False)
+
+    def names(self, evaluator: str) -> bool:
+        """Whether an evaluator of that name is the published one, whatever the type of its weights."""
+        plain = _TYPE.sub("", evaluator)
+        return plain == self.evaluator or plain in self.aliases
+
+    def difference(self, metric: str, number: float) -> float:
+        """A recomputed figure minus the printed one, to the printed digit."""
+        return round(round(number, 3) - self.values[metric], 3) + 0.0
+
+    def as_json(self) -> dict[str, object]:
+        """Figures as fractions, and where they are printed."""
+        where = {"source": "published", "table": self.table, "dataset": self.dataset}
+        what = {"mode": self.mode.value, "errors": self.benchmark.errors.value, "n_traces": self.benchmark.traces}
+        return where | {"evaluator": self.evaluator} | what | dict(self.values)
+
+
+@cache
+def reference_tables() -> tuple[Table, ...]:
+    """Every table of the paper, by file name."""
+    folder = asset("reference")
+    paths = sorted(path for path in folder.glob("*.json") if path.name != _NAMES)
+    return tuple(_table(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
+
+
+@cache
+def published(kind: str, group: str = "") -> tuple[Published, ...]:
+    """What is published on the benchmark that has that kind of importer and group, in the order of the paper; ()
+    where nothing is. A row that several tables print comes once."""
+    found: dict[tuple[str, Mode], Published] = {}
+    for row in _rows():
+        if (row.benchmark.kind, row.benchmark.group) == (kind, group):
+            found.setdefault((row.evaluator, row.mode), row)
+    return tuple(found.values())
+
+
+def _rows() -> list[Published]:
+    names = _names()
+    benchmarks = {
+        name: Benchmark(**values | {"errors": Errors(values["errors"])})
+        for name, values in names["datasets"].items()
+    }
+    return [
+        Published(
+            table=table.label,
+            evaluator=row.evaluator,
+            aliases=frozenset(names["evaluators"][row.evaluator]),
+            dataset=row.dataset,
+            benchmark=benchmarks[row.dataset],
+            mode=Mode(row.mode),
+            values={
+                column.metric: round(value / 100, 3)
+                for column, value in zip(table.columns, row.values, strict=True)
+                if column.metric
+            },
+        )
+        for table in reference_tables()
+        for row in table.rows
+        if row.evaluator
+    ]
+
+
+def _table(body: Mapping[str, Any]) -> Table:
+    columns = tuple(Column(**column) for column in body["columns"])
+    rows = tuple(TableRow(**row | {"values": tuple(row["values"])}) for row in body["rows"])
+    return Table(body["label"], body["caption"], columns, rows)
+
+
+@cache
+def _names() -> Mapping[str, Any]:
+    names: Mapping[str, Any] = json.loads(asset("reference", _NAMES).read_text(encoding="utf-8"))
+    return names

@@ -1,0 +1,1 @@
+"""A checkpoint in memory: the backbone, the head on it, where they are placed."""

@@ -1,0 +1,186 @@
+"""The hidden-state network of a checkpoint, loaded by Transformers without remote code."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from torch import nn
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import __version__ as transformers_version
+from transformers.utils import logging
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.models import llada
+from stepsight.core.models.checkpoint import CARD, Checkpoint, tensor_files
+from stepsight.core.models.placement import Placement as Placement
+
+ATTENTIONS = ("bidirectional", "causal")
+
+
+def load_backbone(
+    folder: Path,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    attention: str | None = None,
+    device_map: str | dict[str, Any] | None = None,
+) -> PreTrainedModel:
+    """The hidden-state network of a folder, LLaDA's layout included, without its head and without remote code.
+
+    `attention` sets the mask; None keeps what the folder's config says. Raises `UserError` naming the first
+    tensor that is missing or misshapen.
+    """
+    values = read_json(folder / "config.json")
+    config = read_config(folder, values, attention)
+    names = llada.NAMES if llada.recognises(values) else None
+    place = Placement(device, dtype, device_map)
+    return load_weights(AutoModel, folder, config, place, key_mapping=names, attn_implementation="sdpa")
+
+
+def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
+    """A folder's config.json, given as `values`, with the mask that `attention` asks for.
+
+    Raises `UserError` where Transformers does not know the model or refuses a value, or the mask is no mask or
+    another than the config's.
+    """
+    kind = values.get("model_type")
+    try:
+        if llada.recognises(values):
+            config: PretrainedConfig = llada.backbone_config(values)
+        elif kind not in CONFIG_MAPPING:
+            raise UserError(
+                f"config.json: the model_type {kind!r} is unknown to Transformers {transformers_version}.",
+                "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
+            )
+        else:
+            with _quiet():
+                config = AutoConfig.for_model(**{key: value for key, value in values.items() if key != "auto_map"})
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
+        told = " ".join(str(error).split())
+        raise UserError(f"{folder}/config.json: {told}", "Copy it again.") from None
+    _set_attention(config, attention, folder, values)
+    return config
+
+
+def load_weights(
+    kind: Any, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
+) -> PreTrainedModel:
+    """A folder's weights in the class that `kind`, one of Transformers' Auto classes, has for the config.
+
+    Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be taken
+    apart as the placement asks for.
+    """
+    tensor_files(folder)
+    with _quiet():
+        try:
+            place.check_split(kind, config)
+        except UserError as error:
+            raise error.at(str(folder)) from None
+        model, report = kind.from_pretrained(
+            folder,
+            config=config,
+            dtype=place.dtype,
+            device_map=place.device_map,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **options,
+        )
+    _check_report(report, folder)
+    if place.device_map is not None:
+        return cast(PreTrainedModel, model)
+    try:
+        return cast(PreTrainedModel, model.to(place.device))
+    except (RuntimeError, AssertionError) as error:
+        told = " ".join(str(error).split())
+        raise UserError(
+            f"the device {place.device!r} cannot hold {folder}: {told:.200}", "Choose another device."
+        ) from None
+
+
+def backbone_of(checkpoint: Checkpoint, place: Placement) -> PreTrainedModel:
+    """`load_backbone` for a checkpoint, with the mask that its stepsight.json asks for."""
+    attention = checkpoint.card.get("attention")
+    return load_backbone(checkpoint.folder, place.device, place.dtype, attention, place.device_map)
+
+
+def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:
+    """Where the inputs of a model go: to its first weights that are held anywhere, else to `otherwise`."""
+    held = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
+    return next(held, otherwise or torch.device("cpu"))
+
+
+def context_of(backbone: PreTrainedModel) -> int | None:
+    """The longest input in tokens; None where the config does not say."""
+    limit = getattr(backbone.config, "max_position_embeddings", None)
+    if not isinstance(limit, int):
+        return None
+    tables = (part for name, part in backbone.named_modules() if name.endswith("position_embeddings"))
+    skipped = [part.padding_idx for part in tables if isinstance(part, nn.Embedding)]
+    # RoBERTa's positions begin after that of padding.
+    return limit - skipped[0] - 1 if skipped and skipped[0] is not None else limit
+
+
+@torch.inference_mode()
+def looks_ahead(backbone: PreTrainedModel) -> bool:
+    """Whether what comes last changes any hidden state before it: the library's word is not taken for it.
+
+    Raises `UserError` where that depends on padding: some encoders heed `is_causal` only in a batch without any.
+    """
+    was = backbone.training
+    backbone.train(False)
+    ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 9], [5, 6, 7, 8]], device=main_device(backbone))
+    ids %= int(backbone.config.vocab_size)
+    mask = torch.ones_like(ids)
+    padded = mask.clone()
+    padded[2, 2:] = 0
+    found = set()
+    for rows, given in ((2, mask), (3, padded)):
+        hidden = backbone(input_ids=ids[:rows], attention_mask=given[:rows])[0][:2, :-1].float()
+        found.add(not torch.allclose(hidden[0], hidden[1], rtol=1e-6, atol=0))
+    backbone.train(was)
+    if len(found) > 1:
+        kind = backbone.config.model_type
+        raise UserError(f"a backbone of type {kind!r} cannot have the mask that was asked for.", "Leave it out.")
+    return found.pop()
+
+
+def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path, values: dict[str, Any]) -> None:
+    if attention is None:
+        return
+    if attention not in ATTENTIONS:
+        raise UserError(f"{folder}/{CARD}: attention {attention!r} found, expected bidirectional or causal.")
+    if "is_causal" in values and bool(values["is_causal"]) != (attention == "causal"):
+        raise UserError(f"{folder}: config.json and {CARD} disagree on the attention mask.")
+    config.is_causal = attention == "causal"
+
+
+def _check_report(report: dict[str, Any], folder: Path) -> None:
+    if report["missing_keys"]:
+        names = sorted(report["missing_keys"])
+        raise UserError(f"{folder}: {len(names)} tensors are missing, the first is {names[0]}.", "Copy it again.")
+    if report["mismatched_keys"]:
+        name, found, expected = sorted(report["mismatched_keys"])[0]
+        raise UserError(f"{folder}: {name} has shape {tuple(found)}, the config asks for {tuple(expected)}.")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the loader's table of dropped heads and its progress bar off the terminal."""
+    level = logging.get_verbosity()
+    bar = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,0 +1,171 @@
+"""Reading a folder in Hugging Face layout: its config, its tokenizer and its safetensors, sharded or not."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+TOKENIZER = "tokenizer.json"
+CARD = "stepsight.json"
+# What a tokenizer.json can be made from.
+_SLOW = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
+
+UNPICKLE = (
+    "If you trust who made it, load the model with Transformers once and write it with save_pretrained, which "
+    "makes safetensors; then give that folder."
+)
+"""What to do with a checkpoint that others saved as pickle files."""
+
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An evaluator's folder: `config` is its config.json, `card` its stepsight.json, empty where it has none.
+
+    Every error is a `UserError` that names the folder.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    card: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path) -> "Checkpoint":
+        """Raises `UserError` where there is no config.json, or one of the two cannot be read."""
+        config = read_json(folder / "config.json")
+        return cls(folder, config, read_json(folder / CARD) if (folder / CARD).is_file() else {})
+
+    @property
+    def name(self) -> str:
+        """That of the folder, or of the model in a model hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
+        folder = self.folder.resolve()
+        kept = folder.parent.parent.name
+        return kept.split("--")[-1] if folder.parent.name == "snapshots" and "--" in kept else folder.name
+
+    @property
+    def architectures(self) -> list[str]:
+        found = self.config.get("architectures")
+        return [str(name) for name in found] if isinstance(found, list) else []
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        return tensor_files(self.folder)
+
+    def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
+        """The tensor of that name. Raises `UserError` where it is missing or has another shape."""
+        found = read_tensor(self.files, [name])
+        if found is None:
+            raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
+        self._check(name, tuple(found.shape), shape)
+        return found
+
+    def rows(self, name: str, rows: Sequence[int], shape: Sequence[int]) -> Tensor:
+        """Some rows of a tensor of that shape, the others never being read. Raises `UserError` as `tensor` does."""
+        if name not in self.files:
+            raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
+        with safe_open(self.files[name], framework="pt") as file:
+            found = file.get_slice(name)
+            self._check(name, tuple(found.get_shape()), shape)
+            return torch.cat([found[row : row + 1] for row in rows])
+
+    def special_token(self, role: str) -> str | None:
+        """The token of a role such as `bos_token`, as the tokenizer's files name it, or None."""
+        for file in ("tokenizer_config.json", "special_tokens_map.json"):
+            if not (self.folder / file).is_file():
+                continue
+            found = read_json(self.folder / file).get(role)
+            token = found.get("content") if isinstance(found, dict) else found
+            if isinstance(token, str):
+                return token
+        return None
+
+    def size(self, key: str) -> int:
+        """A whole number of the config. Raises `UserError` where it is none."""
+        found = self.config.get(key)
+        if isinstance(found, bool) or not isinstance(found, int):
+            raise UserError(f"{self.folder}/config.json: the key {key!r} is missing or not a whole number.")
+        return found
+
+    def _check(self, name: str, found: tuple[int, ...], expected: Sequence[int]) -> None:
+        if found != tuple(expected):
+            raise UserError(
+                f"{self.folder}: {name} has shape {found}, expected {tuple(expected)}.",
+                "Check that config.json belongs to these weights.",
+            )
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer.json of a folder. Raises `UserError` where there is none or it is damaged."""
+    path = folder / TOKENIZER
+    slow = next((name for name in _SLOW if (folder / name).is_file()), None)
+    if not path.is_file() and slow:
+        raise UserError(
+            f"{TOKENIZER} is missing, there is only {slow}.",
+            "Transformers makes it, once: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), with the "
+            "packages sentencepiece and protobuf installed.",
+        )
+    if not path.is_file():
+        raise UserError(f"{TOKENIZER} is missing.", "An evaluator carries its tokenizer.")
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception on a damaged file
+        raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
+
+
+def tensor_files(folder: Path) -> dict[str, Path]:
+    """Each tensor's name with the safetensors file that holds it.
+
+    Raises `UserError` where the folder has no safetensors, a shard is missing, or a file is damaged.
+    """
+    found: dict[str, Path] = {}
+    for path in _weight_files(folder):
+        if not path.is_file():
+            raise UserError(f"{folder}: {path.name} is missing.", "An evaluator needs its safetensors weights.")
+        try:
+            with safe_open(path, framework="pt") as file:
+                found |= dict.fromkeys(file.keys(), path)
+        except (SafetensorError, OSError) as error:
+            raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
+    return found
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    if (folder / INDEX).is_file():
+        shards = read_json(folder / INDEX).get("weight_map")
+        if not isinstance(shards, dict):
+            raise UserError(f"{folder / INDEX}: the key 'weight_map' is missing or no object.", "Copy it again.")
+        return [folder / name for name in sorted({str(name) for name in shards.values()})]
+    pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+    if pickles and not (folder / WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: no safetensors, only pickle files ({pickles[0]}), which can run code when they are read.",
+            UNPICKLE,
+        )
+    return [folder / WEIGHTS]
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether a folder has safetensors; whether they are whole is not looked at."""
+    return any(folder.glob("*.safetensors"))
+
+
+def read_tensor(files: dict[str, Path], names: Iterable[str]) -> Tensor | None:
+    """The first tensor of `names` that the folder has, or None."""
+    for name in names:
+        if name in files:
+            with safe_open(files[name], framework="pt") as file:
+                tensor: Tensor = file.get_tensor(name)
+                return tensor
+    return None

@@ -1,0 +1,166 @@
+"""An evaluator: a step model with its tokenizer and template, on disk a folder in Hugging Face layout."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from stepsight.core.errors import UserError
+from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
+from stepsight.core.models.backbone import context_of
+from stepsight.core.models.checkpoint import CARD as CARD
+from stepsight.core.models.checkpoint import TOKENIZER as TOKENIZER
+from stepsight.core.models.checkpoint import WEIGHTS, read_tensor, tensor_files
+from stepsight.core.models.model import StepModel
+from stepsight.core.prompts.encoding import Encoded, Encoder
+from stepsight.core.prompts.template import Read
+from stepsight.core.scores import Floats, Outputs, Thresholds
+from stepsight.core.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """What turns traces into probabilities.
+
+    `format` names the checkpoint layout it came from, `fingerprint` is the hash of weights, tokenizer and
+    template that every stored judgment carries, `provenance` says how it was trained. `outputs` is three-way, or
+    validity: then the probabilities are `(1 - v, 0, v)`, and its redundancy means nothing.
+    """
+
+    name: str
+    model: StepModel
+    encoder: Encoder
+    fingerprint: str
+    format: str = "stepsight"
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    outputs: Outputs = Outputs.THREE_WAY
+
+    @property
+    def attention(self) -> str:
+        """`bidirectional` or `causal`: one value of the backbone's config, nothing else differs."""
+        return ATTENTIONS[bool(getattr(self.model.config, "is_causal", True))]
+
+    @cached_property
+    def context(self) -> int:
+        """The longest input in tokens."""
+        found = context_of(self.model.model)
+        assert found is not None
+        return found
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights, wherever they are."""
+        return next(self.model.parameters()).dtype
+
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    @property
+    def described(self) -> str:
+        """What was recognised, in a line: its format, backbone, mask, classes, and where it reads a step."""
+        says = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
+        read = self.encoder.template.read
+        at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
+        kind = self.model.config.model_type
+        return (
+            f"{self.name}: {self.format} format, {kind} backbone, {self.attention}, {says}, "
+            f"each step read at {at}, inputs of up to {self.context:,} tokens."
+        )
+
+    def encode(self, trace: Trace) -> Encoded:
+        """Token ids of the whole trace.
+
+        Raises `UserError` naming the trace, its token count and the limit where it is longer than the context.
+        """
+        encoded = self.encoder.encode(trace)
+        if len(encoded) > self.context:
+            raise UserError(
+                f"{_named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
+                "Shorten it, or leave such traces out with --skip-too-long.",
+            )
+        return encoded
+
+    def check_numbers(self, probs: Iterable[Floats], trace: Trace | None = None) -> None:
+        """Raises `UserError` naming the trace where one of its probabilities is not a number, as with weights that
+        overflow in their type."""
+        if not all(np.isfinite(row).all() for row in probs):
+            raise UserError(
+                f"{_named(trace)}: probabilities of {self.name} are not numbers.",
+                "If its weights are in float16, take --dtype bfloat16 or float32; else they are damaged.",
+            )
+
+
+def _named(trace: Trace | None) -> str:
+    return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
+
+
+def save_evaluator(
+    folder: Path,
+    model: StepModel,
+    encoder: Encoder,
+    provenance: dict[str, Any],
+    thresholds: Thresholds | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Write an evaluator's folder: config.json, model.safetensors, tokenizer.json and stepsight.json.
+
+    Raises `UserError` where its head is not a linear one of three classes, which is all that the folder can hold.
+    """
+    head = model.score
+    if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
+        raise UserError("the evaluator's head is not a linear one of neg, neu and pos.", "Train one that is.")
+    thresholds = thresholds or Thresholds()
+    folder.mkdir(parents=True, exist_ok=True)
+    config = model.config.to_dict() | {"dtype": str(dtype).removeprefix("torch.")}
+    config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
+    _write_json(folder / "config.json", config)
+    tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in _named_tensors(model)}
+    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    encoder.tokenizer.save(str(folder / TOKENIZER))
+    card = {
+        "format": "stepsight",
+        "attention": ATTENTIONS[bool(getattr(model.config, "is_causal", True))],
+        "template": encoder.template.to_dict(),
+        "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
+        "provenance": provenance,
+    }
+    _write_json(folder / CARD, card)
+
+
+def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
+    """Weights by the names that Transformers looks for: below the prefix that the backbone's class has, which is
+    `model` for Llama, `bert` for BERT and `transformer` for GPT-2."""
+    prefix = model.model.base_model_prefix
+    for name, value in model.model.state_dict().items():
+        yield f"{prefix}.{name}" if prefix else name, value
+    for name, value in model.score.state_dict().items():
+        yield f"score.{name}", value
+
+
+def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
+    """SHA-256 over every tensor (name, type, shape, bytes), the tokenizer, the template, the mask, and what `more`
+    says of how the weights are read."""
+    digest = hashlib.sha256()
+    files = tensor_files(folder)
+    for name in sorted(files):
+        tensor = read_tensor(files, [name])
+        assert tensor is not None
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    digest.update((folder / TOKENIZER).read_bytes())
+    digest.update(json.dumps([template, attention, *more], sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False) + "\n", encoding="utf-8")

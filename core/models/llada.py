@@ -1,0 +1,72 @@
+"""LLaDA's own checkpoint layout, read without its remote code.
+
+LLaDA is Llama with the mask switched: the same layers under other names, with bidirectional attention. Its
+`config.json`, abbreviated:
+
+    {"model_type": "llada", "d_model": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 32,
+     "mlp_hidden_size": 12288, "embedding_size": 126464, "rope_theta": 500000.0, "rms_norm_eps": 1e-05,
+     "max_sequence_length": 4096, "include_bias": false, "weight_tying": false}
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from transformers import LlamaConfig
+
+from stepsight.core.errors import UserError
+
+NAME = "llada"
+
+_NEEDED = ("d_model", "n_layers", "n_heads", "mlp_hidden_size", "max_sequence_length")
+
+# Regular expressions over tensor names; the top-level `ff_out` is the language-modelling head, which we drop.
+NAMES = {
+    r"^model\.transformer\.wte\.": "embed_tokens.",
+    r"^model\.transformer\.ln_f\.": "norm.",
+    r"^model\.transformer\.blocks\.(\d+)\.q_proj\.": r"layers.\1.self_attn.q_proj.",
+    r"^model\.transformer\.blocks\.(\d+)\.k_proj\.": r"layers.\1.self_attn.k_proj.",
+    r"^model\.transformer\.blocks\.(\d+)\.v_proj\.": r"layers.\1.self_attn.v_proj.",
+    r"^model\.transformer\.blocks\.(\d+)\.attn_out\.": r"layers.\1.self_attn.o_proj.",
+    r"^model\.transformer\.blocks\.(\d+)\.ff_proj\.": r"layers.\1.mlp.gate_proj.",
+    r"^model\.transformer\.blocks\.(\d+)\.up_proj\.": r"layers.\1.mlp.up_proj.",
+    r"^model\.transformer\.blocks\.(\d+)\.ff_out\.": r"layers.\1.mlp.down_proj.",
+    r"^model\.transformer\.blocks\.(\d+)\.attn_norm\.": r"layers.\1.input_layernorm.",
+    r"^model\.transformer\.blocks\.(\d+)\.ff_norm\.": r"layers.\1.post_attention_layernorm.",
+}
+
+
+def recognises(config: Mapping[str, Any]) -> bool:
+    """Whether a `config.json` is LLaDA's."""
+    return config.get("model_type") == "llada" or ("d_model" in config and "mlp_hidden_size" in config)
+
+
+def backbone_config(config: Mapping[str, Any]) -> LlamaConfig:
+    """LLaDA's `config.json` as the equal `LlamaConfig`, attention bidirectional.
+
+    Raises `UserError` naming a key that is missing, or one whose value Llama's layers cannot express.
+    """
+    for key in _NEEDED:
+        if not isinstance(config.get(key), int):
+            raise UserError(f"config.json: the key {key!r} is missing or not a whole number.")
+    for key, expected in (("include_bias", False), ("include_qkv_bias", False), ("alibi", False)):
+        if config.get(key, expected) is not expected:
+            raise UserError(f"config.json: {key} is {config[key]!r}, expected {expected!r} for a LLaDA checkpoint.")
+    vocabulary = config.get("embedding_size") or config.get("vocab_size")
+    if not isinstance(vocabulary, int):
+        raise UserError("config.json: neither 'embedding_size' nor 'vocab_size' is a whole number.")
+    values = {
+        "vocab_size": vocabulary,
+        "hidden_size": config["d_model"],
+        "num_hidden_layers": config["n_layers"],
+        "num_attention_heads": config["n_heads"],
+        "num_key_value_heads": config.get("n_kv_heads") or config["n_heads"],
+        "intermediate_size": config["mlp_hidden_size"],
+        "max_position_embeddings": config["max_sequence_length"],
+        "rms_norm_eps": config.get("rms_norm_eps", 1e-5),
+        "rope_parameters": {"rope_type": "default", "rope_theta": config.get("rope_theta", 500000.0)},
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "is_causal": False,
+    }
+    return LlamaConfig(**values)

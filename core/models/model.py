@@ -1,0 +1,125 @@
+"""The network: a Transformers backbone and a head, mostly linear, read at step ends."""
+
+import inspect
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AutoModel, PretrainedConfig, PreTrainedModel
+
+from stepsight.core.label import Label
+from stepsight.core.models.backbone import main_device
+from stepsight.core.scores import Outputs
+
+IGNORED = -100
+"""The label value of a step end that is not supervised."""
+
+
+class StepModel(nn.Module):
+    """`p_i = softmax(W h_i)` with `h_i` the backbone's hidden state at the end of step `i` (paper, §3.3).
+
+    The attention mask is the backbone's own: `config.is_causal` false lets every position see the whole input.
+    """
+
+    accepts_loss_kwargs = True
+    """Tells the trainer that `forward` takes the number of supervised ends of the whole optimiser step."""
+
+    def __init__(self, backbone: PreTrainedModel, head: nn.Module | None = None) -> None:
+        """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one."""
+        super().__init__()
+        self.model = backbone
+        self.config: PretrainedConfig = backbone.config
+        # The modules that FSDP shards one by one.
+        self._no_split_modules = backbone._no_split_modules
+        self.score: nn.Module = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
+        # Encoders keep no cache, and some do not know the word.
+        keeps = "use_cache" in inspect.signature(backbone.forward).parameters
+        self._options: dict[str, Any] = {"use_cache": False} if keeps else {}
+
+    @classmethod
+    def from_config(cls, config: PretrainedConfig) -> "StepModel":
+        """A model with random weights, drawn from torch's global generator."""
+        backbone = AutoModel.from_config(config, attn_implementation="sdpa")  # type: ignore[no-untyped-call]
+        return cls.with_new_head(backbone)
+
+    @classmethod
+    def with_new_head(cls, backbone: PreTrainedModel) -> "StepModel":
+        """A model whose head is drawn from torch's global generator."""
+        width = int(backbone.config.hidden_size)
+        head = nn.Linear(width, len(Label), bias=False)
+        nn.init.normal_(head.weight, std=width**-0.5)
+        return cls(backbone, head)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        ends: Tensor,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | None = None,
+    ) -> dict[str, Tensor]:
+        """`logits` of shape (batch, steps, 3) and, given `labels`, the mean cross-entropy over supervised ends.
+
+        `input_ids` and `attention_mask` (1 on real tokens) have shape (batch, tokens), right-padded; `ends`
+        (batch, steps) holds positions, any value where `labels` is `IGNORED`. With `num_items_in_batch`, the
+        supervised ends of an optimiser step of which this is a part, the loss is this part's share of their mean:
+        the shares add up to it, where the means of parts with different numbers of ends would not average to it.
+        """
+        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
+        logits = self.logits(hidden, ends)
+        if labels is None:
+            return {"logits": logits}
+        losses = functional.cross_entropy(
+            logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+        count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
+        return {"loss": losses / count, "logits": logits}
+
+    def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
+        """The head at the positions `ends`, shape (batch, steps), of hidden states, shape (batch, tokens, hidden):
+        logits of shape (batch, steps, 3)."""
+        index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
+        # The layers of a large model may lie on several devices.
+        read = hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
+        found: Tensor = self.score(read)
+        return found
+
+    def activation_checkpointing_enable(self, **options: Any) -> None:
+        """Called by the trainer: the backbone's layers keep only their input and compute the rest again."""
+        self.model.activation_checkpointing_enable(**options)
+
+
+Rows = tuple[int | None, int | None, int | None]
+"""For neg, neu and pos the class of a checkpoint's head that stands for it; None where no class does."""
+
+THREE_WAY: Rows = (0, 1, 2)
+VALIDITY: Rows = (0, None, 1)
+"""The rows of a head of two classes, wrong and right."""
+
+
+def outputs_of(rows: Rows) -> Outputs:
+    """What an evaluator with these rows says of a sub-step."""
+    return Outputs.VALIDITY if rows[Label.NEU] is None else Outputs.THREE_WAY
+
+
+def linear_head(weight: Tensor, bias: Tensor | None = None, rows: Rows = THREE_WAY) -> nn.Linear:
+    """A head of three logits from the `weight`, shape (classes, hidden), and `bias` of a checkpoint's.
+
+    A label without a class gets the logit -inf, whatever the hidden state, and so the probability 0: with two
+    classes the probabilities are `(1 - v, 0, v)`, with `v` the softmax of the two.
+    """
+    complete = None not in rows
+    head = nn.Linear(weight.shape[1], len(Label), bias=bias is not None or not complete, dtype=weight.dtype)
+    new = weight.new_zeros(len(Label), weight.shape[1])
+    shift = weight.new_zeros(len(Label))
+    for label, row in enumerate(rows):
+        if row is None:
+            shift[label] = -float("inf")
+            continue
+        new[label] = weight[row]
+        if bias is not None:
+            shift[label] = bias[row]
+    head.weight = nn.Parameter(new)
+    if head.bias is not None:
+        head.bias = nn.Parameter(shift)
+    return head

@@ -1,0 +1,225 @@
+"""A trace as token ids, with the position where each step is read."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import AddedToken, Tokenizer
+
+from stepsight.core.errors import UserError
+from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
+from stepsight.core.prompts.template import Read, Separator
+from stepsight.core.trace import Trace
+
+
+class Pieces:
+    """Turns pieces of an input into tokens. `goes_on` tells of each piece whether it has no mark of its own."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    @cached_property
+    def marked_once(self) -> bool:
+        """Whether only the beginning of the whole input gets the mark, not each stretch after an added token."""
+        return any(
+            part.get("type") == "Metaspace" and part.get("prepend_scheme") == "first"
+            for part in _steps(json.loads(self._tokenizer.to_str()).get("pre_tokenizer"))
+        )
+
+    def encode(self, texts: Sequence[str], goes_on: Sequence[bool]) -> list[list[int]]:
+        """The token ids of each text."""
+        found: dict[int, list[int]] = {}
+        for bare in (False, True):
+            chosen = [place for place, flag in enumerate(goes_on) if flag == bare]
+            if not chosen:
+                continue
+            tokenizer = self._bare if bare else self._tokenizer
+            encodings = tokenizer.encode_batch([texts[place] for place in chosen], add_special_tokens=False)
+            found |= {place: encoding.ids for place, encoding in zip(chosen, encodings, strict=True)}
+        return [found[place] for place in range(len(texts))]
+
+    @cached_property
+    def _bare(self) -> Tokenizer:
+        """The tokenizer without its mark."""
+        parts = json.loads(self._tokenizer.to_str())
+        parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
+        parts["pre_tokenizer"] = _unmarked(parts.get("pre_tokenizer"), "pretokenizers")
+        bare = Tokenizer.from_str(json.dumps(parts))
+        bare.encode_special_tokens = self._tokenizer.encode_special_tokens
+        return bare
+
+
+def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The steps of a normalizer or pre-tokenizer, which may be a sequence of them."""
+    if part is None:
+        return []
+    inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
+    return [step for one in inner for step in _steps(one)] if inner else [part]
+
+
+def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
+    """The same without what puts a mark before a text."""
+    steps = []
+    for step in _steps(part):
+        if step["type"] == "Prepend":
+            continue
+        if step["type"] == "Metaspace":
+            step = step | {"prepend_scheme": "never"}
+        if step.get("add_prefix_space"):
+            step = step | {"add_prefix_space": False}
+        steps.append(step)
+    return {"type": "Sequence", key: steps} if steps else None
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """`ids`: all token ids, shape (tokens,). `ends`: the last position of each sub-step, ascending; `reads`: `e_i`,
+    the position it is read at, which mostly is its last.
+
+    The prefix that ends with sub-step `i` is `ids[: ends[i] + 1]`, token for token.
+    """
+
+    ids: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    reads: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class _Mark(Enum):
+    """Between the parts of an input: a token that is left out stood here, or a step ends here."""
+
+    LEFT_OUT = auto()
+    END = auto()
+
+
+_Part = int | str | _Mark
+
+
+class Encoder:
+    """Turns traces into token ids. Raises `UserError` where the tokenizer lacks the template's tokens.
+
+    `closing` are the tokens of a separator, `separator` the last of them.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, template: PromptTemplate) -> None:
+        self.tokenizer = tokenizer
+        self.template = template
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = False
+        self.bos = [] if template.bos is None else [self._token(template.bos)]
+        self.closing = self._closing()
+        self._added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
+        self._added_ids = frozenset(self._added.values())
+        self._prompt = self._split(template.prompt)
+        self._guard()
+        # Otherwise a step that spells the separator would be cut in two.
+        tokenizer.encode_special_tokens = True
+        self._pieces = Pieces(tokenizer)
+
+    @property
+    def separator(self) -> int:
+        return self.closing[-1]
+
+    def encode(self, trace: Trace) -> Encoded:
+        """Token ids of problem and sub-steps, with the position that each sub-step is read at."""
+        parts = self._merged(self._parts(trace))
+        texts = [part for part in parts if isinstance(part, str)]
+        pieces = iter(self._pieces.encode(texts, self._goes_on(parts)))
+        ids: list[int] = []
+        ends: list[int] = []
+        for part in parts:
+            if isinstance(part, int):
+                ids.append(part)
+            elif isinstance(part, str):
+                ids += next(pieces)
+            elif part is _Mark.END:
+                ends.append(len(ids) - 1)
+        found = np.asarray(ends, dtype=np.int64)
+        reads = np.maximum(found - 1, 0) if self.template.read == Read.SECOND_TO_LAST else found
+        return Encoded(np.asarray(ids, dtype=np.int64), found, reads)
+
+    def _parts(self, trace: Trace) -> Iterable[_Part]:
+        """The tokens and texts of an input in order, with a mark at the end of each sub-step."""
+        template = self.template
+        kept = template.read == Read.SEPARATOR
+        separator: list[_Part] = [*self.closing] if kept else [_Mark.LEFT_OUT] * len(self.closing)
+        yield from self.bos
+        for part in self._prompt:
+            yield part.replace("{problem}", trace.problem) if isinstance(part, str) else part
+        if template.opening:
+            yield from separator
+        for number, text in enumerate(trace.substeps, start=1):
+            yield (template.between if number > 1 else "") + template.step_text(number, text)
+            yield from [*separator, _Mark.END] if kept else [_Mark.END, *separator]
+
+    def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
+        """The same with texts that follow each other made one, where the input counts as one text."""
+        merged: list[_Part] = []
+        for part in parts:
+            if self.template.joined and isinstance(part, str) and merged and isinstance(merged[-1], str):
+                merged[-1] += part
+            else:
+                merged.append(part)
+        return merged
+
+    def _goes_on(self, parts: list[_Part]) -> list[bool]:
+        """Of each text whether it is the rest of a longer one."""
+        found = []
+        before: _Part | None = None
+        for part in parts[len(self.bos) :]:
+            if isinstance(part, str):
+                found.append(self.template.joined and before is not None and not self._begins_anew(before))
+            if part is not _Mark.END:
+                before = part
+        return found
+
+    def _begins_anew(self, before: _Part) -> bool:
+        """Whether a text after this part is marked as a beginning, as it is after an added token mostly."""
+        added = before is _Mark.LEFT_OUT or before in self._added_ids
+        return added and not self._pieces.marked_once
+
+    def _token(self, token: str) -> int:
+        found: int | None = self.tokenizer.token_to_id(token)
+        if found is None:
+            raise UserError(
+                f"the tokenizer has no token {token!r}, which the template needs.",
+                "Add it to the tokenizer or name another one in stepsight.json.",
+            )
+        return found
+
+    def _closing(self) -> list[int]:
+        separator = self.template.separator
+        if self.template.separator_is == Separator.TOKEN or not separator:
+            return [self._token(separator)] if separator else []
+        found: list[int] = self.tokenizer.encode(separator, add_special_tokens=False).ids
+        if not found:
+            raise UserError(
+                f"the tokenizer makes no token of the separator {separator!r}.",
+                'Name another one in the template of stepsight.json, or leave it out: {"separator": "", '
+                '"read": "last"} reads each step at its own last token.',
+            )
+        return found
+
+    def _split(self, text: str) -> list[int | str]:
+        """The template's own text with the added tokens that it spells as such."""
+        names = sorted(self._added, key=len, reverse=True)
+        parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
+        return [self._added.get(part, part) for part in parts if part]
+
+    def _guard(self) -> None:
+        """Make the template's tokens special where they are not, so that no text can spell them."""
+        used = {*self.bos, *self.closing, *(part for part in self._prompt if isinstance(part, int))}
+        for number, token in self.tokenizer.get_added_tokens_decoder().items():
+            if number in used and not token.special:
+                options = {"lstrip": token.lstrip, "rstrip": token.rstrip, "single_word": token.single_word}
+                special = AddedToken(token.content, special=True, normalized=token.normalized, **options)
+                self.tokenizer.add_special_tokens([special])

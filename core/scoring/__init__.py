@@ -1,0 +1,1 @@
+"""Traces to probabilities: the scorer, its forward passes, and what it says of evidence."""

@@ -1,0 +1,322 @@
+"""The forward pass for Llama layers on a CPU, several prefixes side by side without padding.
+
+It computes what Transformers' `LlamaModel` computes, on the same weights, with less work:
+
+- the first layer's queries, keys and values depend on token and position alone, so all prefixes of a trace
+  share them;
+- the last layer's queries, output projection and MLP run at step ends only, nothing else is read;
+- no padding: the projections run over the concatenated prefixes, attention over each prefix by itself;
+- single-threaded workers side by side, which keep both the matrix units and the caches busier than one matrix
+  multiplication split between cores.
+
+Norm weights are folded into the matrices that follow them, and rotary pairs are laid side by side so that the
+rotation is one complex multiplication.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Barrier
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from stepsight.core.models.model import StepModel
+from stepsight.core.scores import Floats
+from stepsight.core.scoring.inputs import Input, chunks
+
+ROWS = 64
+"""oneDNN builds a kernel for each number of rows it meets; inputs with a multiple of this keep them few."""
+
+_HINT = 512
+
+
+class FixedLinear:
+    """`x W'` for a weight of shape (outputs, inputs), followed by one more operation where asked."""
+
+    def __init__(self, weight: Tensor) -> None:
+        plain = weight.detach().contiguous()
+        self._packed = _pack(plain)
+        # One copy is enough: large models have no room for two.
+        self._plain = plain if self._packed is None else plain.new_empty(0)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._run(x, "none") if self._packed is not None else functional.linear(x, self._plain)
+
+    def swish(self, x: Tensor) -> Tensor:
+        """`silu(x W')`."""
+        return (
+            self._run(x, "swish")
+            if self._packed is not None
+            else functional.silu(functional.linear(x, self._plain))
+        )
+
+    def times(self, x: Tensor, other: Tensor) -> Tensor:
+        """`x W' * other`."""
+        return (
+            self._join(x, other, "mul")
+            if self._packed is not None
+            else functional.linear(x, self._plain).mul_(other)
+        )
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        """`x W' + other`."""
+        return self._join(x, other, "add") if self._packed is not None else torch.addmm(other, x, self._plain.t())
+
+    def _run(self, x: Tensor, operation: str) -> Tensor:
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, None, operation, [], "")
+        return result
+
+    def _join(self, x: Tensor, other: Tensor, operation: str) -> Tensor:
+        result: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, other, self._packed, None, operation)
+        return result
+
+
+def _pack(weight: Tensor) -> Tensor | None:
+    """The weight in oneDNN's layout, or None where these operations are missing or do not give `x W'`.
+
+    They are what `torch.compile` emits, not a public interface, so they are tried before they are trusted.
+    """
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return None
+    try:
+        packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, _HINT)
+        x = torch.linspace(-1, 1, 2 * weight.shape[1]).view(2, -1)
+        expected = functional.linear(x, weight)
+        plain = torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
+        added = torch.ops.mkldnn._linear_pointwise.binary(x, expected, packed, None, "add")
+    except (RuntimeError, AttributeError):
+        return None
+    error = torch.maximum((plain - expected).abs(), (added - 2 * expected).abs()).max()
+    return packed if error <= 1e-4 * expected.abs().max() else None
+
+
+_MAX_WORKERS = 8
+# The pass keeps its own copy of the weights; beyond this the memory is worth more than the time.
+_LARGEST = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class _Layer:
+    projections: tuple[FixedLinear, ...]
+    """Queries, keys and values in one; in a last layer that is not the first, queries, then keys and values."""
+    out: FixedLinear
+    gate: FixedLinear
+    up: FixedLinear
+    down: FixedLinear
+
+
+class RaggedForward:
+    """Runs inputs of a Llama-family step model on the CPU in float32."""
+
+    def __init__(self, model: StepModel, token_budget: int = 1024, workers: int | None = None) -> None:
+        config = model.config
+        self.heads: int = config.num_attention_heads
+        self.kv_heads: int = config.num_key_value_heads
+        self.head_dim: int = getattr(config, "head_dim", None) or config.hidden_size // self.heads
+        self.eps: float = config.rms_norm_eps
+        self.causal = bool(getattr(config, "is_causal", True))
+        self.token_budget = token_budget
+        backbone: Any = model.model
+        self.embedding: Tensor = backbone.embed_tokens.weight.detach()
+        last = len(backbone.layers) - 1
+        self.layers = [self._fold(layer, trimmed=0 < i == last) for i, layer in enumerate(backbone.layers)]
+        self.norm: Tensor = backbone.norm.weight.detach()
+        head: Any = model.score
+        self.head: Tensor = head.weight.detach()
+        self.shift: Tensor | None = None if head.bias is None else head.bias.detach()
+        self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
+        cores = torch.get_num_threads()
+        self.workers = workers or min(cores, _MAX_WORKERS)
+        self.pool = _start(self.workers, max(1, cores // self.workers))
+
+    @staticmethod
+    def supports(model: StepModel) -> bool:
+        """Whether this pass computes what the model's own does."""
+        config = model.config
+        return (
+            config.model_type == "llama"
+            and isinstance(model.score, nn.Linear)
+            and all(held.device.type == "cpu" and held.dtype == torch.float32 for held in model.parameters())
+            and config.hidden_act == "silu"
+            and not (config.attention_bias or config.mlp_bias)
+            and config.rope_parameters["rope_type"] == "default"
+            and sum(parameter.numel() for parameter in model.parameters()) <= _LARGEST
+        )
+
+    def run(self, inputs: Sequence[Input]) -> list[Floats]:
+        results: list[Floats] = [np.zeros((0, 3), np.float32)] * len(inputs)
+        total = sum(item.length for item in inputs)
+        # Few inputs are still cut into one share per worker.
+        budget = min(self.token_budget, max(64, -(-total // self.workers)))
+        batches = list(chunks(list(enumerate(inputs)), budget, padded=False))
+        outputs = self.pool.map(lambda batch: self._run_batch([item for _, item in batch]), batches)
+        for batch, rows in zip(batches, outputs, strict=True):
+            for (number, _), probs in zip(batch, rows, strict=True):
+                results[number] = probs
+        return results
+
+    def _fold(self, layer: Any, *, trimmed: bool) -> _Layer:
+        attention, mlp = layer.self_attn, layer.mlp
+        before, after = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
+        projections = [
+            self._side_by_side(attention.q_proj.weight * before, self.heads),
+            self._side_by_side(attention.k_proj.weight * before, self.kv_heads),
+            attention.v_proj.weight * before,
+        ]
+        parts = [projections[:1], projections[1:]] if trimmed else [projections]
+        return _Layer(
+            projections=tuple(FixedLinear(torch.cat(part)) for part in parts),
+            out=FixedLinear(attention.o_proj.weight),
+            gate=FixedLinear(mlp.gate_proj.weight * after),
+            up=FixedLinear(mlp.up_proj.weight * after),
+            down=FixedLinear(mlp.down_proj.weight),
+        )
+
+    def _side_by_side(self, weight: Tensor, heads: int) -> Tensor:
+        """Reorder rows so that the two halves of each rotary pair are neighbours."""
+        return weight.view(heads, 2, self.head_dim // 2, -1).transpose(1, 2).reshape(weight.shape)
+
+    def _rotation(self, context: int, theta: float) -> Tensor:
+        """`exp(i · position · frequency)`, shape (context, 1, head_dim / 2)."""
+        powers = torch.arange(0, self.head_dim, 2, dtype=torch.int64).float() / self.head_dim
+        angles = torch.outer(torch.arange(context).float(), 1.0 / theta**powers)
+        return torch.polar(torch.ones_like(angles), angles).unsqueeze(1)
+
+    @torch.inference_mode()
+    def _run_batch(self, batch: list[Input]) -> list[Floats]:
+        bounds = np.concatenate([[0], np.cumsum([item.length for item in batch])]).tolist()
+        spans = [slice(start, stop) for start, stop in pairwise(bounds)]
+        wanted = np.concatenate([item.reads + span.start for item, span in zip(batch, spans, strict=True)])
+        reads = torch.from_numpy(_padded(wanted))
+        states, attended = self._first_attention(batch, spans)
+        positions = torch.cat([self.rotation[: item.length] for item in batch])
+        for layer in self.layers[:-1]:
+            if layer is not self.layers[0]:
+                qkv = layer.projections[0](self._normed(states))
+                self._rotate(qkv[: len(positions)], positions)
+                self._attend(qkv, spans, attended)
+            states = self._mlp(layer.out.plus(attended, states), layer)
+        last = self.layers[-1]
+        if last is self.layers[0]:
+            attended = attended[reads]
+        else:
+            attended = self._last_attention(states, last, positions, batch, spans, reads)
+        states = self._mlp(last.out.plus(attended, states[reads]), last)[: len(wanted)]
+        states = functional.rms_norm(states, states.shape[-1:], self.norm, self.eps)
+        probs = functional.linear(states, self.head, self.shift).softmax(-1).numpy()
+        return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
+
+    def _first_attention(self, batch: list[Input], spans: list[slice]) -> tuple[Tensor, Tensor]:
+        """Embeddings and first-layer attention, projections shared by the prefixes of a trace."""
+        longest: dict[int, Input] = {}
+        for item in batch:
+            if id(item.ids) not in longest or item.length > longest[id(item.ids)].length:
+                longest[id(item.ids)] = item
+        shared = {}
+        for key, item in longest.items():
+            embedded = self.embedding[torch.from_numpy(_padded(item.ids[: item.length]))]
+            qkv = self.layers[0].projections[0](self._normed(embedded))
+            self._rotate(qkv[: item.length], self.rotation[: item.length])
+            shared[key] = qkv
+        ids = _padded(np.concatenate([item.ids[: item.length] for item in batch]))
+        states = self.embedding[torch.from_numpy(ids)]
+        attended = states.new_zeros(len(states), self.heads * self.head_dim)
+        for item, span in zip(batch, spans, strict=True):
+            self._attend(shared[id(item.ids)], [slice(item.length)], attended[span])
+        return states, attended
+
+    def _normed(self, states: Tensor) -> Tensor:
+        return functional.rms_norm(states, states.shape[-1:], eps=self.eps)
+
+    def _rotate(self, projected: Tensor, positions: Tensor) -> None:
+        """Rotate the queries and keys of `projected` in place; its last columns are the values."""
+        heads = projected.shape[1] // self.head_dim - self.kv_heads
+        width = heads * self.head_dim
+        pairs = torch.view_as_complex(projected[:, :width].view(len(projected), heads, -1, 2))
+        pairs.mul_(positions)
+
+    def _attend(self, qkv: Tensor, spans: list[slice], into: Tensor) -> None:
+        """Attention of each span over itself, written to the rows of `into`."""
+        widths = [self.heads * self.head_dim, self.kv_heads * self.head_dim, self.kv_heads * self.head_dim]
+        for span in spans:
+            query, key, value = (self._by_head(part) for part in torch.split(qkv[span], widths, dim=1))
+            self._write(self._attention(query, key, value, self.causal), into[span])
+
+    def _last_attention(
+        self,
+        states: Tensor,
+        layer: _Layer,
+        positions: Tensor,
+        batch: list[Input],
+        spans: list[slice],
+        reads: Tensor,
+    ) -> Tensor:
+        """Attention of the last layer from the positions that are read, shape (reads, heads · head_dim)."""
+        normed = self._normed(states)
+        queries, keys_values = layer.projections
+        query = queries(normed[reads])
+        pairs = torch.view_as_complex(query.view(len(query), self.heads, -1, 2))
+        pairs.mul_(positions[reads])
+        kv = keys_values(normed)
+        self._rotate(kv[: len(positions)], positions)
+        attended = torch.zeros_like(query)
+        start = 0
+        for item, span in zip(batch, spans, strict=True):
+            rows = slice(start, start + len(item.reads))
+            key, value = (self._by_head(part) for part in kv[span].chunk(2, dim=1))
+            mask = None
+            if self.causal:
+                mask = torch.from_numpy(np.arange(item.length) <= item.reads[:, None])
+            self._write(self._attention(self._by_head(query[rows]), key, value, False, mask), attended[rows])
+            start = rows.stop
+        return attended
+
+    def _attention(
+        self, query: Tensor, key: Tensor, value: Tensor, causal: bool, mask: Tensor | None = None
+    ) -> Tensor:
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=causal, enable_gqa=self.heads != self.kv_heads
+        )
+
+    def _by_head(self, rows: Tensor) -> Tensor:
+        """(tokens, heads · head_dim) seen as (1, heads, tokens, head_dim)."""
+        return rows.view(1, len(rows), -1, self.head_dim).transpose(1, 2)
+
+    def _write(self, attended: Tensor, into: Tensor) -> None:
+        self._by_head(into).copy_(attended)
+
+    def _mlp(self, states: Tensor, layer: _Layer) -> Tensor:
+        normed = self._normed(states)
+        return layer.down.plus(layer.up.times(normed, layer.gate.swish(normed)), states)
+
+
+def _start(workers: int, threads: int) -> ThreadPoolExecutor:
+    """A pool whose workers run and use `threads` threads each.
+
+    PyTorch remembers the last count that any thread asked for and gives it to every new thread, so ours is put
+    back once all workers have theirs.
+    """
+    before = torch.get_num_threads()
+    together = Barrier(workers + 1)
+
+    def settle() -> None:
+        torch.set_num_threads(threads)
+        together.wait()
+
+    pool = ThreadPoolExecutor(workers, "score")
+    for _ in range(workers):
+        pool.submit(settle)
+    together.wait()
+    torch.set_num_threads(before)
+    return pool
+
+
+def _padded(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`values` with zeros up to a multiple of `ROWS`; the rows they become are computed and never read."""
+    return np.concatenate([values, np.zeros(-len(values) % ROWS, np.int64)])

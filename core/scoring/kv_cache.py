@@ -1,0 +1,129 @@
+"""What a causal backbone has read already: keys and values of beginnings of inputs, kept to go on from."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+from stepsight.core.models.backbone import main_device
+
+# The tokens of all prefixes kept: 2 GB for a Mistral of 7B in bfloat16.
+_KEPT = 16_384
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """Token ids, shape (tokens,), and for each layer its keys and values, shape (1, heads, tokens, width)."""
+
+    ids: Ids
+    layers: tuple[tuple[Tensor, Tensor], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def first(self, tokens: int) -> "Prefix":
+        """The prefix of that length: in a causal network nothing after it has changed it."""
+        if tokens == len(self):
+            return self
+        layers = tuple((keys[..., :tokens, :], values[..., :tokens, :]) for keys, values in self.layers)
+        return Prefix(self.ids[:tokens], layers if tokens else ())
+
+
+class Prefixes:
+    """The prefixes that a causal `backbone` read last, up to `kept` tokens of them.
+
+    Whatever a tokenizer makes of the border between two steps, a prefix is one of token ids, and of two inputs only
+    the tokens that are the same are shared.
+    """
+
+    def __init__(self, backbone: nn.Module, kept: int = _KEPT) -> None:
+        self._backbone = backbone
+        self._kept = kept
+        self._prefixes: list[Prefix] = []
+
+    def find(self, ids: Ids) -> Prefix:
+        """The prefix of these tokens; what the one kept that begins like it does not have is run."""
+        best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
+        begun = best.first(shared([best.ids, ids]))
+        if len(begun) == len(ids):
+            self._prefixes.sort(key=lambda one: one is best)
+            return begun
+        # One that goes on is kept in place of what it goes on from; one that branches off, beside it.
+        self._prefixes = [*(one for one in self._prefixes if one is not begun), found := self._extended(begun, ids)]
+        while len(self._prefixes) > 1 and sum(map(len, self._prefixes)) > self._kept:
+            self._prefixes.pop(0)
+        return found
+
+    def _extended(self, prefix: Prefix, ids: Ids) -> Prefix:
+        cache = _cache(prefix, 1)
+        self._run(cache, ids[None, len(prefix) :])
+        layers: Any = cache.layers
+        return Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
+
+    def after(self, prefix: Prefix, rows: Ids) -> Tensor:
+        """Hidden states, shape (rows, tokens, hidden), of `rows`, shape (rows, tokens), each right after the prefix
+        and right-padded: what comes later does not change what is before it."""
+        return self._run(_cache(prefix, len(rows)), rows)
+
+    @torch.inference_mode()
+    def _run(self, cache: DynamicCache, rows: Ids) -> Tensor:
+        ids = torch.from_numpy(rows).to(main_device(self._backbone))
+        hidden: Tensor = self._backbone(input_ids=ids, past_key_values=cache, use_cache=True)[0]
+        return hidden
+
+
+def shared(inputs: Sequence[Ids]) -> int:
+    """With how many tokens all of them begin."""
+    shortest = min(map(len, inputs))
+    differs = np.zeros(shortest, np.bool_)
+    for ids in inputs[1:]:
+        differs |= ids[:shortest] != inputs[0][:shortest]
+    return int(differs.argmax()) if differs.any() else shortest
+
+
+@torch.inference_mode()
+def can_go_on(backbone: nn.Module) -> bool:
+    """Whether going on from a prefix gives what the whole input does: the library's word is not taken for it."""
+    if "past_key_values" not in inspect.signature(backbone.forward).parameters or _turns_with_length(backbone):
+        return False
+    vocabulary = int(getattr(backbone.config, "vocab_size", 1))
+    ids = np.arange(3, 15)[None].repeat(2, 0) % vocabulary
+    ids[1, 7:] = ids[1, :6:-1]
+    device = main_device(backbone)
+    try:
+        prefixes = Prefixes(backbone)
+        prefixes.find(ids[0, :3])
+        went_on = prefixes.after(prefixes.find(ids[0, :7]), ids[:, 7:]).float()
+        whole = backbone(input_ids=torch.from_numpy(ids).to(device))[0][:, 7:].float()
+    except Exception:  # a backbone with a memory of another kind can fail in any way, and is run from the start
+        return False
+    within = 1e-4 if next(backbone.parameters()).dtype == torch.float32 else 5e-2
+    return torch.allclose(went_on, whole, rtol=within, atol=within * float(whole.abs().max()))
+
+
+def _turns_with_length(backbone: nn.Module) -> bool:
+    """Whether the rotation of early tokens depends on how many come later, which a short trial does not show."""
+    told = getattr(backbone.config, "rope_parameters", None) or {}
+    # Backbones with layers of several kinds have such an object for each kind.
+    kinds = {str(part.get("rope_type")) for part in (told, *told.values()) if isinstance(part, dict)}
+    return any("dynamic" in kind or kind == "longrope" for kind in kinds)
+
+
+def _cache(prefix: Prefix, rows: int) -> DynamicCache:
+    """A cache in which each of `rows` inputs has read the prefix; their copies are made as the layers run."""
+    cache = DynamicCache()
+    for keys, values in prefix.layers:
+        layer = DynamicLayer()  # type: ignore[no-untyped-call]
+        layer.lazy_initialization(keys, values)
+        layer.keys, layer.values = keys.expand(rows, -1, -1, -1), values.expand(rows, -1, -1, -1)
+        cache.layers.append(layer)
+    return cache

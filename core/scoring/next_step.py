@@ -1,0 +1,90 @@
+"""Candidates for the next step of an unfinished solution, each scored as the step that comes next."""
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.scores import Floats
+from stepsight.core.scoring.inputs import Forward, Input, chunks
+from stepsight.core.scoring.kv_cache import Ids, Prefix, Prefixes, can_go_on, shared
+from stepsight.core.trace import Trace, check_text
+
+# Tokens of the prefix and the candidates of a batch, as many times as there are candidates.
+_BUDGET = 16_384
+
+
+class NextSteps:
+    """Scores candidates with one evaluator. Safe to use from several threads.
+
+    A causal evaluator reads the problem and the steps once, keeps the keys and values, and goes on from them with
+    all candidates at a time; a later call goes on from the prefix that has most of its tokens. A bidirectional one
+    sees each step anew with every candidate, and reads the whole again, in batches.
+    """
+
+    def __init__(self, evaluator: Evaluator, forward: Forward) -> None:
+        self._evaluator = evaluator
+        self._forward = forward
+        self._lock = threading.Lock()
+
+    def score(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats:
+        """See `Scorer.score_next`."""
+        if isinstance(candidates, str) or not len(candidates):
+            raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
+        unique: dict[str, int] = {}
+        for number, text in enumerate(candidates, start=1):
+            unique.setdefault(check_text(text, f"candidate {number}"), number)
+        inputs = [self._input(problem, [*steps, text], f"candidate {unique[text]}") for text in unique]
+        if self._prefixes is None:
+            rows = self._forward.run(inputs)
+        else:
+            end = len(self._evaluator.encode(Trace.of(problem, steps))) if len(steps) else None
+            rows = self._go_on(self._prefixes, inputs, end)
+        self._evaluator.check_numbers(rows)
+        scored = dict(zip(unique, rows, strict=True))
+        return np.concatenate([scored[text] for text in candidates])
+
+    @cached_property
+    def _prefixes(self) -> Prefixes | None:
+        """None where every input is read from its start."""
+        if self._evaluator.attention != "causal" or not can_go_on(self._evaluator.model.model):
+            return None
+        return Prefixes(self._evaluator.model.model)
+
+    def _input(self, problem: str, steps: Sequence[str | Sequence[str]], which: str) -> Input:
+        try:
+            encoded = self._evaluator.encode(Trace.of(problem, steps))
+        except UserError as error:
+            raise error.at(which) from None
+        return Input(encoded.ids, len(encoded), encoded.reads[-1:])
+
+    def _go_on(self, prefixes: Prefixes, inputs: Sequence[Input], end: int | None) -> list[Floats]:
+        """The probabilities of each input, shape (1, 3), from the prefix that they share. It stops at `end`, that
+        of the steps before: what all candidates begin with is not kept."""
+        tokens = shared([item.ids for item in inputs])
+        # A step that is read at the token before its last can be read in the prefix.
+        tokens = min(tokens, *(int(item.reads[0]) for item in inputs), *([] if end is None else [end]))
+        results = [np.zeros((0, 3), np.float32)] * len(inputs)
+        by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
+        with self._lock:
+            prefix = prefixes.find(inputs[0].ids[:tokens])
+            for batch in chunks(by_length, _BUDGET, padded=True):
+                probs = self._batch(prefixes, prefix, [item for _, item in batch])
+                for (number, _), row in zip(batch, probs, strict=True):
+                    results[number] = row[None]
+        return results
+
+    @torch.inference_mode()
+    def _batch(self, prefixes: Prefixes, prefix: Prefix, batch: Sequence[Input]) -> Floats:
+        start = len(prefix)
+        rows: Ids = np.zeros((len(batch), max(item.length for item in batch) - start), np.int64)
+        for row, item in zip(rows, batch, strict=True):
+            row[: item.length - start] = item.ids[start : item.length]
+        reads = torch.tensor([[int(item.reads[0]) - start] for item in batch])
+        logits = self._evaluator.model.logits(prefixes.after(prefix, rows), reads)
+        probs: Floats = logits[:, 0].float().softmax(-1).cpu().numpy()
+        return probs

@@ -1,0 +1,118 @@
+"""Scoring: traces in, judgments out, in one of three modes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scores import Floats, Hindsight, StepScores
+from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.inputs import Forward, Input
+from stepsight.core.scoring.next_step import NextSteps
+from stepsight.core.scoring.padded import PaddedForward
+from stepsight.core.trace import Trace
+
+Skip = Callable[[Trace, UserError], None]
+
+
+class Scorer:
+    """Scores traces with one evaluator.
+
+    A causal evaluator needs one pass per trace, whatever the mode. A bidirectional one needs one pass per prefix
+    for online and hindsight alike: those passes fill the whole triangle. Within a window equal inputs run once.
+    Safe to use from several threads.
+    """
+
+    def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
+        self.evaluator = evaluator
+        if forward is None:
+            ragged = RaggedForward.supports(evaluator.model)
+            forward = RaggedForward(evaluator.model) if ragged else PaddedForward(evaluator.model)
+        self.forward = forward
+        # Padded batches want many inputs of similar length; the other pass gains nothing from a long wait.
+        self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
+        self._next = NextSteps(evaluator, forward)
+
+    def score(
+        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
+    ) -> Iterator[Judgment]:
+        """Yield a judgment for each trace, in input order, holding `window` traces at a time.
+
+        Results do not depend on what else is scored beyond 1e-5, in float32. Raises `UserError` at a trace longer
+        than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also
+        raises it where probabilities are not numbers.
+        """
+        mode = Mode(mode)
+        encoded = self._encode(traces, on_skip)
+        while window := list(islice(encoded, self.window)):
+            yield from self._score_window(window, mode)
+
+    def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
+        """The judgment of a single trace."""
+        return next(self.score([trace], mode))
+
+    def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats:
+        """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
+        neu and pos, shape (candidates, 3). It is what a step-level beam search asks for again and again.
+
+        Equal within 1e-5 in float32 to scoring the problem, the steps and the candidate from scratch. A causal
+        evaluator reads the problem and the steps once, and in a call that goes on from an earlier one only what is
+        new of them. Raises `UserError` where there is no candidate, or one is empty or makes the input too long.
+        """
+        return self._next.score(problem, steps, candidates)
+
+    def _encode(self, traces: Iterable[Trace], on_skip: Skip | None) -> Iterator[tuple[Trace, Encoded]]:
+        for trace in traces:
+            try:
+                encoded = self.evaluator.encode(trace)
+            except UserError as error:
+                if on_skip is None:
+                    raise
+                on_skip(trace, error)
+                continue
+            yield trace, encoded
+
+    def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Judgment]:
+        causal = self.evaluator.attention == "causal"
+        plans = [_whole(encoded) if causal else _plan(encoded, mode) for _, encoded in window]
+        outputs = iter(self._run_unique([item for plan in plans for item in plan]))
+        for (trace, _), plan in zip(window, plans, strict=True):
+            rows = tuple(islice(outputs, len(plan)))
+            self.evaluator.check_numbers(rows, trace)
+            yield Judgment(trace, mode, _assemble(rows, mode, causal))
+
+    def _run_unique(self, inputs: list[Input]) -> list[Floats]:
+        """Run each distinct token sequence once."""
+        first: dict[tuple[bytes, bytes], int] = {}
+        which = [first.setdefault((item.key, item.reads.tobytes()), len(first)) for item in inputs]
+        unique = dict(zip(reversed(which), reversed(inputs), strict=True))
+        outputs = self.forward.run([unique[number] for number in range(len(first))])
+        return [outputs[number] for number in which]
+
+
+def _whole(encoded: Encoded) -> list[Input]:
+    return [Input(encoded.ids, len(encoded), encoded.reads)]
+
+
+def _plan(encoded: Encoded, mode: Mode) -> list[Input]:
+    """The inputs that a bidirectional evaluator needs for one trace."""
+    if mode == Mode.OFFLINE:
+        return _whole(encoded)
+    first = 0 if mode == Mode.HINDSIGHT else None
+    return [
+        Input(encoded.ids, int(end) + 1, encoded.reads[(i if first is None else first) : i + 1])
+        for i, end in enumerate(encoded.ends)
+    ]
+
+
+def _assemble(rows: tuple[Floats, ...], mode: Mode, causal: bool) -> StepScores | Hindsight:
+    if causal:
+        scores = StepScores(rows[0])
+        return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
+    if mode == Mode.HINDSIGHT:
+        return Hindsight(rows)
+    return StepScores(np.concatenate(rows) if mode == Mode.ONLINE else rows[0])

@@ -1,0 +1,43 @@
+"""StepSight: a step-level evaluator of worked solutions, and a workbench around it.
+
+    from stepsight import Scorer, Trace, load_evaluator
+
+    evaluator = load_evaluator("mini-bidir")
+    trace = Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."])
+    judgment = next(Scorer(evaluator).score([trace], "hindsight"))
+
+`Trace` is a problem with its steps; `load_evaluator` reads a checkpoint in any layout that is recognised; `Scorer`
+gives each step its probabilities of neg, neu and pos, online, offline or in hindsight; `Hindsight` is the triangle of
+every step after each later one; `Store` holds traces, judgments and labels in a database.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stepsight.core.formats.loading import load_evaluator
+    from stepsight.core.scores import Hindsight
+    from stepsight.core.scoring.scorer import Scorer
+    from stepsight.core.trace import Trace
+    from stepsight.storage.database.store import Store
+
+__all__ = ["Hindsight", "Scorer", "Store", "Trace", "load_evaluator"]
+
+# Loaded when asked for: an evaluator brings PyTorch, which half of the commands do without.
+_HOMES = {
+    "Hindsight": "core.scores",
+    "Scorer": "core.scoring.scorer",
+    "Store": "storage.database.store",
+    "Trace": "core.trace",
+    "load_evaluator": "core.formats.loading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

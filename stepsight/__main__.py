@@ -1,0 +1,6 @@
+"""`python -m stepsight`, which is the `stepsight` command."""
+
+from stepsight.app.commands.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,244 @@
+"""A copy of a whole store as one file, made while the store is in use.
+
+A backup is a SQLite file with the tables of a store, whichever database the store is on, so that it can be restored
+to either and looked into without us. From SQLite it is made by SQLite's own online copying, from PostgreSQL row by
+row within one snapshot; `pg_dump` is not always there, and what it writes only another PostgreSQL can read. Logins
+are in it as well as digests of passwords, so that only its owner can read it.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Integer, Table, func, insert, select, text
+from sqlalchemy.orm import Session
+
+import stepsight.storage.database.labelling_schema
+import stepsight.storage.database.people_schema  # noqa: F401
+from stepsight.core.atomic import whole_file
+from stepsight.core.errors import UserError
+from stepsight.storage.database.schema import Base
+from stepsight.storage.database.store import Store, open_store, snapshot
+from stepsight.storage.traces.search import index_everything
+
+# Each brings its tables into the metadata.
+
+# Rows held in memory at once.
+_BATCH = 1000
+_ONE_STATEMENT = {"render_nulls": True}
+
+
+def tables() -> list[Table]:
+    """The tables of a store, each after those that it refers to."""
+    return list(Base.metadata.sorted_tables)
+
+
+def count_rows(session: Session) -> dict[str, int]:
+    """How many rows each table has."""
+    return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables()}
+
+
+def copy_rows(source: Session, target: Session) -> None:
+    """Copy every row into a store that has none, within the transactions of both."""
+    for table in tables():
+        rows = source.execute(select(table).order_by(*table.primary_key), execution_options={"yield_per": _BATCH})
+        for part in rows.mappings().partitions():
+            target.execute(insert(table), [dict(row) for row in part], execution_options=_ONE_STATEMENT)
+    index_everything(target)
+    _set_counters(target)
+
+
+def remove_rows(session: Session) -> None:
+    """Remove every row of a store on PostgreSQL, logs that refuse deletion included."""
+    session.execute(text(f"TRUNCATE {', '.join(table.name for table in tables())} RESTART IDENTITY"))
+
+
+def differences(counts: Mapping[str, int], others: Mapping[str, int]) -> list[str]:
+    """The tables that do not have as many rows in both."""
+    return sorted(name for name in {*counts, *others} if counts.get(name) != others.get(name))
+
+
+def _set_counters(session: Session) -> None:
+    """Have PostgreSQL give new rows ids above those that were copied; SQLite does so by itself."""
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    for table in tables():
+        key = list(table.primary_key)
+        if len(key) == 1 and isinstance(key[0].type, Integer):
+            newest = f"SELECT max({key[0].name}) FROM {table.name}"
+            session.execute(
+                text(f"SELECT setval(pg_get_serial_sequence('{table.name}', '{key[0].name}'), found)"
+                     f" FROM ({newest}) AS newest (found) WHERE found IS NOT NULL")
+            )  # fmt: skip
+
+
+FORMAT, VERSION = "stepsight-backup", 1
+TABLE = "stepsight_backup"
+_DAMAGED = "Use another backup; this file is not what was written."
+
+
+@dataclass(frozen=True)
+class Content:
+    """`rows` of a table, and the SHA-256 of them in the order of their key."""
+
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`source` is what kind of database the store was on, `revision` that of its schema."""
+
+    made: str
+    source: str
+    revision: str
+    tables: Mapping[str, Content]
+
+    @property
+    def rows(self) -> int:
+        return sum(content.rows for content in self.tables.values())
+
+
+def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
+    """Note in a database what it holds."""
+    made = datetime.now(UTC).replace(microsecond=0).isoformat()
+    manifest = Manifest(made, source, _revision(database), read_contents(database))
+    text = json.dumps({"format": FORMAT, "version": VERSION} | asdict(manifest))
+    database.execute(f"CREATE TABLE {TABLE} (manifest TEXT NOT NULL)")
+    database.execute(f"INSERT INTO {TABLE} VALUES (?)", [text])
+    database.commit()
+    return manifest
+
+
+def check_backup(path: Path) -> Manifest:
+    """Read a backup from end to end against its manifest. Raises `UserError` where it is none, or is damaged."""
+    try:
+        database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            manifest = _read(database, path)
+            check_database(database)
+            found = read_contents(database)
+        finally:
+            database.close()
+    except sqlite3.DatabaseError as error:
+        raise UserError(f"{path}: damaged, or no backup ({error}).", _DAMAGED) from None
+    if found != manifest.tables:
+        other = sorted(t for t in {*found, *manifest.tables} if found.get(t) != manifest.tables.get(t))
+        raise UserError(f"{path}: the table {other[0]!r} is not what was backed up.", _DAMAGED)
+    return manifest
+
+
+def check_database(database: sqlite3.Connection) -> None:
+    """Raises `sqlite3.DatabaseError` where the file's structure is broken or a row refers to none."""
+    (found,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(found)
+    if broken := database.execute("PRAGMA foreign_key_check").fetchone():
+        raise sqlite3.DatabaseError(f"a row of {broken[0]} refers to one that is not there")
+
+
+def read_contents(database: sqlite3.Connection) -> dict[str, Content]:
+    """What each table of a store holds; the search index is made of the others."""
+    names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    kept = [name for (name,) in names if not name.startswith(("sqlite_", "trace_search")) and name != TABLE]
+    return {name: _content(database, name) for name in kept}
+
+
+def _content(database: sqlite3.Connection, table: str) -> Content:
+    columns = database.execute(f'PRAGMA table_info("{table}")').fetchall()
+    names = ", ".join(f'"{name}"' for name in sorted(column[1] for column in columns))
+    key = ", ".join(f'"{column[1]}"' for column in sorted(columns, key=lambda column: column[5]) if column[5])
+    digest, rows = hashlib.sha256(), 0
+    for row in database.execute(f'SELECT {names} FROM "{table}" ORDER BY {key or names}'):
+        digest.update(repr(row).encode("utf-8", "surrogatepass"))
+        rows += 1
+    return Content(rows, digest.hexdigest())
+
+
+def _read(database: sqlite3.Connection, path: Path) -> Manifest:
+    none = UserError(f"{path}: no backup of a store.", "Name a file that stepsight backup wrote.")
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [TABLE]).fetchone():
+        raise none
+    row = database.execute(f"SELECT manifest FROM {TABLE}").fetchone()
+    try:
+        found: dict[str, Any] = json.loads(row[0])
+        if (found.pop("format"), version := found.pop("version")) != (FORMAT, VERSION):
+            raise UserError(f"{path}: a backup of format {version!r}, expected {VERSION}.", "Update StepSight.")
+        tables = {name: Content(**content) for name, content in found.pop("tables").items()}
+        return Manifest(tables=tables, **found)
+    except (TypeError, ValueError, KeyError, AttributeError):
+        raise none from None
+
+
+def _revision(database: sqlite3.Connection) -> str:
+    (revision,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(revision)
+
+
+@dataclass(frozen=True)
+class Backup:
+    path: Path
+    manifest: Manifest
+
+    def __str__(self) -> str:
+        size = self.path.stat().st_size / 1e6
+        return f"{self.path}: {self.manifest.rows:,} rows, {size:,.1f} MB, checked."
+
+
+def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
+    """Write a backup and check it: that it is sound, and has as many rows as the store had at that moment.
+
+    Others may read and write meanwhile; what they write after the start is not in it. Raises `UserError` where the
+    file is there already unless `force` is given, or cannot be written.
+    """
+    path = Path(path)
+    _refuse_itself(store, path)
+    with whole_file(path, force=force, private=True) as partial, told(path):
+        with snapshot(store) as source:
+            counts = count_rows(source)
+            _copy(source, partial)
+        with closing(sqlite3.connect(partial)) as copy:
+            # Otherwise a part of it would lie in a file beside it.
+            copy.execute("PRAGMA journal_mode = DELETE")
+            manifest = write_manifest(copy, source=store.engine.dialect.name)
+            check_database(copy)
+        found = {name: content.rows for name, content in manifest.tables.items() if name in counts}
+        if wrong := differences(counts, found):
+            raise UserError(f"{path}: the copy of the table {wrong[0]!r} has another number of rows.", "Try again.")
+    return Backup(path, manifest)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn a SQLite file that fails into a `UserError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise UserError(f"{path}: {str(error).rstrip('.')}.", "Check the disk and its space.") from None
+
+
+def raw(session: Session) -> sqlite3.Connection:
+    """The driver's own connection of a session on SQLite."""
+    connection: Any = session.connection().connection.driver_connection
+    assert isinstance(connection, sqlite3.Connection)
+    return connection
+
+
+def _copy(source: Session, path: Path) -> None:
+    if source.get_bind().dialect.name == "sqlite":
+        with closing(sqlite3.connect(path)) as copy:
+            raw(source).backup(copy)
+        return
+    with open_store(str(path)) as target, target.write() as session:
+        copy_rows(source, session)
+
+
+def _refuse_itself(store: Store, path: Path) -> None:
+    if store.engine.dialect.name == "sqlite" and path.exists() and path.samefile(store.name):
+        raise UserError(f"{path}: the store itself.", "Name another file.")

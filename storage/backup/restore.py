@@ -1,0 +1,122 @@
+"""Putting a backup in the place of a store's content.
+
+A store on SQLite gets the pages of the backup in one transaction of SQLite's own, and its file stays the same one:
+a server that has it open goes on with what was restored, or, if the power goes, with what was there before.
+"""
+
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from stepsight.core.errors import UserError
+from stepsight.storage.backup.backup import (
+    TABLE,
+    Manifest,
+    check_backup,
+    check_database,
+    copy_rows,
+    count_rows,
+    differences,
+    make_backup,
+    remove_rows,
+    told,
+)
+from stepsight.storage.database.store import Store, open_store
+
+# Who is logged in is not restored: it may have been ended since.
+_LEFT_OUT = ("logins", "failed_logins")
+_BUSY_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Restored:
+    """`aside` is a backup of what the store held before, None where it was empty."""
+
+    store: str
+    manifest: Manifest
+    aside: Path | None
+
+    def __str__(self) -> str:
+        kept = f" What was there before is kept in {self.aside}." if self.aside else ""
+        return f"{self.store}: {self.manifest.rows:,} rows of a backup of {self.manifest.made}, checked.{kept}"
+
+
+def restore_backup(path: str | Path, address: str | None = None, force: bool = False) -> Restored:
+    """Put a backup into the store at an address, as `open_store` takes it, and check it before and after.
+
+    The store is made where there is none. A store that holds anything is only replaced with `force`, and kept as a
+    backup, beside its file or, on PostgreSQL, beside `path`. What others write while it is replaced is lost.
+    Raises `UserError` where the backup is none, or damaged, or of a newer version; the store is then as it was.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file.", "Check the path.")
+    manifest = check_backup(path)
+    with open_store(address) as store, tempfile.TemporaryDirectory(dir=_scratch(store)) as folder:
+        fresh = _prepare(path, Path(folder) / "restored.db")
+        aside = _keep_aside(store, path, force)
+        if store.engine.dialect.name == "sqlite":
+            _replace_pages(fresh, store.name)
+        else:
+            _replace_rows(fresh, store)
+        return Restored(store.name, manifest, aside)
+
+
+def _prepare(path: Path, copy: Path) -> Path:
+    """A copy of the backup as it is to be restored, with the schema of this version."""
+    try:
+        shutil.copyfile(path, copy)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be copied ({error.strerror}).", "Check the disk and its space.") from None
+    with told(path), closing(sqlite3.connect(copy)) as database:
+        database.execute(f"DROP TABLE {TABLE}")
+        known = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in known.intersection(_LEFT_OUT):
+            database.execute(f"DELETE FROM {table}")
+        database.commit()
+    open_store(str(copy)).close()
+    with told(path), closing(sqlite3.connect(copy)) as database:
+        database.execute("PRAGMA journal_mode = DELETE")
+    return copy
+
+
+def _keep_aside(store: Store, path: Path, force: bool) -> Path | None:
+    with store.read() as session:
+        held = [name for name, count in count_rows(session).items() if count]
+    if not held:
+        return None
+    if not force:
+        raise UserError(
+            f"{store.name}: the store is not empty.",
+            "Restore to another one with --db, or replace it with --force, which keeps the old one aside.",
+        )
+    moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    near = Path(store.name) if store.engine.dialect.name == "sqlite" else path
+    return make_backup(store, near.with_name(f"{near.stem}.before-{moment}.db")).path
+
+
+def _replace_pages(fresh: Path, name: str) -> None:
+    with (
+        told(Path(name)),
+        closing(sqlite3.connect(fresh)) as source,
+        closing(sqlite3.connect(name, timeout=_BUSY_SECONDS)) as target,
+    ):
+        source.backup(target)
+        check_database(target)
+
+
+def _replace_rows(fresh: Path, store: Store) -> None:
+    with open_store(str(fresh)) as source, source.read() as read, store.write() as write:
+        remove_rows(write)
+        copy_rows(read, write)
+        if wrong := differences(count_rows(read), count_rows(write)):
+            raise UserError(f"{store.name}: the table {wrong[0]!r} lacks rows.", "Nothing was changed; try again.")
+
+
+def _scratch(store: Store) -> Path | None:
+    """Where a copy of the backup finds room: beside the store's file."""
+    return Path(store.name).parent if store.engine.dialect.name == "sqlite" else None

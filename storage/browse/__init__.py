@@ -1,0 +1,1 @@
+"""What Browse asks of the store: filters, columns, facets, revisions."""

@@ -1,0 +1,148 @@
+"""Browsing a dataset: its traces filtered, counted by every filter's values, sorted, a page at a time.
+
+What is filtered and sorted by is read once into columns (`storage.traces.columns`, `storage.browse.verdict_columns`) and kept in
+memory for as long as the store says the same (`storage.database.cache`); the rows of the page are read at every request.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.table import SILENT
+from stepsight.storage.browse.columns import Ints, Sort, View
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.verdict_columns import MISTAKES
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.traces.queries import Neighbours, TraceSummary, in_range
+
+__all__ = ["ANY", "FILE_ORDER", "BrowsePage", "BrowseRow", "Sort", "browse", "list_matching", "neighbours"]
+
+ANY = TraceFilter()
+FILE_ORDER = Sort()
+Counts = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class BrowseRow(TraceSummary):
+    """A trace of a list. `group` is its class, "" for none; `validity`, in the filter's mode, and the others are
+    what its evaluator says, None where it says nothing; `found_error` is the first step called wrong, 0-based, and
+    `mistake` one of `MISTAKES` or ""."""
+
+    group: str = ""
+    validity: float | None = None
+    online_validity: float | None = None
+    offline_validity: float | None = None
+    change: float | None = None
+    found_error: int | None = None
+    mistake: str = ""
+
+
+@dataclass(frozen=True)
+class BrowsePage:
+    """Some rows of a list and how many there are in all. `counts` has, by the field of the filter and its value,
+    how many traces there would be with that value and the other conditions as they are; those of the evaluator's
+    fields are there where the filter names one. `loosened` has, by the field of each condition that is set, how
+    many there would be without it."""
+
+    rows: list[BrowseRow]
+    total: int
+    counts: Counts
+    loosened: Mapping[str, int]
+
+
+def browse(
+    store: Store,
+    dataset_id: int,
+    where: TraceFilter = ANY,
+    sort: Sort = FILE_ORDER,
+    limit: int = 50,
+    offset: int = 0,
+) -> BrowsePage:
+    """The traces of a dataset from the `offset`-th of those in `where`, at most `limit`.
+
+    An offset beyond the end, or an unknown dataset, gives no rows. Raises `UserError` where a condition or the
+    order needs an evaluator and the filter names none, and `ValueError` on a negative number.
+    """
+    if limit < 0 or offset < 0:
+        raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
+    with store.read() as session:
+        view = View(store, session, dataset_id, where, sort)
+        narrowed = view.narrow()
+        order = view.order(narrowed.chosen)
+        rows = _rows(session, view, order[offset : offset + limit])
+        return BrowsePage(rows, len(order), narrowed.counts(), narrowed.loosened())
+
+
+def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> list[int]:
+    """The database ids of all traces that `browse` would page through, in its order."""
+    with store.read() as session:
+        view = View(store, session, dataset_id, where, sort)
+        found: list[int] = view.catalogue.trace_ids[view.order(view.narrow().chosen)].tolist()
+        return found
+
+
+def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> Neighbours:
+    """The traces before and after this one in its dataset, of those in `where` and in that order.
+
+    The trace itself need not be in `where`: its neighbours are those of the place where it would be. Raises
+    `NotFoundError`, and `UserError` as `browse` does.
+    """
+    with store.read() as session:
+        dataset_id = session.scalar(select(TraceRow.dataset_id).where(TraceRow.id == in_range(trace_id)))
+        if dataset_id is None:
+            raise NotFoundError(f"There is no trace {trace_id}.")
+        view = View(store, session, dataset_id, where, sort)
+        chosen = view.narrow().chosen
+        (place,) = view.catalogue.places(np.array([trace_id]))
+        chosen[place] = True
+        order = view.order(chosen)
+        at = int(np.flatnonzero(order == place)[0])
+        ids = view.catalogue.trace_ids
+        before = int(ids[order[at - 1]]) if at else None
+        return Neighbours(before, int(ids[order[at + 1]]) if at + 1 < len(order) else None)
+
+
+def _rows(session: Session, view: View, places: Ints) -> list[BrowseRow]:
+    """The rows of some traces, in their order; without those that were deleted meanwhile."""
+    ids = view.catalogue.trace_ids[places].tolist()
+    found = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
+    return [
+        BrowseRow(**found[id]._mapping, **_columns(view, int(place)))
+        for id, place in zip(ids, places, strict=True)
+        if id in found
+    ]
+
+
+def _columns(view: View, place: int) -> dict[str, Any]:
+    group, read = int(view.catalogue.group[place]), view.read
+    columns: dict[str, Any] = {"group": view.catalogue.groups[group] if group != SILENT else ""}
+    if view.said is None or read is None:
+        return columns
+    mistake, found = int(read.mistake[place]), int(read.found[place])
+    return columns | {
+        "validity": _number(read.validity[place]),
+        "online_validity": _number(view.said[Mode.ONLINE].validity[place]),
+        "offline_validity": _number(view.said[Mode.OFFLINE].validity[place]),
+        "change": _number(read.change[place]),
+        "found_error": None if found == SILENT else found,
+        "mistake": "" if mistake == SILENT else MISTAKES[mistake].value,
+    }
+
+
+def _number(value: np.float32) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _summaries() -> Select[Any]:
+    same = ("position", "problem", "n_steps", "n_substeps", "first_error", "has_gold")
+    return select(
+        TraceRow.id.label("trace_id"),
+        TraceRow.external_id.label("id"),
+        *[getattr(TraceRow, name) for name in same],
+    )

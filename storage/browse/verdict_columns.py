@@ -1,0 +1,147 @@
+"""An evaluator's verdicts on a dataset's traces as columns: what traces are filtered and sorted by."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.first_error import Outcome
+from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
+from stepsight.core.metrics.table import SILENT
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.storage.database.schema import ProfileRow
+from stepsight.storage.judgments.profiles import unpack_profiles
+from stepsight.storage.traces.columns import Catalogue
+
+_IN_PARTS = {"yield_per": 5000}
+_WORD_THRESHOLD = 0.5
+MISTAKES = tuple(Outcome)
+
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What an evaluator says in one mode of the `n` traces of a catalogue, each of shape (n,).
+
+    Of the solution: `validity` and `redundancy`, NaN where nothing was said of it, and what the thresholds make of
+    them: `valid`, 1 or 0, `SILENT` where that is not known; `redundant`. `change` is the largest absolute
+    retroactive change, NaN without a judgment in hindsight mode. Of the steps: `found`, the first one called wrong,
+    0-based, `SILENT` for none; `mistake`, the place in `MISTAKES` of what that is against the gold's first error,
+    `SILENT` where gold or evaluator say too little; `cells`, as in `storage.judgments.profiles.HEAD`.
+    """
+
+    validity: Floats
+    redundancy: Floats
+    change: Floats
+    valid: NDArray[np.int8]
+    redundant: Flags
+    found: NDArray[np.int32]
+    mistake: NDArray[np.int8]
+    cells: NDArray[np.uint16]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, column.name).nbytes for column in fields(self))
+
+    @property
+    def judged(self) -> Flags:
+        """Whether something was said of the solution."""
+        return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
+
+
+def read_verdicts(
+    session: Session, catalogue: Catalogue, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds
+) -> dict[Mode, Verdicts]:
+    """The verdicts of an evaluator online and offline, at its thresholds `cut`.
+
+    A judgment of the mode itself comes before one in hindsight mode. A stale one counts as none.
+    """
+    said = {mode: _Said(catalogue, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
+    for stored in (Mode.HINDSIGHT, Mode.ONLINE, Mode.OFFLINE):
+        row, wanted = ProfileRow, [stored] if stored in said else list(said)
+        found = (
+            select(row.trace_id, *[getattr(row, mode.value) for mode in wanted])
+            .where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value)
+            .order_by(row.trace_id)
+        )
+        # Not through the session: what that does with each row would take most of the time.
+        for part in session.connection().execute(found, execution_options=_IN_PARTS).partitions():
+            ids, *columns = zip(*part, strict=True)
+            for mode, profiles in zip(wanted, columns, strict=True):
+                said[mode].add(ids, profiles)
+    return {mode: one.verdicts(outputs, cut) for mode, one in said.items()}
+
+
+def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
+    return np.float32(_WORD_THRESHOLD if outputs == Outputs.VERDICT else cut.validity)
+
+
+class _Said:
+    """What profiles of one mode say of the traces of a catalogue; a step is wrong below the threshold `cut`."""
+
+    def __init__(self, catalogue: Catalogue, cut: np.float32) -> None:
+        n = len(catalogue)
+        self._catalogue, self._cut = catalogue, cut
+        self.least, self.whole, self.redundancy, self.change = (np.full(n, np.nan, np.float32) for _ in range(4))
+        self.found = np.full(n, SILENT, np.int32)
+        self.comparable = np.zeros(n, np.bool_)
+        self.cells = np.zeros(n, np.uint16)
+
+    def add(self, trace_ids: Sequence[int], profiles: Sequence[bytes | None]) -> None:
+        """Put the profiles of some traces in place of what was there; those of other steps are passed over."""
+        there = [place for place, profile in enumerate(profiles) if profile is not None]
+        if not there:
+            return
+        heads, counts, validity = unpack_profiles([profiles[place] or b"" for place in there])
+        places = self._catalogue.places(np.array(trace_ids, np.int64)[there])
+        fresh = places != SILENT
+        fresh &= heads["digest"] == self._catalogue.digests[places]
+        fresh &= counts == self._catalogue.steps[places]
+        starts = np.cumsum(counts) - counts
+        steps = np.arange(len(validity)) - np.repeat(starts, counts)
+        first = np.minimum.reduceat(np.where(validity < self._cut, steps, len(validity)), starts)
+        at = places[fresh]
+        self.least[at] = np.minimum.reduceat(validity, starts)[fresh]
+        self.found[at] = np.where(first == len(validity), SILENT, first)[fresh]
+        self.comparable[at] = heads["comparable"][fresh] != 0
+        for name in ("whole", "redundancy", "change", "cells"):
+            getattr(self, name)[at] = heads[name][fresh]
+
+    def verdicts(self, outputs: Outputs, cut: Thresholds) -> Verdicts:
+        """A validity in single precision is compared with a threshold in it, so that ties are ties."""
+        redundancy, comparable, least = self.redundancy, self.comparable, np.float32(cut.redundancy)
+        if outputs in (Outputs.SOLUTION, Outputs.VERDICT):
+            validity, bound = self.whole, SOLUTION_THRESHOLD if outputs == Outputs.SOLUTION else _WORD_THRESHOLD
+        else:
+            validity, bound = self.least, cut.validity
+        if outputs == Outputs.VERDICT and (redundancy > 0).any():
+            # Verdicts on redundancy: they say nothing of validity.
+            redundancy, least = 1 - self.whole, np.float32(_WORD_THRESHOLD)
+            validity, comparable = np.full_like(validity, np.nan), np.zeros_like(comparable)
+        elif outputs != Outputs.THREE_WAY:
+            redundancy = np.full_like(redundancy, np.nan)
+        valid = np.where(np.isnan(validity), SILENT, validity >= np.float32(bound))
+        return Verdicts(
+            validity=validity,
+            redundancy=redundancy,
+            change=self.change,
+            valid=valid.astype(np.int8),
+            redundant=redundancy >= least,
+            found=self.found,
+            mistake=_mistakes(self._catalogue.first_error, self.found, comparable),
+            cells=self.cells,
+        )
+
+
+def _mistakes(gold: NDArray[np.int32], found: NDArray[np.int32], comparable: Flags) -> NDArray[np.int8]:
+    conditions = [~comparable, gold == found, found == SILENT, gold == SILENT]
+    kinds = (Outcome.RIGHT, Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.WRONG_STEP)
+    right, missed, alarm, wrong = [MISTAKES.index(kind) for kind in kinds]
+    codes: NDArray[np.int8] = np.select(conditions, [SILENT, right, missed, alarm], wrong).astype(np.int8)
+    return codes

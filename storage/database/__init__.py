@@ -1,0 +1,1 @@
+"""The database: its tables, the open store, migrations and memory."""

@@ -1,0 +1,74 @@
+"""What was read of a store and is kept in memory for as long as it is true.
+
+Each entry comes with a version that is read anew at every use, so that nothing is shown that another thread,
+process or machine has changed since.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from stepsight.storage.database.store import Store
+
+LIMIT = 256 * 2**20
+# What an entry takes besides: its key, its lock, and the objects around its arrays.
+_OVERHEAD = 4_000
+Found = TypeVar("Found")
+
+
+class Memory:
+    """Holds at most `limit` bytes, dropping first what was not asked for longest. Safe to share between threads."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._entries: OrderedDict[Hashable, tuple[Hashable, Any, int]] = OrderedDict()
+        self._loading: dict[Hashable, Lock] = {}
+        self._nbytes = 0
+        self._lock = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        with self._lock:
+            return self._nbytes
+
+    def get(
+        self, key: Hashable, version: Hashable, load: Callable[[], Found], size: Callable[[Found], int]
+    ) -> Found:
+        """The entry of that key and version, loaded where it is not there: by one thread, while others that want
+        the same wait for it."""
+        with self._lock:
+            loading = self._loading.setdefault(key, Lock())
+        with loading:
+            with self._lock:
+                entry = self._entries.get(key)
+                if entry is not None and entry[0] == version:
+                    self._entries.move_to_end(key)
+                    return entry[1]  # type: ignore[no-any-return]
+            found = load()
+            with self._lock:
+                # While it was loaded the one before may have been dropped, or another thread have loaded it too.
+                if (before := self._entries.pop(key, None)) is not None:
+                    self._nbytes -= before[2]
+                held = size(found) + _OVERHEAD
+                self._entries[key] = version, found, held
+                self._nbytes += held
+                self._shrink()
+            return found
+
+    def _shrink(self) -> None:
+        while self._nbytes > self._limit and len(self._entries) > 1:
+            key, (_, _, size) = self._entries.popitem(last=False)
+            self._loading.pop(key, None)
+            self._nbytes -= size
+
+
+_MEMORIES: WeakKeyDictionary[Store, Memory] = WeakKeyDictionary()
+_LOCK = Lock()
+
+
+def memory_of(store: Store) -> Memory:
+    """The memory of a store, one for all that use it in this process."""
+    with _LOCK:
+        return _MEMORIES.setdefault(store, Memory())

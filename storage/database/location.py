@@ -1,0 +1,85 @@
+"""Where the store lies: a path, an address, `STEPSIGHT_DB`, or a file in the user's data folder."""
+
+import os
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import check_text
+
+VARIABLE = "STEPSIGHT_DB"
+_MAGIC = b"SQLite format 3\x00"
+_EXPECTED = "Give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE."
+
+
+def locate(address: str | None = None) -> URL:
+    """The database address of `address`, else of `STEPSIGHT_DB`, else of the default file.
+
+    The default is `stepsight/stepsight.db` in `$XDG_DATA_HOME` or `~/.local/share`, whose folder is created.
+    A file is checked as far as that needs no database. Raises `UserError` where it cannot be a store.
+    """
+    if address is None:
+        address = os.environ.get(VARIABLE) or str(_default_file())
+    check_text(address, "the address of the store")
+    if "://" not in address:
+        return _sqlite(address)
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        raise UserError("The address of the store cannot be read.", _EXPECTED) from None
+    if url.drivername in ("sqlite", "sqlite+pysqlite"):
+        return _sqlite(url.database or "")
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    raise UserError(f"A store cannot be kept in {url.drivername!r}.", _EXPECTED)
+
+
+def describe(url: URL) -> str:
+    """How a store is named to people: its path, or its address without the password."""
+    if url.get_backend_name() == "sqlite":
+        return url.database or ""
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
+def _default_file() -> Path:
+    base = os.environ.get("XDG_DATA_HOME", "")
+    # A relative XDG_DATA_HOME is to be ignored, says the XDG specification.
+    folder = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
+    path = folder / "stepsight" / "stepsight.db"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path.parent}: the folder cannot be made ({error.strerror}).", f"Name a store with {VARIABLE}."
+        ) from None
+    return path
+
+
+def _sqlite(database: str) -> URL:
+    if database in ("", ":memory:"):
+        raise UserError("A store in memory keeps nothing.", "Give the path of a file.")
+    try:
+        path = Path(check_text(database, "the path of the store")).expanduser()
+    except RuntimeError:
+        raise UserError(f"{database}: there is no such home folder.", "Check the path.") from None
+    _check_file(path)
+    return URL.create("sqlite", database=str(path))
+
+
+def _check_file(path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise UserError(f"{path}: a folder, expected a file.", "Name a file in it, such as stepsight.db.")
+        if not path.parent.is_dir():
+            raise UserError(f"{path}: the folder {path.parent} does not exist.", "Create it, or check the path.")
+        if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+            raise UserError(f"{path}: cannot be written.", "Allow writing to the file and its folder.")
+        if path.exists():
+            with open(path, "rb") as file:
+                head = file.read(len(_MAGIC))
+            if head and head != _MAGIC:
+                raise UserError(f"{path}: not a database.", "Name a store, or a file that does not exist yet.")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be opened ({error.strerror}).", "Check the path.") from None

@@ -1,0 +1,49 @@
+"""The tables of users and logins."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
+
+
+class UserRow(Base):
+    """A person. `password` is a hash with its parameters, NULL for one who cannot log in: the person of a server
+    without users. `ended` is when the person was shut out; the row stays, since what they did stays."""
+
+    __tablename__ = "users"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
+    role: Mapped[str] = mapped_column(String(20))
+    password: Mapped[str | None] = mapped_column(Text)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    ended: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)
+
+
+class LoginRow(Base):
+    """A browser in which a person is logged in. Its cookie holds a secret of which only the digest is here."""
+
+    __tablename__ = "logins"
+
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    expires: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    __table_args__ = (Index("ix_logins_user_id", "user_id"),)
+
+
+class FailedLoginRow(Base):
+    """A login that failed; `key` is what failures are counted by: a name or an address of the network."""
+
+    __tablename__ = "failed_logins"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (Index("ix_failed_logins_key", "key", "moment"),)

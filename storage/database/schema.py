@@ -1,0 +1,341 @@
+"""The tables, as typed models. Migrations create them; a test holds the two together.
+
+Steps and sub-steps are keyed by trace and position, so that reading a trace touches neighbouring rows and
+needs no join. `valid` and `label` are NULL where the gold says nothing, never 0.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import check_text
+
+# PostgreSQL refuses to index a text longer than about 2,700 bytes; four bytes a character stay below it.
+NAME_LENGTH = 200
+ID_LENGTH = 500
+DIGEST_LENGTH = 64
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC. SQLite forgets the time zone, so it is put back on reading."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Base(DeclarativeBase):
+    """Every constraint has a name: a later migration can only change what it can name."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class DatasetRow(Base):
+    """What was imported under one name. `source` and `sha256` are of the last file that added a trace; `revision`
+    counts how often its traces changed (a trigger counts deletions)."""
+
+    __tablename__ = "datasets"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
+    kind: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    source: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    revision: Mapped[int] = mapped_column(server_default="0")
+
+
+class LeftOutRow(Base):
+    """A bad row that the person importing a file chose to leave out of a dataset.
+
+    `digest` is of the row's content, so that importing the file again, or a longer one, counts it once. `place` is
+    such as `line 3` of the file `source`.
+    """
+
+    __tablename__ = "left_out"
+
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), primary_key=True)
+    source: Mapped[str] = mapped_column(Text)
+    place: Mapped[str] = mapped_column(Text)
+    error: Mapped[str] = mapped_column(Text)
+
+
+class TraceRow(Base):
+    """One problem and what is counted of its steps. `first_error` is 0-based; `digest` is `Trace.digest`."""
+
+    __tablename__ = "traces"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    external_id: Mapped[str] = mapped_column(String(ID_LENGTH))
+    position: Mapped[int]
+    problem: Mapped[str] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    n_steps: Mapped[int]
+    n_substeps: Mapped[int]
+    first_error: Mapped[int | None]
+    has_gold: Mapped[bool]
+    meta: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "external_id"),
+        UniqueConstraint("dataset_id", "position"),
+        UniqueConstraint("id", "dataset_id"),
+        CheckConstraint("position >= 0", name="position"),
+        CheckConstraint("n_steps > 0 AND n_substeps >= n_steps", name="counts"),
+        CheckConstraint("first_error >= 0 AND first_error < n_steps", name="first_error"),
+        CheckConstraint("first_error IS NULL OR has_gold", name="has_gold"),
+    )
+
+
+# The counts of a dataset are read from this index alone, without the texts.
+Index(
+    "ix_traces_counts",
+    TraceRow.dataset_id,
+    TraceRow.first_error,
+    TraceRow.has_gold,
+    TraceRow.n_steps,
+    TraceRow.n_substeps,
+)
+
+
+class StepRow(Base):
+    """`label` is 0, 1, 2 for neg, neu, pos; NULL where unlabelled. `valid` as in `core.trace.Step`."""
+
+    __tablename__ = "steps"
+
+    trace_id: Mapped[int] = mapped_column(ForeignKey("traces.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    label: Mapped[int | None] = mapped_column(SmallInteger)
+    valid: Mapped[bool | None]
+
+    __table_args__ = (
+        CheckConstraint("position >= 0", name="position"),
+        CheckConstraint("label IN (0, 1, 2)", name="label"),
+        CheckConstraint("label IS NULL OR (valid IS NOT NULL AND valid = (label <> 0))", name="label_says_valid"),
+    )
+
+
+class SubstepRow(Base):
+    """`step` is the position of the step, `position` that of the sub-step within it."""
+
+    __tablename__ = "substeps"
+
+    trace_id: Mapped[int] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    text: Mapped[str] = mapped_column(Text)
+
+    __table_args__ = (
+        ForeignKeyConstraint(["trace_id", "step"], ["steps.trace_id", "steps.position"], ondelete="CASCADE"),
+        CheckConstraint("position >= 0", name="position"),
+    )
+
+
+class EvaluatorRow(Base):
+    """A model, or an imported score file, known by its fingerprint; the name is only for people."""
+
+    __tablename__ = "evaluators"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
+    format: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    attention: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    info: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
+class JudgmentRow(Base):
+    """What one evaluator said of one trace in one mode.
+
+    `probabilities` are little-endian float32, rows of neg, neu, pos: n rows, or the n (n + 1) / 2 rows of the
+    packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline),
+    and `online_*` those of the diagonal; `retroactive` is the largest absolute retroactive change. The
+    dataset is repeated here so that one index finds what an evaluator says of a dataset. `solution` is what
+    the evaluator said of the whole by itself, where it did.
+
+    An evaluator that has judged cannot be deleted, since what it said cost far more than the row.
+    """
+
+    __tablename__ = "judgments"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    trace_id: Mapped[int]
+    dataset_id: Mapped[int]
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"))
+    mode: Mapped[str] = mapped_column(String(20))
+    trace_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    probabilities: Mapped[bytes] = mapped_column(LargeBinary)
+    validity: Mapped[float]
+    redundancy: Mapped[float]
+    online_validity: Mapped[float | None]
+    online_redundancy: Mapped[float | None]
+    retroactive: Mapped[float | None]
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    solution: Mapped[float | None]
+
+    __table_args__ = (
+        ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
+        UniqueConstraint("trace_id", "evaluator_id", "mode"),
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        CheckConstraint(
+            "(mode = 'hindsight') = (online_validity IS NOT NULL)"
+            " AND (mode = 'hindsight') = (online_redundancy IS NOT NULL)"
+            " AND (mode = 'hindsight') = (retroactive IS NOT NULL)",
+            name="hindsight_columns",
+        ),
+        Index("ix_judgments_evaluator_id", "evaluator_id", "dataset_id", "mode", "trace_id", unique=True),
+    )
+
+
+class ProfileRow(Base):
+    """What a judgment says of each step, in few bytes and next to those of the same evaluator and dataset: what
+    traces are filtered and sorted by. `online` and `offline`, as far as the mode gives them, are packed by
+    `storage.judgments.profiles`; they hold nothing that depends on thresholds."""
+
+    __tablename__ = "profiles"
+
+    evaluator_id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(primary_key=True)
+    mode: Mapped[str] = mapped_column(String(20), primary_key=True)
+    trace_id: Mapped[int] = mapped_column(primary_key=True)
+    online: Mapped[bytes | None] = mapped_column(LargeBinary)
+    offline: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["evaluator_id", "dataset_id", "mode", "trace_id"],
+            ["judgments.evaluator_id", "judgments.dataset_id", "judgments.mode", "judgments.trace_id"],
+            ondelete="CASCADE",
+        ),
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        {"sqlite_with_rowid": False},
+    )
+
+
+class JudgedRow(Base):
+    """An evaluator that has judged traces of a dataset; `revision` counts how often its judgments changed."""
+
+    __tablename__ = "judged"
+
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="CASCADE"), primary_key=True)
+    revision: Mapped[int]
+
+
+class CalibrationRow(Base):
+    """Thresholds chosen for an evaluator on a dataset; the newest is in force, and none is ever changed.
+
+    `dataset` keeps the name where the dataset is deleted; `info` says how they were chosen.
+    """
+
+    __tablename__ = "calibrations"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="CASCADE"))
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
+    dataset: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    validity: Mapped[float]
+    redundancy: Mapped[float]
+    info: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (Index("ix_calibrations_evaluator_id", "evaluator_id", "id"),)
+
+
+class JobRow(Base):
+    """A dataset to be judged by an evaluator, worked off outside any request (see `storage.judgments.jobs`).
+
+    `attempts` counts the workers that took it up since it last got on. A job goes with its dataset.
+    """
+
+    __tablename__ = "jobs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    evaluator: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    spec: Mapped[str] = mapped_column(Text)
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    mode: Mapped[str] = mapped_column(String(20))
+    state: Mapped[str] = mapped_column(String(20))
+    total: Mapped[int]
+    began: Mapped[int] = mapped_column(default=0)
+    done: Mapped[int] = mapped_column(default=0)
+    left_out: Mapped[int] = mapped_column(default=0)
+    attempts: Mapped[int] = mapped_column(default=0)
+    reason: Mapped[str] = mapped_column(Text, default="")
+    worker: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    started: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    heartbeat: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
+        CheckConstraint(
+            "state <> 'running' OR (worker IS NOT NULL AND heartbeat IS NOT NULL)", name="running_has_a_worker"
+        ),
+        Index("ix_jobs_state", "state", "id"),
+    )
+
+
+# No two jobs do the same at the same time.
+Index(
+    "uq_jobs_active",
+    JobRow.dataset_id,
+    JobRow.fingerprint,
+    JobRow.mode,
+    unique=True,
+    sqlite_where=JobRow.state.in_(["queued", "running"]),
+    postgresql_where=JobRow.state.in_(["queued", "running"]),
+)
+
+
+def check_name(name: str, what: str) -> str:
+    """Return `name`, or raise `UserError` where it cannot name a dataset or an evaluator."""
+    check_text(name, what)
+    if len(name) > NAME_LENGTH:
+        raise UserError(f"{what} has {len(name):,} characters.", f"Use at most {NAME_LENGTH}.")
+    if name != name.strip() or not name.isprintable():
+        raise UserError(f"{what} is {name!r}.", "Remove outer spaces, line breaks and control characters.")
+    return name

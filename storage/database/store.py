@@ -1,0 +1,245 @@
+"""The store: one database of traces and judgments, on SQLite or PostgreSQL."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, select
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database import migrate as revisions
+from stepsight.storage.database.location import describe, locate
+
+# An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
+_BUSY_SECONDS = 60
+_CONNECT_SECONDS = 10
+# How SQLite begins a transaction; an option of the connection.
+_BEGIN = "stepsight_begin"
+_SYNCHRONOUS = "stepsight_synchronous"
+_WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
+_DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
+# PostgreSQL's codes for a missing right, and for a user to whom no schema is open.
+_DENIED = ("42501", "3F000")
+
+
+class NotFoundError(UserError):
+    """What was asked for is not in the store."""
+
+
+class ConflictError(UserError):
+    """What is asked for does not go with what has happened meanwhile."""
+
+
+class ForbiddenError(UserError):
+    """The person may not do this."""
+
+
+class UnavailableError(UserError):
+    """The database fails or is gone. Nothing is wrong with what was asked, and it may work again later."""
+
+
+class Store:
+    """An open store. Safe to share between threads: every `read` and `write` has a session of its own.
+
+    `name` is the path, or the address without the password.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self.engine = engine
+        self.name = name
+        self._writer = engine.execution_options(**_WRITING)
+        self._durable_writer = engine.execution_options(**_DURABLE)
+        self._turn = Lock()
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session for reading. Raises `UnavailableError` where the database fails."""
+        self._check_file()
+        with _told(self.name), Session(self.engine, autoflush=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self, durable: bool = False) -> Iterator[Session]:
+        """A session that commits when the block ends and keeps nothing of it when the block raises.
+
+        On SQLite the write lock is taken at the start, because a reader that turns into a writer cannot wait
+        for another one; and what was committed survives a power cut only if `durable`, which takes longer. Raises
+        `UnavailableError` where the database fails.
+        """
+        self._check_file()
+        writer = self._durable_writer if durable else self._writer
+        with self._wait_for_turn(), _told(self.name), Session(writer) as session, session.begin():
+            session.connection()
+            yield session
+
+    @contextmanager
+    def _wait_for_turn(self) -> Iterator[None]:
+        """Let one thread of this process write at a time on SQLite, which has those who wait look again ever more
+        rarely, so that one of many may wait for very long. Other processes are waited for by the database."""
+        held = self.engine.dialect.name == "sqlite" and self._turn.acquire(timeout=_BUSY_SECONDS)
+        try:
+            yield
+        finally:
+            if held:
+                self._turn.release()
+
+    def check(self) -> None:
+        """Raises `UnavailableError` where the database does not answer."""
+        with self.read() as session:
+            session.execute(select(1))
+
+    def _check_file(self) -> None:
+        # A file that is gone stays open here, and a new connection would put an empty one in its place.
+        if self.engine.dialect.name == "sqlite" and not os.path.exists(self.name):
+            raise UnavailableError(f"{self.name}: the file is gone.", "Put it back, or start StepSight again.")
+
+    def close(self) -> None:
+        """Close the pooled connections. Closing twice does no harm."""
+        self.engine.dispose()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_store(url: str | None = None) -> Store:
+    """Open a store, creating or upgrading its schema.
+
+    `url` is a path, `sqlite:///PATH` or `postgresql://…`; None means `STEPSIGHT_DB`, else the default file
+    (see `storage.database.location.locate`). Raises `UserError` saying what is wrong and how to fix it.
+    """
+    address = locate(url)
+    name = describe(address)
+    with _told(name):
+        _prepare(address, name)
+        return Store(_engine(address), name)
+
+
+def _prepare(url: URL, name: str) -> None:
+    # Foreign keys stay off here: a migration that rebuilds a table drops it, its children would go along.
+    engine = _engine(url, poolclass=NullPool, foreign_keys=False)
+    with engine.connect() as connection:
+        current = revisions.is_current(connection, name)
+    if current:
+        return
+    if engine.dialect.name == "sqlite":
+        _use_wal(engine)
+    with engine.execution_options(**_WRITING).begin() as connection:
+        revisions.upgrade(connection, name)
+
+
+def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
+    # NaN is no JSON: SQLite would keep it, PostgreSQL would not.
+    options["json_serializer"] = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, **options)
+        _set_up_sqlite(engine, foreign_keys)
+        return engine
+    waits = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
+    try:
+        return create_engine(url, pool_pre_ping=True, connect_args=waits, **options)
+    except ImportError:
+        raise UserError(
+            "The driver for PostgreSQL is not installed.", "Run: pip install 'stepsight[postgresql]'"
+        ) from None
+
+
+def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, record: object) -> None:
+        # The driver would begin transactions of its own, and not for every statement; `begin` below does.
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.create_function("unicode_lower", 1, _lower, deterministic=True)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        statement = options.get(_BEGIN, "BEGIN")
+        if statement == _WRITING[_BEGIN]:
+            # It cannot be set within a transaction, and stays with the connection.
+            connection.exec_driver_sql(f"PRAGMA synchronous = {options.get(_SYNCHRONOUS, 'NORMAL')}")
+        if statement:
+            connection.exec_driver_sql(statement)
+
+
+def _use_wal(engine: Engine) -> None:
+    """Let readers and one writer work at once. The mode stays with the file; no transaction can set it."""
+    patience = time.monotonic() + _BUSY_SECONDS
+    with engine.execution_options(**{_BEGIN: ""}).connect() as connection:
+        while True:
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                return
+            except OperationalError as error:
+                # Here alone SQLite does not wait for another process that is opening the file.
+                if getattr(error.orig, "sqlite_errorcode", None) != SQLITE_BUSY or time.monotonic() > patience:
+                    raise
+                time.sleep(0.02)
+
+
+def _lower(text: str | None) -> str | None:
+    return None if text is None else text.lower()
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Turn a failing database into an `UnavailableError`; a fault of ours keeps its traceback."""
+    try:
+        yield
+    except PoolTimeout:
+        raise UnavailableError(f"{name}: too many requests at once.", "Try again.") from None
+    except DBAPIError as error:
+        if not _failing(error):
+            raise
+        reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"
+        raise UnavailableError(f"{name}: {reason.rstrip('.')}.", _mend(reason)) from None
+
+
+def _failing(error: DBAPIError) -> bool:
+    """Whether the database failed, and not what was asked of it."""
+    if isinstance(error, OperationalError):
+        # SQLite reports a wrong statement in the same class as a full disk, but with another code.
+        return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR
+    return type(error) is DatabaseError or getattr(error.orig, "sqlstate", None) in _DENIED
+
+
+def _mend(reason: str) -> str:
+    known = {
+        "locked": "Another process is writing to it. Try again when that has finished.",
+        "full": "Free some space, then try again.",
+        "readonly": "Allow writing to the file and its folder.",
+        "unable to open": "Check the path, and that its folder can be written.",
+        "not a database": "Name a store, or a file that does not exist yet.",
+        "malformed": "The file is damaged. Restore it from a copy.",
+        "no schema": "Give this user the right to create and change tables.",
+        "permission denied": "Give this user the right to create and change tables.",
+        "does not exist": "Create it first, or check its name.",
+        "connection": "Check the address, and that the server runs.",
+    }
+    return next((hint for part, hint in known.items() if part in reason.lower()), "Check the store's address.")
+
+
+@contextmanager
+def snapshot(store: Store) -> Iterator[Session]:
+    """A session that sees nothing of what is written after its first statement."""
+    with store.read() as session:
+        # SQLite does so in every transaction.
+        if store.engine.dialect.name == "postgresql":
+            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        yield session

@@ -1,0 +1,41 @@
+"""Inserting rows that may already be there, in the words of either database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, or_
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from stepsight.storage.database.schema import Base
+
+Rows = Sequence[dict[str, Any]]
+
+
+def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> None:
+    """Insert `rows`, leaving those alone whose `key` columns are already there."""
+    session.execute(_insert(session, model).on_conflict_do_nothing(index_elements=key), rows)
+
+
+def insert_or_update(
+    session: Session, model: type[Base], rows: Rows, key: Sequence[str], unless_same: Sequence[str]
+) -> None:
+    """Insert `rows`, replacing a row with the same `key` columns unless it agrees in all of `unless_same`."""
+    statement = _insert(session, model)
+    new, old = statement.excluded, model.__table__.c
+    changed: list[ColumnElement[bool]] = [old[name].is_distinct_from(new[name]) for name in unless_same]
+    values = {column.name: new[column.name] for column in old if column.name not in (*key, "id")}
+    session.execute(statement.on_conflict_do_update(index_elements=key, set_=values, where=or_(*changed)), rows)
+
+
+def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:
+    """Add 1 to the column `counter` of the row with that key; where there is none, it is inserted with 1."""
+    column = model.__table__.c[counter]
+    statement = _insert(session, model).values(key | {counter: 1})
+    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_={counter: column + 1}))
+
+
+def _insert(session: Session, model: type[Base]) -> Any:
+    # The two have the same methods but no common type.
+    dialect = session.get_bind().dialect.name
+    return (postgresql if dialect == "postgresql" else sqlite).insert(model)

@@ -1,0 +1,226 @@
+"""The gold and the judgments of a dataset as columns: what metrics are computed from, without its texts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row, func, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.storage.database.schema import (
+    CalibrationRow,
+    DatasetRow,
+    JudgedRow,
+    JudgmentRow,
+    StepRow,
+    SubstepRow,
+    TraceRow,
+)
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.columns import group_of_trace
+from stepsight.storage.traces.queries import Dataset
+
+# Otherwise all rows would be fetched at once.
+_IN_PARTS = {"yield_per": 5000}
+
+Ints = NDArray[np.int64]
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """A dataset's traces in file order. Of shape (traces,): `trace_ids` of the database, `ids`, `digests`, `groups`
+    (the class that the benchmark puts a trace in, else ""), `counts` of steps. Of shape (steps,): `label` and
+    `valid`, `SILENT` where the gold is, and `substeps`, how many each has."""
+
+    dataset: Dataset
+    trace_ids: Ints
+    ids: tuple[str, ...]
+    digests: tuple[str, ...]
+    groups: tuple[str, ...]
+    counts: Ints
+    label: Ints
+    valid: Ints
+    substeps: Ints
+
+    @cached_property
+    def trace(self) -> Ints:
+        """The place of each step's trace, shape (steps,)."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @cached_property
+    def position(self) -> Ints:
+        """The place of each step in its trace, shape (steps,)."""
+        starts = np.cumsum(self.counts) - self.counts
+        return np.arange(len(self.label)) - np.repeat(starts, self.counts)
+
+    @cached_property
+    def count(self) -> Ints:
+        """How many steps the trace of each step has, shape (steps,)."""
+        return np.repeat(self.counts, self.counts)
+
+    def ends_at_first_error(self) -> bool:
+        """Whether the labelled traces stop at their first error, so that their endings give it away: at least nine
+        of ten that have one, as in PRM800K."""
+        wrong = np.flatnonzero(self.valid == 0)
+        if not len(wrong):
+            return False
+        traces, first = np.unique(self.trace[wrong], return_index=True)
+        at_end = self.position[wrong[first]] == self.counts[traces] - 1
+        return bool(at_end.mean() >= 0.9)
+
+
+def read_gold(store: Store, dataset: Dataset) -> Gold:
+    """The gold of a dataset, in memory in proportion to its steps."""
+    found = (
+        select(TraceRow.id, TraceRow.external_id, TraceRow.digest, TraceRow.n_steps, group_of_trace())
+        .where(TraceRow.dataset_id == dataset.id)
+        .order_by(TraceRow.position)
+    )
+    columns: tuple[list[Any], ...] = ([], [], [], [], [])
+    with store.read() as session:
+        for part in session.execute(found, execution_options=_IN_PARTS).partitions():
+            for column, values in zip(columns, zip(*part, strict=True), strict=True):
+                column.extend(values)
+        label, valid, substeps = _read_steps(session, dataset.id)
+    ids, names, digests, counts, groups = columns
+    # Traces that were added between the queries come last.
+    steps = sum(counts)
+    return Gold(
+        dataset=dataset,
+        trace_ids=np.array(ids, np.int64),
+        ids=tuple(names),
+        digests=tuple(digests),
+        groups=tuple(map(str, groups)),
+        counts=np.array(counts, np.int64),
+        label=label[:steps],
+        valid=valid[:steps],
+        substeps=substeps[:steps],
+    )
+
+
+def _read_steps(session: Session, dataset_id: int) -> tuple[Ints, Ints, Ints]:
+    of_dataset = TraceRow.dataset_id == dataset_id
+    steps = (
+        select(StepRow.label, StepRow.valid)
+        .join(TraceRow, TraceRow.id == StepRow.trace_id)
+        .where(of_dataset)
+        .order_by(TraceRow.position, StepRow.position)
+    )
+    substeps = (
+        select(func.count())
+        .select_from(SubstepRow)
+        .join(TraceRow, TraceRow.id == SubstepRow.trace_id)
+        .where(of_dataset)
+        .group_by(TraceRow.position, SubstepRow.step)
+        .order_by(TraceRow.position, SubstepRow.step)
+    )
+    golds, counts = [np.empty((0, 2), np.int8)], [np.empty(0, np.int32)]
+    for part in session.execute(steps, execution_options=_IN_PARTS).partitions():
+        rows = [(SILENT if label is None else label, SILENT if valid is None else valid) for label, valid in part]
+        golds.append(np.array(rows, np.int8))
+    for numbers in session.scalars(substeps, execution_options=_IN_PARTS).partitions():
+        counts.append(np.array(numbers, np.int32))
+    gold = np.concatenate(golds).astype(np.int64)
+    return gold[:, 0], gold[:, 1], np.concatenate(counts).astype(np.int64)
+
+
+def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
+    """What an evaluator said in a mode, with the gold; only the traces of which it has a judgment that is not stale
+    have steps in it. A hindsight judgment answers for either mode."""
+    places = {int(trace_id): place for place, trace_id in enumerate(gold.trace_ids)}
+    ends = np.cumsum(gold.counts)
+    sizes = np.add.reduceat(gold.substeps, ends - gold.counts) if len(ends) else np.empty(0, np.int64)
+    first_substep = np.cumsum(sizes) - sizes
+    probs = np.full((int(sizes.sum()), 3), np.nan, np.float32)
+    solution = np.full(len(ends), np.nan)
+    judged = np.zeros(len(ends), np.bool_)
+    for trace_id, stored, digest, data, whole in _judgments(store, gold.dataset.id, evaluator_id, mode):
+        place = places.get(trace_id)
+        if place is None or digest != gold.digests[place]:
+            continue
+        rows = _rows(data, int(sizes[place]), stored, mode)
+        if rows is None:
+            continue
+        probs[first_substep[place] : first_substep[place] + sizes[place]] = rows
+        solution[place] = np.nan if whole is None else whole
+        judged[place] = True
+    table = build_columns(gold, probs, solution)
+    return table if judged.all() else table.where(judged[table.trace])
+
+
+def _judgments(
+    store: Store, dataset_id: int, evaluator_id: int, mode: Mode
+) -> Iterator[Row[int, str, str, bytes, float | None]]:
+    """Judgments of the mode come after hindsight ones, and so replace them."""
+    row = JudgmentRow
+    found = select(row.trace_id, row.mode, row.trace_digest, row.probabilities, row.solution).where(
+        row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
+    )
+    with store.read() as session:
+        for stored in (Mode.HINDSIGHT, mode):
+            answers = session.execute(found.where(row.mode == stored.value), execution_options=_IN_PARTS)
+            for part in answers.partitions():
+                yield from part
+
+
+def _rows(data: bytes, size: int, stored: str, mode: Mode) -> Rows | None:
+    """The rows of a mode, shape (size, 3); None where the judgment is of other steps."""
+    rows: Rows = np.frombuffer(data, "<f4").reshape(-1, 3)
+    if stored != Mode.HINDSIGHT:
+        return rows if len(rows) == size else None
+    if len(rows) != size * (size + 1) // 2:
+        return None
+    if mode == Mode.ONLINE:
+        numbers = np.arange(1, size + 1)
+        diagonal: Rows = rows[numbers * (numbers + 1) // 2 - 1]
+        return diagonal
+    return rows[-size:]
+
+
+def build_columns(gold: Gold, probs: Rows, solution: NDArray[np.float64]) -> StepTable:
+    """The table of a dataset from a row per sub-step; a row of zeros says nothing, as one of NaN does."""
+    starts = np.cumsum(gold.substeps) - gold.substeps
+    silent = (probs.sum(axis=1) == 0) | np.isnan(probs[:, 0])
+    validity = np.where(silent, np.nan, probs[:, 1] + probs[:, 2]).astype(np.float64)
+    owners = np.repeat(np.arange(len(gold.substeps)), gold.substeps)
+    # The row of the least valid sub-step, the first of equal ones: sorted by step and then validity.
+    order = np.lexsort((np.arange(len(owners)), validity, owners))
+    least = order[starts] if len(starts) else np.empty(0, np.int64)
+    unsaid = np.maximum.reduceat(silent, starts) if len(starts) else np.empty(0, np.bool_)
+    redundancy = np.maximum.reduceat(probs[:, 1], starts) if len(starts) else np.empty(0)
+    return StepTable(
+        ids=gold.ids,
+        trace=gold.trace,
+        position=gold.position,
+        count=gold.count,
+        label=gold.label,
+        valid=gold.valid,
+        validity=np.where(unsaid, np.nan, validity[least]),
+        redundancy=np.where(unsaid, np.nan, redundancy).astype(np.float64),
+        probs=np.where(unsaid[:, None], np.nan, probs[least]).astype(np.float64),
+        solution=solution,
+        groups=gold.groups,
+    )
+
+
+Basis = tuple[int, ...]
+
+
+def find_basis(store: Store, dataset_id: int) -> Basis:
+    """Of a dataset the revisions of its traces and of each evaluator's judgments, and the newest calibration."""
+    traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
+    judged = (
+        select(JudgedRow.evaluator_id, JudgedRow.revision)
+        .where(JudgedRow.dataset_id == dataset_id)
+        .order_by(JudgedRow.evaluator_id)
+    )
+    newest = select(func.max(CalibrationRow.id))
+    with store.read() as session:
+        head = (session.scalar(traces) or 0, session.scalar(newest) or 0)
+        return (*head, *(number for row in session.execute(judged) for number in row))

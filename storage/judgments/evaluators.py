@@ -1,0 +1,143 @@
+"""The evaluators that the store has judgments of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Select, exists, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, check_name
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.upsert import insert_once
+
+if TYPE_CHECKING:
+    # Loading it takes seconds, and only its fields are read here.
+    from stepsight.core.models.evaluator import Evaluator
+
+
+_DTYPE = "float32"
+
+
+@dataclass(frozen=True)
+class StoredEvaluator:
+    """What the store knows of an evaluator. The fingerprint tells it from others, the name is for people."""
+
+    id: int
+    name: str
+    fingerprint: str
+    format: str
+    attention: str
+    info: Mapping[str, Any]
+    created: datetime
+
+    @property
+    def outputs(self) -> Outputs:
+        """What kind of thing it says of a trace; probabilities of the three classes where nothing else is noted."""
+        return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
+
+    @property
+    def dtype(self) -> str:
+        """The type that its weights had when it judged."""
+        return str(self.info.get("dtype", _DTYPE))
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Its own: those that hold where none is calibrated."""
+        return own_thresholds(self.info)
+
+
+def own_thresholds(info: Mapping[str, Any]) -> Thresholds:
+    """The thresholds that an evaluator brings, by the `info` of its row; the defaults where it brings none."""
+    return Thresholds.from_dict(info.get("thresholds", {}))
+
+
+def register_evaluator(
+    store: Store,
+    *,
+    name: str,
+    fingerprint: str,
+    format: str,
+    attention: str,
+    info: Mapping[str, Any] | None = None,
+) -> StoredEvaluator:
+    """The evaluator with that fingerprint, added where there is none; one that is there stays as it is.
+
+    Raises `UserError` where the name cannot be stored.
+    """
+    check_name(name, "the name of the evaluator")
+    row = {"name": name, "fingerprint": fingerprint, "format": format, "attention": attention}
+    with store.write() as session:
+        return add_evaluator(session, row | {"info": dict(info or {})})
+
+
+def add_evaluator(session: Session, row: Mapping[str, Any]) -> StoredEvaluator:
+    """`register_evaluator` within a transaction, without its checks."""
+    insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
+    found = session.execute(_evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"]))
+    return StoredEvaluator(**found.mappings().one())
+
+
+def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]) -> None:
+    """Add to what the store knows of an evaluator, or replace some of it."""
+    row = session.get_one(EvaluatorRow, evaluator_id, with_for_update=True)
+    row.info = row.info | dict(info)
+
+
+def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
+    """The row of an evaluator that is in memory, added where there is none; its thresholds are those it has now."""
+    own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
+    found = register_evaluator(
+        store,
+        name=evaluator.name,
+        fingerprint=evaluator.fingerprint,
+        format=evaluator.format,
+        attention=evaluator.attention,
+        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | _kind(evaluator),
+    )
+    if found.thresholds == evaluator.thresholds:
+        return found
+    with store.write() as session:
+        amend_evaluator(session, found.id, own)
+    return replace(found, info=dict(found.info) | own)
+
+
+def _kind(evaluator: "Evaluator") -> dict[str, str]:
+    """What `StoredEvaluator.outputs` and `StoredEvaluator.dtype` read, which take most for granted."""
+    from stepsight.core.models.placement import dtype_name
+
+    dtype = dtype_name(evaluator.dtype)
+    kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
+    return kind if dtype == _DTYPE else kind | {"dtype": dtype}
+
+
+def list_evaluators(store: Store) -> list[StoredEvaluator]:
+    """Every evaluator, by name and then in the order in which they were added."""
+    with store.read() as session:
+        found = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
+        return [StoredEvaluator(**row) for row in found.mappings()]
+
+
+def judges_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
+    """The evaluators that have judged a trace of a dataset, by name."""
+    judged = exists().where(JudgmentRow.evaluator_id == EvaluatorRow.id, JudgmentRow.dataset_id == dataset_id)
+    with store.read() as session:
+        found = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
+        return [StoredEvaluator(**row) for row in found.mappings()]
+
+
+def find_evaluator(store: Store, fingerprint: str) -> StoredEvaluator:
+    """The evaluator with that fingerprint. Raises `NotFoundError`."""
+    with store.read() as session:
+        found = session.execute(_evaluators().where(EvaluatorRow.fingerprint == fingerprint)).mappings()
+        row = found.one_or_none()
+    if row is None:
+        raise NotFoundError(f"There is no evaluator with the fingerprint {fingerprint!r}.")
+    return StoredEvaluator(**row)
+
+
+def _evaluators() -> Select[Any]:
+    names = ("id", "name", "fingerprint", "format", "attention", "info", "created")
+    return select(*[getattr(EvaluatorRow, name) for name in names])

@@ -1,0 +1,309 @@
+"""Importing a released score file: the judgments of an evaluator that need not run here."""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.core.jsonl import open_input
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import check_name
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers.fields import describe, field
+from stepsight.storage.importers.kind import Row, json_rows
+from stepsight.storage.judgments.evaluators import StoredEvaluator, add_evaluator, amend_evaluator
+from stepsight.storage.judgments.judgments import save_together
+from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, iterate_traces, list_ids
+
+_TOLERANCE = 1e-3
+_ROUNDING = 1e-9
+_WORDS = ("correctness_pred", "error_step_pred")
+_VERDICTS = {"correct": 1.0, "absent": 1.0, "wrong": 0.0, "present": 0.0}
+_OF_REDUNDANCY = ("absent", "present")
+# A number of more digits is past the end of any solution, and Python refuses to read the longest.
+_DIGITS = 9
+
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """`id` is the row's, None where it has none. `outputs` tells which of the others is there: `rows`, of shape (n,
+    3), `solution`, or, of a verdict, its `word` and the `blamed` steps, counted from 1."""
+
+    id: str | None
+    outputs: Outputs
+    rows: Rows | None = None
+    solution: float | None = None
+    word: str = ""
+    blamed: tuple[int, ...] = ()
+
+    @property
+    def on_redundancy(self) -> bool:
+        """Whether it is a verdict on redundancy, read or not."""
+        return self.word.startswith(_OF_REDUNDANCY)
+
+    def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores:
+        """A row per sub-step of `trace`; zeros where nothing was said. `on_redundancy` tells what verdicts are on,
+        since a word that could not be read does not.
+
+        Raises `UserError` naming the trace where the counts differ.
+        """
+        count = len(trace.substeps)
+        if self.outputs == Outputs.SOLUTION:
+            return StepScores(np.zeros((count, 3), np.float32))
+        if self.outputs == Outputs.VERDICT:
+            return StepScores(self._verdict(len(trace.steps), on_redundancy)[trace.owners])
+        assert self.rows is not None
+        if len(self.rows) != count:
+            raise UserError(
+                f"{len(self.rows)} scores for the {count} sub-steps of trace {trace.id!r}.",
+                "Check that the file belongs to this dataset.",
+            )
+        return StepScores(self.rows)
+
+    def _verdict(self, steps: int, on_redundancy: bool) -> Rows:
+        rows = np.zeros((steps, len(Label)), np.float32)
+        rows[:, Label.POS] = 1
+        if on_redundancy:
+            redundant = [number - 1 for number in self.blamed if 1 <= number <= steps]
+            rows[redundant] = np.eye(len(Label))[Label.NEU]
+        elif self.word != "correct" and self.blamed and 1 <= self.blamed[0] <= steps:
+            first = self.blamed[0] - 1
+            rows[first] = np.eye(len(Label))[Label.NEG]
+            rows[first + 1 :] = 0
+        return rows
+
+
+def parse_said(row: Row) -> Said:
+    """A row in any of the forms. Raises `UserError` saying what was found and what was expected."""
+    identifier = row.get("id", row.get("uuid"))
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
+        raise UserError(f"the field 'id' is {describe(identifier)}, expected text or a whole number.")
+    name = None if identifier is None else str(identifier)
+    words = next((held for held in (row, *row.values()) if isinstance(held, dict) and _WORDS[0] in held), None)
+    if words is not None:
+        return _words(words, name)
+    found = field(row, "scores")
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return Said(name, Outputs.SOLUTION, solution=_number(found, "the score"))
+    if not isinstance(found, list) or not found:
+        raise UserError(f"the field 'scores' is {describe(found)}.", "Expected a number, or a list of them.")
+    if isinstance(found[0], list):
+        rows = np.array([_triple(values, number) for number, values in enumerate(found, 1)], np.float32)
+        return Said(name, Outputs.THREE_WAY, rows=rows)
+    values = np.array([_share(value, f"score {number}") for number, value in enumerate(found, 1)])
+    return Said(name, Outputs.VALIDITY, rows=validity_rows(values))
+
+
+def validity_rows(values: NDArray[Any]) -> Rows:
+    """Rows of neg, neu, pos whose validity is `values`, without redundancy."""
+    return np.stack([1 - values, np.zeros_like(values), values], axis=1).astype(np.float32)
+
+
+def _words(row: Row, name: str | None) -> Said:
+    words = [field(row, key) for key in _WORDS]
+    for key, found in zip(_WORDS, words, strict=True):
+        if not isinstance(found, str):
+            raise UserError(f"the field {key!r} is {describe(found)}, expected text.")
+    word, steps = words[0].lower(), tuple(int(number[:_DIGITS]) for number in re.findall(r"[0-9]+", words[1]))
+    return Said(name, Outputs.VERDICT, solution=_VERDICTS.get(word), word=word, blamed=steps)
+
+
+def _triple(values: object, number: int) -> list[float]:
+    if not isinstance(values, list) or len(values) != len(Label):
+        raise UserError(f"the scores of step {number} are {describe(values)}.", "Expected three numbers.")
+    found = [_share(value, f"a score of step {number}") for value in values]
+    if abs(sum(found) - 1) > _TOLERANCE + _ROUNDING:
+        raise UserError(f"the scores of step {number} sum to {sum(found):.4f}.", "Expected 1, within 0.001.")
+    return found
+
+
+def _share(value: object, what: str) -> float:
+    number = _number(value, what)
+    if not -_TOLERANCE <= number <= 1 + _TOLERANCE:
+        raise UserError(f"{what} is {number:g}, expected a probability from 0 to 1.")
+    return number
+
+
+def _number(value: object, what: str) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise UserError(f"{what} is {describe(value)}, expected a finite number.")
+
+
+FORMAT = "imported"
+_NAMED = 5
+
+Located = tuple[str, Said]
+
+
+@dataclass(frozen=True)
+class ScoreSummary:
+    """What an import did: `matched` traces have a judgment; `rows_left` names the rows that no trace of the dataset
+    answers to, `traces_left` the traces that no row does."""
+
+    dataset: str
+    evaluator: str
+    outputs: Outputs
+    matched: int
+    by: str
+    rows_left: tuple[str, ...]
+    traces_left: tuple[str, ...]
+
+    def __str__(self) -> str:
+        traces = "1 trace" if self.matched == 1 else f"{self.matched:,} traces"
+        parts = [f"{self.evaluator} on {self.dataset}: {traces}, matched by {self.by}"]
+        for names, one, many in (
+            (self.rows_left, "row of the file matches no trace", "rows of the file match no trace"),
+            (self.traces_left, "trace has no scores", "traces have no scores"),
+        ):
+            if names:
+                more = ", …" if len(names) > _NAMED else ""
+                what = one if len(names) == 1 else many
+                parts.append(f"{len(names):,} {what} ({', '.join(names[:_NAMED])}{more})")
+        return "; ".join(parts) + "."
+
+
+def import_scores(
+    store: Store, dataset: str, path: str | Path, evaluator: str, mode: Mode = Mode.OFFLINE
+) -> ScoreSummary:
+    """Store what a score file says of a dataset's traces, all of it or nothing.
+
+    Rows are matched by id where the file has ids of the dataset. A file without ids, or whose ids only count its
+    rows, is matched by position otherwise, if it has as many rows as the dataset has traces. Importing a file again
+    changes nothing.
+
+    Raises `UserError` at a bad row, at a count of scores that is not that of the trace's sub-steps, where nothing
+    matches, and where the evaluator of that name has other scores of this dataset.
+    """
+    check_name(evaluator, "the name of the evaluator")
+    found, path = find_dataset(store, dataset), Path(path)
+    rows, sha256 = _read(path)
+    outputs = _outputs(rows)
+    said, summary = _match(list_ids(store, found.id), rows, path, found, evaluator, outputs)
+    on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
+    with store.write() as session:
+        row = _register(session, evaluator, outputs, found.name, sha256, path)
+        save_together(session, row.id, _judgments(iterate_traces(store, found.id), said, mode, on_redundancy))
+        amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {found.name: sha256}})
+    return summary
+
+
+def _read(path: Path) -> tuple[list[Located], str]:
+    digest = hashlib.sha256()
+
+    def lines() -> Iterator[bytes]:
+        for line in file:
+            digest.update(line)
+            yield line
+
+    rows = []
+    with open_input(path) as file:
+        for where, row in json_rows(lines(), str(path)):
+            try:
+                rows.append((where, parse_said(row)))
+            except UserError as error:
+                raise error.at(where) from None
+    if not rows:
+        raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")
+    return rows, digest.hexdigest()
+
+
+def _outputs(rows: Sequence[Located]) -> Outputs:
+    """The kind of all rows. Raises `UserError` at one of another kind, or with an id where the first has none."""
+    (_, first), *_ = rows
+    for where, said in rows:
+        if said.outputs != first.outputs:
+            raise UserError(
+                f"{where}: a row of kind {said.outputs}, the first is of kind {first.outputs}.",
+                "Use one kind per file.",
+            )
+        if (said.id is None) != (first.id is None):
+            has = ("an id", "none") if first.id is None else ("no id", "one")
+            raise UserError(f"{where}: {has[0]}, the first row has {has[1]}.", "Give every row an id, or none.")
+    return first.outputs
+
+
+def _match(
+    ids: Sequence[str], rows: list[Located], path: Path, dataset: Dataset, evaluator: str, outputs: Outputs
+) -> tuple[dict[str, Located], ScoreSummary]:
+    """The row of each trace that has one, by the trace's id."""
+    named, known = _by_id(rows), set(ids)
+    if named.keys() & known:
+        found = {id: named[id] for id in ids if id in named}
+        rows_left = tuple(id for id in named if id not in known)
+        traces_left = tuple(id for id in ids if id not in named)
+        return found, ScoreSummary(dataset.name, evaluator, outputs, len(found), "id", rows_left, traces_left)
+    if named and not _counting(rows):
+        raise UserError(
+            f"{path}: none of {len(rows):,} rows has an id of {dataset.name} (the first is {rows[0][1].id!r},"
+            f" that of the first trace {ids[0]!r}).",
+            "Check that the file belongs to this dataset.",
+        )
+    if len(rows) != len(ids):
+        raise UserError(
+            f"{path}: {len(rows):,} rows for the {len(ids):,} traces of {dataset.name}, and no ids to match by.",
+            "Check that the file belongs to this dataset.",
+        )
+    found = dict(zip(ids, rows, strict=True))
+    return found, ScoreSummary(dataset.name, evaluator, outputs, len(found), "position", (), ())
+
+
+def _by_id(rows: list[Located]) -> dict[str, Located]:
+    found: dict[str, Located] = {}
+    for where, said in rows:
+        if said.id is None:
+            continue
+        if said.id in found:
+            raise UserError(f"{where}: the id {said.id!r} stands earlier in the file.", "Give each its own.")
+        found[said.id] = where, said
+    return found
+
+
+def _counting(rows: list[Located]) -> bool:
+    """Whether the ids are the numbers of the rows, from 0 or 1: then they say no more than the order does."""
+    ids = [said.id for _, said in rows]
+    return any(ids == [str(number + start) for number in range(len(ids))] for start in (0, 1))
+
+
+def _judgments(
+    traces: Iterator[StoredTrace], said: Mapping[str, Located], mode: Mode, on_redundancy: bool
+) -> Iterator[Judgment]:
+    for trace in traces:
+        if trace.id not in said:
+            continue
+        where, found = said[trace.id]
+        try:
+            yield Judgment(trace, mode, found.scores(trace, on_redundancy), found.solution)
+        except UserError as error:
+            raise error.at(where) from None
+
+
+def _register(
+    session: Session, name: str, outputs: Outputs, dataset: str, sha256: str, path: Path
+) -> StoredEvaluator:
+    fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": "unknown"}
+    row = add_evaluator(session, fixed | {"name": name, "info": {"outputs": outputs.value}})
+    if row.outputs != outputs:
+        raise UserError(
+            f"{path}: scores of kind {outputs}, {name!r} has scores of kind {row.outputs}.",
+            "Give another --evaluator.",
+        )
+    if row.info.get("files", {}).get(dataset, sha256) != sha256:
+        raise UserError(f"{path}: {name!r} has other scores of {dataset}.", "Give another --evaluator.")
+    return row

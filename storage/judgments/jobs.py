@@ -1,0 +1,256 @@
+"""Jobs: a dataset to be judged by an evaluator, worked off by a process of its own.
+
+A worker holds its job by a heartbeat. One whose heartbeat stopped is taken up by the next worker; the first one,
+should it come back, finds that the job is no longer its own. What was judged is in the store and is not done again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Select, Update, case, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.schema import DatasetRow, JobRow, TraceRow, check_name, now
+from stepsight.storage.database.store import NotFoundError, Store
+
+LEASE = timedelta(seconds=30)
+"""After how long without a heartbeat a job is anybody's."""
+
+# How often in a row a worker may end over a job without having judged a trace.
+_ATTEMPTS = 3
+_LARGEST_ID = 2**31 - 1
+_COLUMNS = (
+    "id", "dataset_id", "evaluator", "spec", "fingerprint", "mode", "state", "total", "began", "done", "left_out",
+    "reason", "worker", "created", "started", "heartbeat", "finished",
+)  # fmt: skip
+
+
+class State(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_active(self) -> bool:
+        return self in ACTIVE
+
+
+ACTIVE = (State.QUEUED, State.RUNNING)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job and how far it is.
+
+    `evaluator` is a name for people, `spec` what leads a worker to it (a shipped name or a folder). Of `total`
+    traces `done` are judged, `began` of them before the worker took it up, and `left_out` are too long for the
+    evaluator. `reason` says why the job failed, or why the first trace was left out.
+    """
+
+    id: int
+    dataset_id: int
+    dataset: str
+    evaluator: str
+    spec: str
+    fingerprint: str
+    mode: Mode
+    state: State
+    total: int
+    began: int
+    done: int
+    left_out: int
+    reason: str
+    worker: str | None
+    created: datetime
+    started: datetime | None
+    heartbeat: datetime | None
+    finished: datetime | None
+
+    @property
+    def progress(self) -> float:
+        """The share of traces gone through, 0 to 1; 1 for a dataset without traces."""
+        return min(1.0, (self.done + self.left_out) / self.total) if self.total else 1.0
+
+    @property
+    def rate(self) -> float | None:
+        """Traces a second since the worker took it up; None while there is nothing to tell it by."""
+        if self.state != State.RUNNING or self.started is None or self.heartbeat is None:
+            return None
+        seconds = (self.heartbeat - self.started).total_seconds()
+        return (self.done - self.began) / seconds if seconds > 0 and self.done > self.began else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it takes on at this rate, None where that cannot be told."""
+        return (self.total - self.done - self.left_out) / self.rate if self.rate else None
+
+
+def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, fingerprint: str, mode: Mode) -> Job:
+    """Put a job at the end of the queue. One that is queued or running for the same thing is given instead.
+
+    Raises `NotFoundError` where there is no such dataset, `UserError` where the name cannot be stored.
+    """
+    check_name(evaluator, "the name of the evaluator")
+    with store.write() as session:
+        _lock_dataset(session, dataset_id)
+        row = session.scalars(_same(dataset_id, fingerprint, mode)).one_or_none()
+        if row is None:
+            total = session.scalar(select(func.count()).where(TraceRow.dataset_id == dataset_id)) or 0
+            row = JobRow(dataset_id=dataset_id, evaluator=evaluator, spec=spec, fingerprint=fingerprint,
+                         mode=mode.value, state=State.QUEUED.value, total=total)  # fmt: skip
+            session.add(row)
+            session.flush()
+        return _get(session, row.id)
+
+
+def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
+    """Jobs, the newest first."""
+    with store.read() as session:
+        found = session.execute(_jobs().order_by(JobRow.id.desc()).limit(limit).offset(offset))
+        return [_job(row) for row in found.mappings()]
+
+
+def get_job(store: Store, job_id: int) -> Job:
+    """The job of that number. Raises `NotFoundError`."""
+    with store.read() as session:
+        return _get(session, job_id)
+
+
+def cancel_job(store: Store, job_id: int) -> Job:
+    """End a job that is queued or running; its worker learns of it at the next heartbeat. What is judged stays.
+
+    Raises `NotFoundError`, and `UserError` where it has ended.
+    """
+    with store.write() as session:
+        job = _get(session, job_id)
+        active = update(JobRow).where(JobRow.id == job.id, JobRow.state.in_(ACTIVE))
+        if not _changed(session, active.values(state=State.CANCELLED.value, finished=now())):
+            raise UserError(f"Job {job.id} cannot be cancelled: it is {_get(session, job.id).state}.")
+        return _get(session, job.id)
+
+
+def resume_job(store: Store, job_id: int) -> Job:
+    """Queue a failed or cancelled job again: it goes on with the traces that are not judged.
+
+    Raises `NotFoundError`, and `UserError` where it is not failed or cancelled, or another one does the same.
+    """
+    with store.write() as session:
+        job = _get(session, job_id)
+        _lock_dataset(session, job.dataset_id)
+        row = session.get_one(JobRow, job_id, with_for_update=True, populate_existing=True)
+        if row.state not in (State.FAILED, State.CANCELLED):
+            raise UserError(f"Job {job.id} cannot be resumed: it is {row.state}.")
+        other = session.scalars(_same(job.dataset_id, job.fingerprint, job.mode)).one_or_none()
+        if other is not None:
+            raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
+        row.state, row.attempts, row.left_out, row.reason = State.QUEUED.value, 0, 0, ""
+        row.worker = row.heartbeat = row.started = row.finished = None
+        session.flush()
+        return _get(session, job_id)
+
+
+def claim_job(store: Store, worker: str, lease: timedelta = LEASE) -> Job | None:
+    """The oldest job that is queued or whose worker is gone, now held by `worker`; None where there is none.
+
+    No two workers get the same one. A job over which three workers in a row have ended fails.
+    """
+    with store.write() as session:
+        while True:
+            free = or_(
+                JobRow.state == State.QUEUED,
+                (JobRow.state == State.RUNNING) & (JobRow.heartbeat < now() - lease),
+            )
+            oldest = select(JobRow).where(free).order_by(JobRow.id).limit(1)
+            row = session.scalars(oldest.with_for_update(skip_locked=True)).one_or_none()
+            if row is None:
+                return None
+            if row.attempts < _ATTEMPTS:
+                break
+            row.state, row.finished = State.FAILED.value, now()
+            row.reason = f"{row.attempts} workers in a row ended before they had judged a trace."
+            session.flush()
+        row.state, row.worker = State.RUNNING.value, worker
+        row.attempts += 1
+        row.started = row.heartbeat = now()
+        row.left_out, row.reason, row.began = 0, "", row.done
+        session.flush()
+        return _get(session, row.id)
+
+
+def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) -> bool:
+    """Note what there is to do, once the worker knows. False where the job is no longer the worker's."""
+    values = {"total": total, "done": done, "began": done, "started": now(), "heartbeat": now()}
+    return _change(store, job_id, worker, values)
+
+
+def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
+    """The worker is alive, and this far. False where the job is no longer the worker's, which then has to stop."""
+    # Who gets on is not stuck, however often it is ended.
+    attempts = case((JobRow.began < done, 0), else_=JobRow.attempts)
+    values = {"heartbeat": now(), "done": done, "left_out": left_out, "reason": reason, "attempts": attempts}
+    return _change(store, job_id, worker, values)
+
+
+def release_job(store: Store, job_id: int, worker: str) -> bool:
+    """Give a job back to the queue: its worker was asked to stop."""
+    values = {"state": State.QUEUED.value, "worker": None, "heartbeat": None, "attempts": 0}
+    return _change(store, job_id, worker, values)
+
+
+def finish_job(store: Store, job_id: int, worker: str, state: State, reason: str = "") -> bool:
+    """End a job as done or failed. False where it is no longer the worker's."""
+    return _change(store, job_id, worker, {"state": state.value, "finished": now(), "reason": reason})
+
+
+def _change(store: Store, job_id: int, worker: str, values: Mapping[str, Any]) -> bool:
+    """Change a job that the worker holds; whether it does."""
+    held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
+    with store.write() as session:
+        return _changed(session, update(JobRow).where(*held).values(**values))
+
+
+def _changed(session: Session, statement: Update) -> bool:
+    result = session.execute(statement.execution_options(synchronize_session=False))
+    return bool(result.rowcount)  # type: ignore[attr-defined]
+
+
+def _lock_dataset(session: Session, dataset_id: int) -> None:
+    """Let nobody else start a job of this dataset until the transaction ends; SQLite has one writer anyway."""
+    found = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
+    if session.scalar(found) is None:
+        raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
+
+
+def _same(dataset_id: int, fingerprint: str, mode: Mode) -> Select[Any]:
+    return select(JobRow).where(
+        JobRow.dataset_id == dataset_id,
+        JobRow.fingerprint == fingerprint,
+        JobRow.mode == mode.value,
+        JobRow.state.in_(ACTIVE),
+    )
+
+
+def _jobs() -> Select[Any]:
+    return select(*[getattr(JobRow, name) for name in _COLUMNS], DatasetRow.name.label("dataset")).join(
+        DatasetRow, DatasetRow.id == JobRow.dataset_id
+    )
+
+
+def _get(session: Session, job_id: int) -> Job:
+    # A larger number could not be compared by PostgreSQL.
+    found = _jobs().where(JobRow.id == (job_id if 0 < job_id <= _LARGEST_ID else 0))
+    row = session.execute(found).mappings().one_or_none()
+    if row is None:
+        raise NotFoundError(f"There is no job {job_id}.", "It may have been deleted with its dataset.")
+    return _job(row)
+
+
+def _job(row: Mapping[Any, Any]) -> Job:
+    return Job(**(dict(row) | {"mode": Mode(row["mode"]), "state": State(row["state"])}))

@@ -1,0 +1,237 @@
+"""Storing and reading judgments."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Floats, Hindsight, StepScores, judge_solution
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.upsert import count_up, insert_or_update
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.judgments.profiles import profile_columns
+from stepsight.storage.traces.queries import StoredTrace, iterate, traces
+
+# What a crash may lose: judgments kept back at most, and for how long.
+_BATCH = 200
+_SECONDS = 5.0
+_TOLERANCE = 1e-3
+_PACKED = np.dtype("<f4")
+_KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
+_PROFILES = "profiles"
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredJudgment(Judgment):
+    """A judgment with the evaluator that made it. `stale` says that the trace has changed since.
+
+    `online` and `offline` work as in `Judgment`: a hindsight judgment gives both. A stale one may have
+    another number of rows than the trace has sub-steps.
+    """
+
+    evaluator: StoredEvaluator = field(kw_only=True)
+    stale: bool = field(kw_only=True)
+    created: datetime = field(kw_only=True)
+
+
+def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
+    """Store judgments of stored traces as they come; returns how many.
+
+    Each replaces the one of the same trace, evaluator and mode. They are committed every few seconds, so that
+    what comes slowly survives a crash; where the iterable raises, what came before is kept. Raises
+    `ValueError` where a trace is not a `StoredTrace`, the rows do not match its sub-steps, or a value is no
+    probability.
+    """
+    waiting: dict[tuple[int, str], Values] = {}
+    saved, since = 0, time.monotonic()
+    try:
+        for judgment in judgments:
+            row = _values(evaluator_id, judgment)
+            waiting[row["trace_id"], row["mode"]] = row
+            saved += 1
+            if len(waiting) >= _BATCH or time.monotonic() - since > _SECONDS:
+                _flush(store, waiting)
+                since = time.monotonic()
+    finally:
+        _flush(store, waiting)
+    return saved
+
+
+def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
+    """As `save_judgments`, but within one transaction: where the iterable raises, nothing is stored.
+
+    No trace and mode may occur twice, and the traces have to come in file order.
+    """
+    saved = 0
+    rows = (_values(evaluator_id, judgment) for judgment in judgments)
+    while batch := list(islice(rows, _BATCH)):
+        _insert(session, batch)
+        saved += len(batch)
+    return saved
+
+
+def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
+    """What evaluators said of a trace, by evaluator name and mode; [] where none did."""
+    return read_many(store, [trace])[0]
+
+
+def read_many(
+    store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
+) -> list[list[StoredJudgment]]:
+    """`read_judgments` of each trace, in their order, in one query; of one evaluator where it is given."""
+    statement = (
+        select(JudgmentRow, EvaluatorRow)
+        .join(EvaluatorRow, EvaluatorRow.id == JudgmentRow.evaluator_id)
+        .where(JudgmentRow.trace_id.in_([trace.trace_id for trace in traces]))
+        .order_by(EvaluatorRow.name, EvaluatorRow.id, JudgmentRow.mode)
+    )
+    if evaluator_id is not None:
+        statement = statement.where(JudgmentRow.evaluator_id == evaluator_id)
+    by_trace: defaultdict[int, list[tuple[JudgmentRow, EvaluatorRow]]] = defaultdict(list)
+    with store.read() as session:
+        for judgment, evaluator in session.execute(statement):
+            by_trace[judgment.trace_id].append((judgment, evaluator))
+    return [[_judgment(trace, *found) for found in by_trace[trace.trace_id]] for trace in traces]
+
+
+def find_judgment(store: Store, trace: StoredTrace, evaluator_id: int, mode: Mode | str) -> StoredJudgment | None:
+    """The judgment that answers for that mode and is not stale, a hindsight one where there is none of the
+    mode itself; None where there is neither."""
+    mode = Mode(mode)
+    found = {
+        judgment.mode: judgment for judgment in read_many(store, [trace], evaluator_id)[0] if not judgment.stale
+    }
+    return found.get(mode) or found.get(Mode.HINDSIGHT)
+
+
+def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
+    """The traces of a dataset that the evaluator has yet to judge in that mode, in file order.
+
+    A stale judgment counts as missing, a hindsight one answers for every mode. Judgments may be saved while
+    this goes on, and it can be left and begun again.
+    """
+    return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode))))
+
+
+def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> int:
+    """How many traces `missing_traces` gives."""
+    counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
+    with store.read() as session:
+        return session.scalar(counted.where(_missing(evaluator_id, Mode(mode)))) or 0
+
+
+def _missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
+    answer = exists().where(
+        JudgmentRow.trace_id == TraceRow.id,
+        JudgmentRow.evaluator_id == evaluator_id,
+        JudgmentRow.mode.in_(sorted({mode.value, Mode.HINDSIGHT.value})),
+        JudgmentRow.trace_digest == TraceRow.digest,
+    )
+    return ~answer
+
+
+def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
+    if not waiting:
+        return
+    # In one order for all writers, or two of them could wait for each other.
+    rows = [waiting[key] for key in sorted(waiting)]
+    with store.write() as session:
+        _insert(session, rows)
+    waiting.clear()
+
+
+def _insert(session: Session, rows: list[Values]) -> None:
+    """Store judgments with their profiles, and count the change for whoever holds columns of them in memory."""
+    judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
+    profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
+    insert_or_update(
+        session,
+        JudgmentRow,
+        judgments,
+        key=("trace_id", "evaluator_id", "mode"),
+        unless_same=("probabilities", "trace_digest", "solution"),
+    )
+    insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
+    for dataset_id, evaluator_id in sorted({(row["dataset_id"], row["evaluator_id"]) for row in rows}):
+        count_up(session, JudgedRow, {"dataset_id": dataset_id, "evaluator_id": evaluator_id}, "revision")
+
+
+def _values(evaluator_id: int, judgment: Judgment) -> Values:
+    trace, result = judgment.trace, judgment.result
+    if not isinstance(trace, StoredTrace):
+        raise ValueError(f"trace {trace.id!r} is not from the store")
+    if isinstance(result, Hindsight) != (judgment.mode == Mode.HINDSIGHT):
+        raise ValueError(f"a {type(result).__name__} in {judgment.mode} mode")
+    if len(result) != len(trace.substeps):
+        raise ValueError(f"{len(result)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
+    return {
+        "trace_id": trace.trace_id,
+        "dataset_id": trace.dataset_id,
+        "evaluator_id": evaluator_id,
+        "mode": judgment.mode.value,
+        "trace_digest": trace.digest,
+        "created": now(),
+        **_summary(result),
+        "probabilities": pack(result),
+        "solution": judgment.solution,
+        _PROFILES: profile_columns(judgment),
+    }
+
+
+def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
+    """The columns to sort by."""
+    if isinstance(result, StepScores):
+        verdict = judge_solution(result)
+        columns: dict[str, float | None] = {"validity": verdict.validity, "redundancy": verdict.redundancy}
+        return columns | dict.fromkeys(("online_validity", "online_redundancy", "retroactive"))
+    online = judge_solution(result.online)
+    return _summary(result.offline) | {
+        "online_validity": online.validity,
+        "online_redundancy": online.redundancy,
+        "retroactive": float(np.abs(result.retroactive).max()),
+    }
+
+
+def pack(result: StepScores | Hindsight) -> bytes:
+    """The probabilities as little-endian float32. Raises `ValueError` where one is no probability."""
+    probs = result.packed if isinstance(result, Hindsight) else result.probs
+    if not (np.isfinite(probs).all() and probs.min() >= -_TOLERANCE and probs.max() <= 1 + _TOLERANCE):
+        raise ValueError("a value is no probability")
+    return probs.astype(_PACKED).tobytes()
+
+
+def unpack(data: bytes, mode: Mode | str) -> StepScores | Hindsight:
+    """The inverse of `pack`."""
+    probs: Floats = np.frombuffer(data, dtype=_PACKED).reshape(-1, 3).astype(np.float32)
+    return Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs)
+
+
+def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
+    return StoredJudgment(
+        trace,
+        Mode(row.mode),
+        unpack(row.probabilities, row.mode),
+        row.solution,
+        evaluator=StoredEvaluator(
+            evaluator.id,
+            evaluator.name,
+            evaluator.fingerprint,
+            evaluator.format,
+            evaluator.attention,
+            evaluator.info,
+            evaluator.created,
+        ),
+        stale=row.trace_digest != trace.digest,
+        created=row.created,
+    )

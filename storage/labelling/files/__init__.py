@@ -1,0 +1,1 @@
+"""Labels as files: exports and imports."""

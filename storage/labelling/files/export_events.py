@@ -1,0 +1,131 @@
+"""A campaign with its whole log as JSON Lines: what it is, its guidelines, its traces with their slots, its events.
+
+    {"format": "stepsight-events", "version": 1, "campaign": {"name": "check", "dataset": "mr-math-invalid", …}}
+    {"guideline": 1, "text": "…", "created": "…", "created_by": "eve"}
+    {"item": 0, "dataset": "mr-math-invalid", "trace": "7", "digest": "…", "chosen": "random", "slots": [
+        {"number": 0, "state": "submitted", "annotator": "ada", "taken": "…", "expires": null, "ended": "…"}]}
+    {"event": "label", "item": 0, "slot": 0, "annotator": "ada", "step": 2, "old": null, "new": "neg", …}
+
+`item` is the place in the queue and `slot` its number there, null for a decision; `step` is 0-based. `of` is the
+key of the event of the same person that an undo or redo is about. No number of the database is in it but those in
+the `conditions`, which tell how the traces were once chosen.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+
+from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
+from stepsight.storage.database.store import Store, snapshot
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.files.formats.layout import line
+
+FORMAT, VERSION = "stepsight-events", 1
+SETTINGS = (
+    *("conditions", "overlap", "after_error", "view", "shows", "ordering", "random_share", "gold_rate", "lease"),
+    *("seed", "created", "closed"),
+)
+EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
+SLOT = ("number", "state", "taken", "expires", "ended")
+EVENT = (
+    *("step", "old", "new", "cause", "key", "moment", "seconds", "digest", "guideline", "view", "revealed"),
+    "visible",
+)
+# Otherwise all rows would be fetched at once.
+_IN_PARTS = {"yield_per": 500}
+
+Row = dict[str, Any]
+
+
+def write_events(store: Store, campaign: Campaign, path: Path) -> int:
+    """Fill a file; returns the number of events."""
+    events = 0
+    with open(path, "w", encoding="utf-8") as file, snapshot(store) as session:
+        for row in iterate_rows(session, campaign.id):
+            file.write(f"{line(row)}\n")
+            events += "event" in row
+    return events
+
+
+def iterate_rows(session: Session, campaign_id: int) -> Iterator[Row]:
+    """The rows of the file, some in memory at a time."""
+    yield {"format": FORMAT, "version": VERSION, "campaign": _campaign(session, campaign_id)}
+    yield from _guidelines(session, campaign_id)
+    yield from _items(session, campaign_id)
+    yield from _events(session, campaign_id)
+
+
+def _campaign(session: Session, campaign_id: int) -> Row:
+    row = session.get_one(CampaignRow, campaign_id)
+    evaluator = None if row.evaluator_id is None else session.get_one(EvaluatorRow, row.evaluator_id)
+    return (
+        {"name": row.name, "dataset": session.get_one(DatasetRow, row.dataset_id).name}
+        | {name: told(getattr(row, name)) for name in SETTINGS}
+        | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
+        | {"created_by": session.get_one(UserRow, row.created_by).name}
+    )
+
+
+def _guidelines(session: Session, campaign_id: int) -> Iterator[Row]:
+    found = (
+        select(GuidelineRow, UserRow.name)
+        .join(UserRow, UserRow.id == GuidelineRow.created_by)
+        .where(GuidelineRow.campaign_id == campaign_id)
+        .order_by(GuidelineRow.version)
+    )
+    for row, name in session.execute(found):
+        yield {"guideline": row.version, "text": row.text, "created": told(row.created), "created_by": name}
+
+
+def _items(session: Session, campaign_id: int) -> Iterator[Row]:
+    columns = (ItemRow.id, ItemRow.place, DatasetRow.name, TraceRow.external_id, ItemRow.digest, ItemRow.chosen)
+    wanted = select(*columns).join(TraceRow, TraceRow.id == ItemRow.trace_id)
+    wanted = wanted.join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+    wanted = wanted.where(ItemRow.campaign_id == campaign_id).order_by(ItemRow.place)
+    for part in session.execute(wanted, execution_options=_IN_PARTS).partitions():
+        slots = _slots(session, [item.id for item in part])
+        for id, place, dataset, trace, digest, chosen in part:
+            item = {"item": place, "dataset": dataset, "trace": trace, "digest": digest, "chosen": chosen}
+            yield item | {"slots": slots.get(id, [])}
+
+
+def _slots(session: Session, items: Sequence[int]) -> dict[int, list[Row]]:
+    found = (
+        select(SlotRow, UserRow.name)
+        .outerjoin(UserRow, UserRow.id == SlotRow.user_id)
+        .where(SlotRow.item_id.in_(items))
+        .order_by(SlotRow.item_id, SlotRow.number)
+    )
+    slots: dict[int, list[Row]] = {}
+    for row, name in session.execute(found):
+        told_slot = {column: told(getattr(row, column)) for column in SLOT} | {"annotator": name}
+        slots.setdefault(row.item_id, []).append(told_slot)
+    return slots
+
+
+def _events(session: Session, campaign_id: int) -> Iterator[Row]:
+    about = aliased(EventRow)
+    columns = [getattr(EventRow, name) for name in EVENT]
+    wanted = (
+        select(EventRow.kind, ItemRow.place, SlotRow.number, UserRow.name, about.key.label("of"), *columns)
+        .join(ItemRow, ItemRow.id == EventRow.item_id)
+        .join(UserRow, UserRow.id == EventRow.user_id)
+        .outerjoin(SlotRow, SlotRow.id == EventRow.slot_id)
+        .outerjoin(about, about.id == EventRow.of)
+        .where(EventRow.campaign_id == campaign_id)
+        .order_by(EventRow.id)
+    )
+    for kind, place, number, name, of, *values in session.execute(wanted, execution_options=_IN_PARTS):
+        row = {"event": kind, "item": place, "slot": number, "annotator": name}
+        yield row | dict(zip(EVENT, map(told, values), strict=True)) | {"of": of}
+
+
+def told(value: Any) -> Any:
+    """A value as JSON."""
+    return value.isoformat() if isinstance(value, datetime) else value

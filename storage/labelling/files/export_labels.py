@@ -1,0 +1,63 @@
+"""Writing the labels of a campaign into a file."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stepsight.core.atomic import whole_file
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.files.export_events import write_events
+from stepsight.storage.labelling.files.formats import FORMATS, find_format
+from stepsight.storage.labelling.results.consensus import Labelled
+
+EVENTS = "events"
+FORMAT_NAMES = (*FORMATS, EVENTS)
+
+
+@dataclass(frozen=True)
+class LabelExport:
+    """What was written: so many `rows` of `what`; `left_out` counts, by the reason, what is not in the file."""
+
+    path: str
+    rows: int
+    what: str
+    left_out: Mapping[str, int]
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: {self.rows:,} {self.what}."]
+        return "\n".join(lines + [f"  not in it: {count:,} {reason}" for reason, count in self.left_out.items()])
+
+
+def export_labels(
+    store: Store,
+    campaign: str,
+    path: str | Path,
+    format: str,
+    *,
+    per_annotator: bool = False,
+    exposed: bool = False,
+    force: bool = False,
+) -> LabelExport:
+    """Write what people said of a campaign's traces in one of `FORMAT_NAMES`, a few traces in memory at a time.
+
+    The labels are those that the annotators agree on (`storage.labelling.results.consensus`), or each one's own with
+    `per_annotator`. Answers by people who had seen what a blind campaign hides, or the scores that another one
+    shows, count only with `exposed`. The format `events` is the whole log whichever of these is given. The file
+    appears whole or not at all. Raises `NotFoundError` where there is no such campaign, and `UserError` on another
+    format and where the file cannot be written, or is there already unless `force` is given.
+    """
+    found = find_campaign(store, campaign)
+    if format == EVENTS:
+        with whole_file(path, force=force) as partial:
+            return LabelExport(str(path), write_events(store, found, partial), "events", {})
+    layout = find_format(format)
+    labelled = Labelled(
+        store, found, alone=per_annotator, exposed=exposed, with_gold=per_annotator and layout.with_gold
+    )
+    untold: Counter[str] = Counter()
+    with whole_file(path, force=force) as partial:
+        rows = layout.write(labelled, partial, found.name, untold)
+    left_out = {reason: count for reason, count in (labelled.left_out + untold).items() if count}
+    return LabelExport(str(path), rows, "answers" if per_annotator else "traces", left_out)

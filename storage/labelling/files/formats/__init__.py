@@ -1,0 +1,16 @@
+"""The layouts that labels are exported in, one module each. A new one is a module and a line in `FORMATS`."""
+
+from stepsight.core.errors import UserError
+from stepsight.storage.labelling.files.formats import csv, jsonl, parquet, prm800k, prmbench, processbench, stepwise
+from stepsight.storage.labelling.files.formats.layout import Layout
+
+FORMATS: dict[str, Layout] = {
+    module.LAYOUT.name: module.LAYOUT for module in (prm800k, processbench, prmbench, stepwise, jsonl, csv, parquet)
+}
+
+
+def find_format(name: str) -> Layout:
+    """The layout of that name. Raises `UserError` naming all of them."""
+    if name not in FORMATS:
+        raise UserError(f"There is no format {name!r}.", f"The formats are {', '.join(FORMATS)}, events.")
+    return FORMATS[name]

@@ -1,0 +1,86 @@
+"""Our own layout: JSON Lines that `stepsight import jsonl` reads as traces, `stepsight import labels` as labels.
+
+    {"id": "7", "problem": "…", "steps": ["…", ["…", "…"]], "labels": ["pos", null], "how": ["majority", "tie"],
+     "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
+        {"annotator": "ada", "view": "whole", "labels": ["pos", "unsure"], "first": ["pos", "unsure"],
+         "errors": [null, null], "comments": [null, "which sum?"], "corrections": [null, null], "flag": null,
+         "exposed": [], "guideline": 1, "submitted": "2026-03-01T09:30:00+00:00", "seconds": 41.5}],
+     "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
+
+Lists have an entry per step, null where there is none; `step` is 0-based. A row of one annotator has no `how` and
+no `decisions`. `digest` tells the trace, with its gold, from any other of the same id. Nothing that people said is
+lost: which labels, notes and decisions, whose, when, and how long it took; each single event is in the format
+`events`.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stepsight.storage.labelling.files.formats.layout import Layout, Row, Tally, line
+from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+from stepsight.storage.labelling.results.decisions import Decision
+
+
+def format_row(labelled: LabelledTrace, campaign: str) -> Row:
+    """A labelled trace as a row."""
+    trace = labelled.trace
+    row: Row = {
+        "id": trace.id,
+        "problem": trace.problem,
+        "steps": [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps],
+        "labels": list(labelled.labels),
+    }
+    row |= {} if labelled.how is None else {"how": list(labelled.how)}
+    row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
+    row["answers"] = [format_answer(answer) for answer in labelled.answers]
+    if labelled.how is not None:
+        row["decisions"] = [_format_decision(decision) for decision in labelled.decisions]
+    return row
+
+
+def format_answer(answer: Answer) -> dict[str, Any]:
+    """An answer, whose trace stands beside it."""
+    steps = len(answer.labels)
+    return {
+        "annotator": answer.user,
+        "view": answer.view,
+        "labels": list(answer.labels),
+        "first": list(answer.first),
+        "errors": _spread(answer.errors, steps),
+        "comments": _spread(answer.comments, steps),
+        "corrections": _spread(answer.corrections, steps),
+        "flag": answer.flag,
+        "exposed": sorted(answer.exposed),
+        "guideline": answer.guideline,
+        "submitted": answer.submitted.isoformat(),
+        "seconds": answer.seconds,
+    }
+
+
+def _format_decision(decision: Decision) -> dict[str, Any]:
+    return {
+        "step": decision.step,
+        "label": decision.label,
+        "reason": decision.reason,
+        "annotator": decision.user,
+        "own": decision.own,
+        "moment": decision.moment.isoformat(),
+    }
+
+
+def _spread(texts: Mapping[int, str], steps: int) -> list[str | None]:
+    return [texts.get(step) for step in range(steps)]
+
+
+def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
+    written = 0
+    with open(path, "w", encoding="utf-8") as file:
+        for trace in traces:
+            written += 1
+            file.write(f"{line(format_row(trace, campaign))}\n")
+    return written
+
+
+LAYOUT = Layout("jsonl", "JSON Lines with everything that people said", _write, with_gold=True)

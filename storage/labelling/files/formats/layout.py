@@ -1,0 +1,51 @@
+"""A layout: how labelled traces become a file."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+
+Row = dict[str, Any]
+Tally = Counter[str]
+
+
+class UntellableError(Exception):
+    """A layout has no way to say what people said of a trace; the text tells what such traces are."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout of files. `write(traces, path, campaign, left_out)` fills the file and counts in `left_out`, by the
+    reason, the traces that it cannot tell of; it returns how many it told of. `with_gold`: one annotator's rows
+    include those of hidden gold items."""
+
+    name: str
+    title: str
+    write: Callable[[Iterable[LabelledTrace], Path, str, Tally], int]
+    with_gold: bool = False
+
+
+def lines(row: Callable[[LabelledTrace], Row]) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:
+    """Writes one JSON object per trace."""
+
+    def write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
+        written = 0
+        with open(path, "w", encoding="utf-8") as file:
+            for trace in traces:
+                try:
+                    file.write(f"{line(row(trace))}\n")
+                    written += 1
+                except UntellableError as reason:
+                    left_out[str(reason)] += 1
+        return written
+
+    return write
+
+
+def line(row: Row) -> str:
+    """A row as a line of JSON, the same for the same row."""
+    return json.dumps(row, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,74 @@
+"""PRM800K's layout, as `storage.importers.prm800k` reads it.
+
+    {"labeler": "ada", "timestamp": "2026-03-01T09:30:00+00:00", "generation": null,
+     "is_quality_control_question": false, "is_initial_screening_question": false,
+     "question": {"problem": "…", "ground_truth_answer": null, "pre_generated_answer": null,
+                  "pre_generated_steps": ["I notice …", "So 60 …", "Thus …"]},
+     "label": {"steps": [
+        {"completions": [{"text": "I notice …", "rating": 1, "flagged": null}],
+         "human_completion": null, "chosen_completion": 0},
+        {"completions": [{"text": "So 60 …", "rating": -1, "flagged": null}],
+         "human_completion": null, "chosen_completion": null}],
+      "total_time": 164458, "finish_reason": "found_error"}}
+
+Ratings -1, 0, 1 are neg, neu, pos; null is unlabelled. As there, the labels end at the first error (`found_error`)
+where nothing after it was labelled, and the whole solution is in `pre_generated_steps`; labels that people gave
+after an error, which PRM800K has none of, follow it. `solution`: every step was labelled and none is wrong;
+`give_up`: some step was not; `bad_problem`: more than half of the annotators said so. Of several annotators
+`labeler` is "consensus", and the timestamp is the last one's.
+"""
+
+from stepsight.storage.labelling.files.formats.layout import Layout, Row, lines
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+
+CONSENSUS = "consensus"
+_RATINGS = {"neg": -1, "neu": 0, "pos": 1, None: None}
+_ANSWERS = ("ground_truth_answer", "pre_generated_answer")
+
+
+def format_row(labelled: LabelledTrace) -> Row:
+    """A labelled trace as a record."""
+    trace, error = labelled.trace, labelled.first_error
+    texts = [step.text for step in trace.steps]
+    ends = error is not None and all(label is None for label in labelled.labels[error + 1 :])
+    last = len(texts) if error is None or not ends else error + 1
+    moments = [*(one.submitted for one in labelled.answers), *(one.moment for one in labelled.decisions)]
+    seconds = sum(answer.seconds for answer in labelled.answers)
+    return {
+        "labeler": labelled.annotator or CONSENSUS,
+        "timestamp": max(moments).isoformat(),
+        "generation": None,
+        "is_quality_control_question": False,
+        "is_initial_screening_question": False,
+        "question": {"problem": trace.problem}
+        | {key: trace.meta.get(key) for key in _ANSWERS}
+        | {"pre_generated_steps": texts},
+        "label": {
+            "steps": [
+                _step(text, label, place != error)
+                for place, (text, label) in enumerate(zip(texts[:last], labelled.labels, strict=False))
+            ],
+            "total_time": round(seconds * 1000),
+            "finish_reason": _finish_reason(labelled),
+        },
+    }
+
+
+def _step(text: str, label: str | None, chosen: bool) -> Row:
+    return {
+        "completions": [{"text": text, "rating": _RATINGS[label], "flagged": None}],
+        "human_completion": None,
+        # Nobody goes on from an error that was found.
+        "chosen_completion": 0 if chosen else None,
+    }
+
+
+def _finish_reason(labelled: LabelledTrace) -> str:
+    if 2 * len(labelled.flags) > len(labelled.answers):
+        return "bad_problem"
+    if labelled.first_error is not None:
+        return "found_error"
+    return "give_up" if None in labelled.labels else "solution"
+
+
+LAYOUT = Layout("prm800k", "PRM800K: ratings of each step", lines(format_row))

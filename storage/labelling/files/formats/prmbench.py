@@ -1,0 +1,62 @@
+"""PRMBench's layout, as `storage.importers.prmbench` reads it: the error steps, 1-based, all of one class.
+
+    {"original_question": null, "modified_question": "…", "original_process": null,
+     "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"], "modified_steps": [2], "error_steps": [2],
+     "reason": "", "idx": "prm_train_p1_0", "question": "…", "classification": "missing_condition"}
+
+PRMBench holds every step that it does not name for correct, so a trace with an unlabelled step is left out. Steps
+called neg are error steps, and the class is the one that annotators named most often for them, the first named of
+equals; where they named none, the trace is left out. Where no step is neg, those called neu are of the class
+`redundency` (its spelling), and a trace without either is a `multi_solutions` one.
+"""
+
+from collections import Counter
+
+from stepsight.storage.labelling.files.formats.layout import Layout, Row, UntellableError, lines
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+
+_REDUNDANT, _RIGHT = "redundency", "multi_solutions"
+# Of a step that is valid but redundant: what a wrong one cannot be.
+_SIMPLICITY = (_REDUNDANT, "circular")
+
+
+def format_row(labelled: LabelledTrace) -> Row:
+    """A labelled trace as a row. Raises `UntellableError` where a step is unlabelled or the error has no class."""
+    if None in labelled.labels:
+        raise UntellableError("traces with unlabelled steps")
+    trace, steps = labelled.trace, [step.text for step in labelled.trace.steps]
+    wrong = _steps_called(labelled, "neg")
+    named = _class(labelled, wrong) if wrong else ""
+    errors = wrong or _steps_called(labelled, "neu")
+    meta = trace.meta
+    return {
+        "original_question": meta.get("original_question"),
+        "modified_question": trace.problem,
+        "original_process": meta.get("original_process"),
+        "modified_process": steps,
+        "modified_steps": meta.get("modified_steps", errors),
+        "error_steps": errors,
+        "reason": meta.get("reason", ""),
+        "idx": str(meta.get("idx", trace.id)),
+        "question": meta.get("question", trace.problem),
+        "classification": named or (_REDUNDANT if errors else _RIGHT),
+    }
+
+
+def _steps_called(labelled: LabelledTrace, name: str) -> list[int]:
+    return [number for number, label in enumerate(labelled.labels, start=1) if label == name]
+
+
+def _class(labelled: LabelledTrace, wrong: list[int]) -> str:
+    named = Counter(
+        answer.errors[number - 1]
+        for number in wrong
+        for answer in labelled.answers
+        if answer.labels[number - 1] == "neg" and answer.errors.get(number - 1) not in (None, *_SIMPLICITY)
+    )
+    if not named:
+        raise UntellableError("traces with an error whose class nobody named")
+    return named.most_common(1)[0][0]
+
+
+LAYOUT = Layout("prmbench", "PRMBench: error steps of one class", lines(format_row))

@@ -1,0 +1,42 @@
+"""ProcessBench's layout, as `storage.importers.processbench` reads it: the first wrong step, 0-based, or -1.
+
+    {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "…",
+     "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": null, "label": 1}
+
+Whether the final answer is right is null where the trace's own source does not say. A trace whose first wrong step
+cannot be told, because a step before it is unlabelled, is left out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from stepsight.storage.labelling.files.formats.layout import Layout, Row, UntellableError, lines
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+
+_MR_ANSWER = "model_output_answer_correctness"
+
+
+def format_row(labelled: LabelledTrace) -> Row:
+    """A labelled trace as a row. Raises `UntellableError` where a step up to its first error is unlabelled."""
+    trace, error = labelled.trace, labelled.first_error
+    if None in labelled.labels[:error]:
+        raise UntellableError("traces whose first error cannot be told")
+    return {
+        "id": trace.id,
+        "generator": trace.meta.get("generator"),
+        "problem": trace.problem,
+        "steps": [step.text for step in trace.steps],
+        "final_answer_correct": _answer_correct(trace.meta),
+        "label": -1 if error is None else error,
+    }
+
+
+def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
+    """What ProcessBench, MR-MATH or MR-GSM8K says of the final answer."""
+    found = meta.get("final_answer_correct")
+    if isinstance(found, bool):
+        return found
+    return {"correct": True, "wrong": False}.get(str(meta.get(_MR_ANSWER)))
+
+
+LAYOUT = Layout("processbench", "ProcessBench: the first wrong step", lines(format_row))

@@ -1,0 +1,24 @@
+"""The layout of stepwise supervision, as `storage.importers.stepwise` reads it.
+
+    {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
+     "labels": [true, false]}
+
+True is pos or neu, which is valid; false is neg, and null is unlabelled. A trace without a label is left out.
+"""
+
+from stepsight.storage.labelling.files.formats.layout import Layout, Row, UntellableError, lines
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+
+
+def format_row(labelled: LabelledTrace) -> Row:
+    """A labelled trace as a row. Raises `UntellableError` where no step has a label."""
+    if set(labelled.labels) == {None}:
+        raise UntellableError("traces without a label")
+    return {
+        "prompt": labelled.trace.problem,
+        "completions": [step.text for step in labelled.trace.steps],
+        "labels": [None if label is None else label != "neg" for label in labelled.labels],
+    }
+
+
+LAYOUT = Layout("stepwise", "stepwise supervision: prompt, completions, labels", lines(format_row))

@@ -1,0 +1,305 @@
+"""Adding answers that a file gives to a campaign, which is made where there is none."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, now
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.importers.fields import canonical
+from stepsight.storage.labelling.files.answer_file import GivenAnswer, GivenDecision, GivenTrace, digest
+from stepsight.storage.labelling.files.formats.jsonl import format_answer
+from stepsight.storage.labelling.plan import View
+from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.results.decisions import KIND, Decision, read_decisions
+from stepsight.storage.labelling.slots import FREE, SUBMITTED
+from stepsight.storage.people.exposures import WHAT
+from stepsight.storage.people.users import LOCAL, Role, User
+
+Event = dict[str, Any]
+
+
+def answer_events(answer: GivenAnswer, about: str) -> Iterator[Event]:
+    """Events of which `storage.labelling.results.answers` derives the answer again, all at the moment of its submission.
+
+    What was labelled before the next step was seen comes first, then what else became of it; the time that it took
+    stands at the submission. `about` is the campaign and the trace: it makes the keys others than those of the
+    same answer to another trace.
+    """
+    key = digest(about.encode() + answer.content)[:32]
+    visible = {what: what in answer.exposed for what in WHAT}
+    every = {
+        "moment": answer.submitted,
+        "guideline": answer.guideline,
+        "view": answer.view,
+        "visible": visible,
+        "seconds": None,
+        "cause": "",
+        "of": None,
+        "old": None,
+    }
+    for number, event in enumerate(_events(answer)):
+        yield every | event | {"key": f"import-{key}-{number}"}
+
+
+def decision_event(decision: GivenDecision, about: str) -> Event:
+    """The event of a decision."""
+    return {
+        "kind": KIND,
+        "step": decision.step,
+        "old": None,
+        "new": {"label": decision.label, "reason": decision.reason, "own": decision.own},
+        "moment": decision.moment,
+        "visible": {what: what == "labels" for what in WHAT},
+        "seconds": None,
+        "revealed": None,
+        "cause": "",
+        "of": None,
+        "key": f"import-{digest(about.encode() + decision.content)[:32]}",
+    }
+
+
+def _events(answer: GivenAnswer) -> Iterator[Event]:
+    steps, stepwise = len(answer.labels), answer.view == View.STEPWISE
+    first = answer.first if stepwise else answer.labels
+    for step, label in enumerate(first):
+        seen = step + 1 if stepwise else steps
+        if stepwise and step:
+            yield _event("reveal", None, seen, seen)
+        if label is not None:
+            yield _event("label", step, label, seen)
+    # A step after which none came into view was first labelled when it was submitted.
+    changed = [step for step in range(steps) if answer.labels[step] != first[step]]
+    for step in changed:
+        if step < steps - 1:
+            yield _change(answer, step, first[step])
+    yield from _notes(answer)
+    yield _event("submit", None, None, steps) | {"seconds": answer.seconds}
+    if steps - 1 in changed:
+        yield _event("reopen", None, None, steps)
+        yield _change(answer, steps - 1, first[-1])
+        yield _event("submit", None, None, steps)
+
+
+def _notes(answer: GivenAnswer) -> Iterator[Event]:
+    steps = len(answer.labels)
+    notes = (("error", answer.errors), ("comment", answer.comments), ("correction", answer.corrections))
+    for kind, texts in notes:
+        for step, text in enumerate(texts):
+            if text is not None:
+                yield _event(kind, step, text, steps)
+    if answer.flag is not None:
+        yield _event("flag", None, answer.flag, steps)
+
+
+def _change(answer: GivenAnswer, step: int, old: str | None) -> Event:
+    return _event("label", step, answer.labels[step], len(answer.labels)) | {"old": old}
+
+
+def _event(kind: str, step: int | None, new: Any, revealed: int) -> Event:
+    return {"kind": kind, "step": step, "new": new, "revealed": revealed}
+
+
+class Persons:
+    """Finds people by name within a transaction. One who is missing is made, without a password: an annotator who
+    cannot log in until somebody gives them one."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ids: dict[str, int] = {}
+
+    def id(self, name: str) -> int:
+        """The database id of the person of that name. Raises `UserError` where it cannot be one."""
+        if name not in self._ids:
+            check_name(name, "the name of a person")
+            found = select(UserRow.id).where(UserRow.name == name)
+            if (known := self._session.scalar(found)) is None:
+                role = Role.ADMIN if name == LOCAL else Role.ANNOTATOR
+                insert_once(self._session, UserRow, [{"name": name, "role": role.value}], "name")
+                known = self._session.scalars(found).one()
+            self._ids[name] = known
+        return self._ids[name]
+
+
+_GUIDELINE = "The guideline stands in the store that these labels were exported from."
+
+
+class AnswerWriter:
+    """Adds answers to one campaign within a transaction.
+
+    Counts the `answers` and `decisions` that were new, and those that were `known`: the same person said the same
+    of the same trace there. A campaign that is made is a closed one: nothing is left to be labelled in it. Raises
+    `UserError` where the trace is not the one that was labelled, or the person said something else of it there.
+    """
+
+    def __init__(self, store: Store, session: Session, campaign: str, user: User) -> None:
+        self._session, self.name, self._user = session, campaign, user
+        self.answers = self.decisions = self.known = 0
+        self.persons = Persons(session)
+        self._row = session.scalar(select(CampaignRow).where(CampaignRow.name == campaign))
+        self._newest, self._most = 1, 1
+        self._made = self._row is None
+        self._said: dict[tuple[int, str], bytes] = {}
+        self._decided: dict[tuple[int, int], Decision] = {}
+        if self._row is not None:
+            self._newest = session.scalar(self._versions(func.max(GuidelineRow.version))) or 1
+            for answer in iterate_answers(store, self._row.id, session):
+                self._said[answer.item_id, answer.user] = canonical(format_answer(answer))
+            self._decided = read_decisions(store, self._row.id)
+
+    def add(self, given: GivenTrace) -> None:
+        """Add what a row says of a trace."""
+        trace = self._find(given)
+        campaign = self._campaign(trace, given)
+        item = self._item(campaign, trace, given.chosen)
+        about = json.dumps([self.name, given.dataset, given.id])
+        held = select(SlotRow).where(SlotRow.item_id == item.id).order_by(SlotRow.number).with_for_update()
+        # One that somebody is taking meanwhile goes on as another row, which only the second look finds.
+        self._session.scalars(held).all()
+        slots = list(self._session.scalars(held))
+        for answer in given.answers:
+            self._check(campaign, answer, trace)
+            self._add_answer(item, slots, answer, about)
+        for decision in given.decisions:
+            self._add_decision(item, decision, about)
+
+    def finish(self) -> None:
+        """Put down what of a campaign that was made is known only now."""
+        if self._row is None or not self._made:
+            return
+        self._session.execute(
+            update(CampaignRow).where(CampaignRow.id == self._row.id).values(overlap=self._most, closed=now())
+        )
+        for version in range(1, self._newest + 1):
+            values = {"campaign_id": self._row.id, "version": version, "text": _GUIDELINE}
+            self._session.execute(insert(GuidelineRow).values(**values, created_by=self._user.id))
+
+    def _find(self, given: GivenTrace) -> TraceRow:
+        found = select(TraceRow).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+        trace = self._session.scalar(
+            found.where(DatasetRow.name == given.dataset, TraceRow.external_id == given.id)
+        )
+        if trace is None:
+            raise UserError(f"the dataset {given.dataset!r} has no trace {given.id!r}.", "Import the traces first.")
+        if trace.digest != given.digest:
+            raise UserError(
+                f"the trace {given.id!r} of {given.dataset!r} is another one than the labels are of.",
+                "Its text or gold differs. Import the file that was labelled.",
+            )
+        return trace
+
+    def _campaign(self, trace: TraceRow, given: GivenTrace) -> CampaignRow:
+        if self._row is None:
+            view = given.answers[0].view if given.answers else "whole"
+            self._row = _new_campaign(self.name, trace.dataset_id, view, self._user)
+            self._session.add(self._row)
+            self._session.flush()
+        return self._row
+
+    def _item(self, campaign: CampaignRow, trace: TraceRow, chosen: str) -> ItemRow:
+        mine = ItemRow.campaign_id == campaign.id
+        item = self._session.scalar(select(ItemRow).where(mine, ItemRow.trace_id == trace.id))
+        if item is not None:
+            return item
+        last = self._session.scalar(select(func.max(ItemRow.place)).where(mine))
+        place = 0 if last is None else last + 1
+        item = ItemRow(campaign_id=campaign.id, trace_id=trace.id, digest=trace.digest, place=place, chosen=chosen)
+        self._session.add(item)
+        self._session.flush()
+        return item
+
+    def _check(self, campaign: CampaignRow, answer: GivenAnswer, trace: TraceRow) -> None:
+        if len(answer.labels) != trace.n_steps:
+            raise UserError(f"{len(answer.labels)} labels for {trace.n_steps} steps.", "Give one per step.")
+        if answer.view != campaign.view:
+            raise UserError(
+                f"the answer is of the view {answer.view}, the campaign {self.name!r} is {campaign.view}.",
+                "Import it as another campaign with --campaign.",
+            )
+        if not self._made and answer.guideline > self._newest:
+            raise UserError(
+                f"the campaign {self.name!r} has no guideline {answer.guideline}, its newest is {self._newest}.",
+                "Import it as another campaign with --campaign.",
+            )
+        self._newest = max(self._newest, answer.guideline)
+
+    def _add_answer(self, item: ItemRow, slots: list[SlotRow], answer: GivenAnswer, about: str) -> None:
+        said = self._said.get((item.id, answer.annotator))
+        if said == answer.content:
+            self.known += 1
+            return
+        person = self.persons.id(answer.annotator)
+        if any(slot.user_id == person for slot in slots):
+            raise UserError(
+                f"{answer.annotator!r} has labelled this trace otherwise, or is labelling it, in the campaign"
+                f" {self.name!r}.",
+                "Import it as another campaign with --campaign.",
+            )
+        slot = next((slot for slot in slots if slot.state == FREE), None)
+        if slot is None:
+            number = slots[-1].number + 1 if slots else 0
+            slot = SlotRow(campaign_id=item.campaign_id, item_id=item.id, number=number)
+            self._session.add(slot)
+            slots.append(slot)
+        slot.state, slot.user_id, slot.taken, slot.ended = SUBMITTED, person, answer.submitted, answer.submitted
+        self._session.flush()
+        self._most = max(self._most, slot.number + 1)
+        self._insert(item, person, slot.id, answer_events(answer, about))
+        self._said[item.id, answer.annotator] = answer.content
+        self.answers += 1
+
+    def _add_decision(self, item: ItemRow, given: GivenDecision, about: str) -> None:
+        found = self._decided.get((item.id, given.step))
+        new = Decision(item.id, given.step, given.label, given.reason, given.annotator, given.moment, given.own)
+        if found is not None:
+            if replace(found, event_id=0) != new:
+                raise UserError(
+                    f"step {given.step + 1} was decided otherwise in the campaign {self.name!r}.",
+                    "Import it as another campaign with --campaign.",
+                )
+            self.known += 1
+            return
+        event = decision_event(given, about) | {"guideline": self._newest, "view": self._view}
+        self._insert(item, self.persons.id(given.annotator), None, iter([event]))
+        self._decided[item.id, given.step] = new
+        self.decisions += 1
+
+    @property
+    def _view(self) -> str:
+        assert self._row is not None
+        return self._row.view
+
+    def _insert(self, item: ItemRow, person: int, slot: int | None, events: Iterator[dict[str, Any]]) -> None:
+        about = {"campaign_id": item.campaign_id, "item_id": item.id, "slot_id": slot, "user_id": person}
+        rows = [about | event | {"digest": item.digest} for event in events]
+        self._session.execute(insert(EventRow), rows, execution_options={"render_nulls": True})
+
+    def _versions(self, column: Any) -> Any:
+        assert self._row is not None
+        return select(column).where(GuidelineRow.campaign_id == self._row.id)
+
+
+def _new_campaign(name: str, dataset_id: int, view: str, user: User) -> CampaignRow:
+    return CampaignRow(
+        name=name,
+        dataset_id=dataset_id,
+        conditions={},
+        overlap=1,
+        after_error=True,
+        view=view,
+        shows="nothing",
+        ordering="file",
+        random_share=0.0,
+        gold_rate=0.0,
+        lease=1800,
+        seed=0,
+        created_by=user.id,
+    )

@@ -1,0 +1,117 @@
+"""What a campaign is to be, and the checks that it can be one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import check_text
+from stepsight.storage.browse.browse import ANY
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.schema import check_name
+
+MOST_OVERLAP = 50
+LONGEST_LEASE = 7 * 24 * 3600
+LONGEST_GUIDELINE = 100_000
+_SEEDS = 2**31
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+class View(StrEnum):
+    """How much of a trace is seen while it is labelled: all of it, or one more step after each label."""
+
+    WHOLE = "whole"
+    STEPWISE = "stepwise"
+
+
+class Shows(StrEnum):
+    """What is seen beside the text before submission."""
+
+    NOTHING = "nothing"
+    SCORES = "scores"
+
+
+class Ordering(StrEnum):
+    """What the queue goes by: see `storage.labelling.ordering`."""
+
+    FILE = "file"
+    RANDOM = "random"
+    DISAGREEMENT = "disagreement"
+    CHANGE = "change"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A campaign to be made, of the traces of `dataset` that are in `where`.
+
+    `overlap` people label each trace; with `after_error` also the steps after the first `neg`. `evaluator`, a
+    database id, is whose scores are shown and whose changes the queue goes by. Of the places of the queue,
+    `random_share` are filled by chance where it goes by disagreement or change. Of the traces that a person gets,
+    `gold_rate` are hidden gold items from `gold_dataset`; None stands for the rest of the dataset, and where that
+    has none, the gallery. `lease` is for how many seconds a trace is held for a person of whom nothing is heard.
+    """
+
+    name: str
+    dataset: str
+    guideline: str
+    where: TraceFilter = ANY
+    overlap: int = 1
+    after_error: bool = True
+    view: View = View.WHOLE
+    shows: Shows = Shows.NOTHING
+    evaluator: int | None = None
+    ordering: Ordering = Ordering.RANDOM
+    random_share: float = 0.2
+    gold_rate: float = 0.0
+    gold_dataset: str | None = None
+    lease: int = 1800
+    seed: int = 0
+
+
+def check_plan(plan: Plan) -> None:
+    """Raises `UserError` where a word or number makes no sense, or an evaluator is needed and not given."""
+    check_name(plan.name, "the name of the campaign")
+    check_guideline(plan.guideline)
+    for name, kind in (("view", View), ("shows", Shows), ("ordering", Ordering)):
+        _check_word(kind, getattr(plan, name), name)
+    _check_whole(plan.overlap, 1, MOST_OVERLAP, "The overlap")
+    _check_whole(plan.lease, 1, LONGEST_LEASE, "The lease in seconds")
+    _check_whole(plan.seed, 0, _SEEDS - 1, "The seed")
+    _check_share(plan.random_share, 1.0, "The random share")
+    _check_share(plan.gold_rate, 0.5, "The rate of gold items")
+    if plan.evaluator is None:
+        _check_needless(plan)
+
+
+def check_guideline(text: str) -> str:
+    """Return the text of a guideline. Raises `UserError` where it cannot be one."""
+    check_text(text, "the guideline")
+    if len(text) > LONGEST_GUIDELINE:
+        raise UserError(
+            f"The guideline has {len(text):,} characters.", f"Use at most {LONGEST_GUIDELINE:,} characters."
+        )
+    return text
+
+
+def _check_needless(plan: Plan) -> None:
+    if plan.shows == Shows.SCORES:
+        raise UserError("The campaign shows scores, and no evaluator is named.", "Name the one whose scores.")
+    if plan.ordering == Ordering.CHANGE:
+        raise UserError("The queue goes by change, and no evaluator is named.", "Name the one whose verdicts.")
+
+
+def _check_word(kind: type[Word], found: str, what: str) -> None:
+    if found not in list(kind):
+        raise UserError(f"The {what} is {found!r:.40}.", f"Expected {', '.join(kind)}.")
+
+
+def _check_whole(found: int, least: int, most: int, what: str) -> None:
+    if not least <= found <= most:
+        raise UserError(f"{what} is {found:,}.", f"Expected {least:,} to {most:,}.")
+
+
+def _check_share(found: float, most: float, what: str) -> None:
+    # Written so that NaN is refused as well.
+    if not 0 <= found <= most:
+        raise UserError(f"{what} is {found:g}.", f"Expected a number from 0 to {most:g}.")

@@ -1,0 +1,1 @@
+"""What the annotators of a campaign say together: answers, consensus, decisions, ratings."""

@@ -1,0 +1,170 @@
+"""Answers: what people submitted, derived from the log."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import DatasetRow, TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import Event, derive, read_logs
+from stepsight.storage.labelling.plan import View
+from stepsight.storage.labelling.record import needed_steps
+from stepsight.storage.labelling.slots import SUBMITTED
+from stepsight.storage.traces.queries import in_range
+
+# Answers of which the events are in memory at once.
+_BATCH = 200
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A submission that stands.
+
+    `labels`, one per step, are `neg`, `neu`, `pos`, `unsure` or None; where the campaign does not label steps after
+    the first `neg`, those are None. `first`, in a stepwise campaign, are those given before the next step was seen,
+    else the same. `errors` has the kinds of error of steps that are `neg`, by 0-based step, as `comments` and
+    `corrections` have texts. `exposed` is what of `scores`, `gold` and `labels` of others the person had seen when
+    a label was given or the answer first submitted. `digest` is of the trace as it was labelled, `chosen` how it
+    came to be in the campaign, as in `ItemRow`. `guideline` is the version at submission, `seconds` what the page
+    measured in all.
+    """
+
+    item_id: int
+    slot_id: int
+    trace_id: int
+    external_id: str
+    dataset: str
+    user_id: int
+    user: str
+    chosen: str
+    digest: str
+    view: str
+    labels: tuple[str | None, ...]
+    first: tuple[str | None, ...]
+    errors: Mapping[int, str]
+    comments: Mapping[int, str]
+    corrections: Mapping[int, str]
+    flag: str | None
+    exposed: frozenset[str]
+    guideline: int
+    submitted: datetime
+    seconds: float
+
+
+def iterate_answers(store: Store, campaign_id: int, reader: Session | None = None) -> Iterator[Answer]:
+    """The answers of a campaign that are submitted and not withdrawn, by place in the queue and then by slot
+    number, hidden gold items last. They are read by `reader` where it is given, else a batch at a time; what is
+    taken back meanwhile is then left out."""
+    if reader is not None:
+        yield from _iterate(reader, campaign_id)
+        return
+    with store.read() as session:
+        slots = _slot_ids(session, campaign_id)
+    for part in _batched(slots):
+        with store.read() as session:
+            found = _read(session, campaign_id, part)
+        yield from found
+
+
+def read_answers(session: Session, campaign_id: int, item_id: int) -> list[Answer]:
+    """The answers to one trace of a campaign, by slot number."""
+    mine = _submitted(campaign_id).where(SlotRow.item_id == in_range(item_id))
+    return list(_answers(session, session.execute(mine).mappings().all()))
+
+
+def _iterate(session: Session, campaign_id: int) -> Iterator[Answer]:
+    for part in _batched(_slot_ids(session, campaign_id)):
+        yield from _read(session, campaign_id, part)
+
+
+def _slot_ids(session: Session, campaign_id: int) -> Sequence[int]:
+    """Of the answers, in order: all that is kept in memory of a large campaign."""
+    return session.scalars(_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
+
+
+def _read(session: Session, campaign_id: int, slots: Sequence[int]) -> list[Answer]:
+    found = session.execute(_submitted(campaign_id).where(SlotRow.id.in_(slots)))
+    return list(_answers(session, found.mappings().all()))
+
+
+def _submitted(campaign_id: int) -> Select[Any]:
+    same = (ItemRow.trace_id, TraceRow.external_id, SlotRow.user_id, ItemRow.chosen, ItemRow.digest)
+    columns: list[Any] = [
+        *(*same, CampaignRow.view, CampaignRow.after_error, TraceRow.n_steps),
+        *(ItemRow.id.label("item_id"), SlotRow.id.label("slot_id"), DatasetRow.name.label("dataset")),
+        *(UserRow.name.label("user"), TraceRow.digest.label("found_digest")),
+    ]
+    return (
+        select(*columns)
+        .join_from(SlotRow, ItemRow, ItemRow.id == SlotRow.item_id)
+        .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
+        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
+        .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+        .join(UserRow, UserRow.id == SlotRow.user_id)
+        .where(SlotRow.campaign_id == in_range(campaign_id), SlotRow.state == SUBMITTED)
+        .order_by(ItemRow.place, SlotRow.number)
+    )
+
+
+def _answers(session: Session, slots: Sequence[Mapping[Any, Any]]) -> Iterator[Answer]:
+    logs = read_logs(session, sorted({slot["item_id"] for slot in slots}))
+    for slot in slots:
+        found = _answer(slot, logs.get((slot["item_id"], slot["user_id"]), []))
+        if found is not None:
+            yield found
+
+
+def _answer(slot: Mapping[Any, Any], log: Sequence[Event]) -> Answer | None:
+    known = dict(slot)
+    after_error, n_steps, found_digest = (known.pop(name) for name in ("after_error", "n_steps", "found_digest"))
+    stepwise = known["view"] == View.STEPWISE
+    # Of a trace that has changed since, only the log tells how many steps it had.
+    draft = derive(log, n_steps if found_digest == known["digest"] else 0, stepwise)
+    if not draft.submitted:
+        return None
+    end = needed_steps(draft.labels, after_error)
+    labels = _cut(draft.labels, end)
+    submission = next(event for event in reversed(log) if event.kind == "submit")
+    return Answer(
+        **known,
+        labels=labels,
+        first=_cut(draft.first, needed_steps(draft.first, after_error)) if stepwise else labels,
+        errors={step: kind for step, kind in _given(draft.errors) if labels[step] == "neg"},
+        comments=dict(_given(draft.comments)),
+        corrections=dict(_given(draft.corrections)),
+        flag=draft.flag,
+        exposed=_exposed(log),
+        guideline=submission.guideline,
+        submitted=submission.moment,
+        seconds=sum(event.seconds or 0.0 for event in log),
+    )
+
+
+def _cut(labels: Sequence[str | None], end: int) -> tuple[str | None, ...]:
+    return tuple(label if step < end else None for step, label in enumerate(labels))
+
+
+def _given(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
+    return ((step, text) for step, text in enumerate(texts) if text is not None)
+
+
+def _exposed(log: Iterable[Event]) -> frozenset[str]:
+    """What was seen at a label or the first submission: an answer that is taken back after gold was shown, and
+    submitted again without another label, is still the one given before."""
+    seen: set[str] = set()
+    submitted = False
+    for event in log:
+        if event.kind == "label" or (event.kind == "submit" and not submitted):
+            seen.update(what for what, visible in event.visible.items() if visible)
+        submitted = submitted or event.kind == "submit"
+    return frozenset(seen)
+
+
+def _batched(slots: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (slots[start : start + _BATCH] for start in range(0, len(slots), _BATCH))

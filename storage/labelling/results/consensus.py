@@ -1,0 +1,272 @@
+"""What the annotators of a campaign, taken together, say of each step."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+
+from sqlalchemy import select
+
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign, get_campaign, load_campaign
+from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.results.answers import Answer, iterate_answers, read_answers
+from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
+from stepsight.storage.labelling.slots import SUBMITTED
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
+
+ADJUDICATED, MAJORITY, TIE, UNSURE, NONE = "adjudicated", "majority", "tie", "unsure", "none"
+HOW = (ADJUDICATED, MAJORITY, TIE, UNSURE, NONE)
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """A trace as its annotators label it. `labels`, one per step, are `neg`, `neu`, `pos` or None, and `how` says
+    where each comes from:
+
+    - `adjudicated`: somebody decided, maybe that the step stays unlabelled;
+    - `majority`: more annotators gave this label than any other;
+    - `tie`: as many gave another one, so that the step is unlabelled;
+    - `unsure`: more were unsure than gave any one label, so that it is unlabelled;
+    - `none`: nobody labelled it, or the campaign does not label steps after the first error, and it is after that
+      on which they agree, which some had not seen.
+
+    `chosen` is why the trace is in the campaign, as in `storage.database.labelling_schema.ItemRow`; `annotators` is how many
+    answers count, of which are the `answers`.
+    """
+
+    item_id: int
+    trace_id: int
+    external_id: str
+    dataset: str
+    labels: tuple[str | None, ...]
+    how: tuple[str, ...]
+    annotators: int
+    chosen: str
+    answers: tuple[Answer, ...]
+    decisions: tuple[Decision, ...]
+
+
+def iterate_consensus(store: Store, campaign_id: int, exposed: bool = False) -> Iterator[Consensus]:
+    """The traces of a campaign that somebody labelled, in the order of the queue, one trace's answers at a time.
+
+    Answers whose makers had seen scores, gold or others' labels of the trace count only where `exposed` is true;
+    a trace without another answer or a decision is left out.
+    """
+    after_error = get_campaign(store, campaign_id).after_error
+    for answers, decided in iterate_items(store, campaign_id):
+        counted = [answer for answer in answers if exposed or not answer.exposed]
+        if counted or decided:
+            yield agree(answers[0], counted, decided, after_error)
+
+
+def iterate_items(store: Store, campaign_id: int) -> Iterator[tuple[list[Answer], dict[int, Decision]]]:
+    """The answers to each trace of a campaign that somebody labelled, with the decisions by 0-based step."""
+    decisions = read_decisions(store, campaign_id)
+    for item_id, group in groupby(iterate_answers(store, campaign_id), key=lambda answer: answer.item_id):
+        answers = list(group)
+        steps = range(len(answers[0].labels))
+        yield answers, {step: decisions[item_id, step] for step in steps if (item_id, step) in decisions}
+
+
+def agree(
+    about: Answer, answers: Sequence[Answer], decided: Mapping[int, Decision], after_error: bool
+) -> Consensus:
+    """The consensus of answers to one trace, of which `about` is any, and of decisions by 0-based step;
+    `after_error`: whether the campaign labels steps after the first error."""
+    settled: list[tuple[str | None, str]] = []
+    ended = False
+    for step in range(len(about.labels)):
+        if step in decided:
+            settled.append((decided[step].label, ADJUDICATED))
+        else:
+            settled.append((None, NONE) if ended else vote([answer.labels[step] for answer in answers]))
+        ended = ended or (not after_error and settled[-1][0] == "neg")
+    return Consensus(
+        item_id=about.item_id,
+        trace_id=about.trace_id,
+        external_id=about.external_id,
+        dataset=about.dataset,
+        labels=tuple(label for label, _ in settled),
+        how=tuple(how for _, how in settled),
+        annotators=len(answers),
+        chosen=about.chosen,
+        answers=tuple(answers),
+        decisions=tuple(decided[step] for step in sorted(decided)),
+    )
+
+
+def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
+    """The label of a step and how it came about, from what each annotator called it; None takes no part."""
+    counts = Counter(label for label in labels if label is not None)
+    if not counts:
+        return None, NONE
+    most = max(counts.values())
+    first = [label for label, count in counts.items() if count == most]
+    if len(first) > 1:
+        return None, TIE
+    return (first[0], MAJORITY) if first[0] in LABEL_NAMES else (None, UNSURE)
+
+
+# Traces held in memory at once.
+_BATCH = 200
+EXPOSED = "answers by people who had seen scores, gold or others' labels (--exposed keeps them)"
+HIDDEN_GOLD = "hidden gold items"
+CHANGED = "traces that changed since they were labelled"
+
+
+@dataclass(frozen=True)
+class LabelledTrace:
+    """A trace with `labels` by people, one per step: `neg`, `neu`, `pos`, or None where unlabelled, unsure or not
+    agreed on. `how` is as in `storage.labelling.results.consensus`, None where one annotator's labels stand alone; these
+    are then those of the only one of the `answers`."""
+
+    trace: StoredTrace
+    labels: tuple[str | None, ...]
+    how: tuple[str, ...] | None
+    chosen: str
+    answers: tuple[Answer, ...]
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def annotator(self) -> str | None:
+        return self.answers[0].user if self.how is None else None
+
+    @property
+    def first_error(self) -> int | None:
+        """0-based index of the first step called neg."""
+        return self.labels.index("neg") if "neg" in self.labels else None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What annotators said is bad about the problem."""
+        return tuple(answer.flag for answer in self.answers if answer.flag)
+
+    def relabelled(self) -> Trace:
+        """The trace with these labels in the place of its gold."""
+        steps = (
+            replace(step, label=None if label is None else Label[label.upper()], valid=None)
+            for step, label in zip(self.trace.steps, self.labels, strict=True)
+        )
+        return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta)
+
+
+class Labelled:
+    """The labelled traces of a campaign, read anew each time it is iterated, a few at a time.
+
+    All annotators together, or with `alone` one by one. `exposed` answers count only where asked for, and hidden
+    gold items are there only `with_gold`. After an iteration `left_out` says what is not in it, and how often.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        campaign: Campaign,
+        *,
+        alone: bool = False,
+        exposed: bool = False,
+        with_gold: bool = False,
+    ) -> None:
+        self._store, self._campaign = store, campaign
+        self._alone, self._exposed, self._with_gold = alone, exposed, with_gold
+        self.left_out: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[LabelledTrace]:
+        self.left_out = Counter()
+        found: Iterator[tuple[Consensus | Answer, Answer]] = self._each() if self._alone else self._together()
+        while batch := list(islice(found, _BATCH)):
+            wanted = traces().where(TraceRow.id.in_({one.trace_id for one, _ in batch}))
+            with self._store.read() as session:
+                stored = {trace.trace_id: trace for trace in load_traces(session, wanted)}
+            for one, about in batch:
+                trace = stored[one.trace_id]
+                if trace.digest == about.digest:
+                    yield _labelled(trace, one) if isinstance(one, Consensus) else _alone(trace, one)
+                else:
+                    self.left_out[CHANGED] += 1
+
+    def _together(self) -> Iterator[tuple[Consensus, Answer]]:
+        for answers, decided in iterate_items(self._store, self._campaign.id):
+            about, kept = answers[0], [answer for answer in answers if self._exposed or not answer.exposed]
+            if about.chosen == GOLD and not self._with_gold:
+                self.left_out[HIDDEN_GOLD] += 1
+                continue
+            self.left_out[EXPOSED] += len(answers) - len(kept)
+            if kept or decided:
+                yield agree(about, kept, decided, self._campaign.after_error), about
+
+    def _each(self) -> Iterator[tuple[Answer, Answer]]:
+        for answer in iterate_answers(self._store, self._campaign.id):
+            if answer.chosen == GOLD and not self._with_gold:
+                self.left_out[HIDDEN_GOLD] += 1
+            elif answer.exposed and not self._exposed:
+                self.left_out[EXPOSED] += 1
+            else:
+                yield answer, answer
+
+
+def _labelled(trace: StoredTrace, one: Consensus) -> LabelledTrace:
+    return LabelledTrace(trace, one.labels, one.how, one.chosen, one.answers, one.decisions)
+
+
+def _alone(trace: StoredTrace, answer: Answer) -> LabelledTrace:
+    labels = tuple(label if label in LABEL_NAMES else None for label in answer.labels)
+    return LabelledTrace(trace, labels, None, answer.chosen, (answer,))
+
+
+@dataclass(frozen=True)
+class TraceLabels:
+    """What the annotators of a campaign said of a trace: what they agree on, and every one's answer. `ahead`: the
+    person who looks still has to label it, and is not to see that."""
+
+    campaign: Campaign
+    consensus: Consensus
+    answers: tuple[Answer, ...]
+    ahead: bool
+
+
+def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[TraceLabels]:
+    """Of a trace, for each campaign in which somebody labelled it, the newest first. Campaigns in which it is a
+    hidden gold item are not among them. Answers of people who had seen what a campaign hides are not agreed on."""
+    found = (
+        select(ItemRow.id, ItemRow.campaign_id)
+        .join(CampaignRow, CampaignRow.id == ItemRow.campaign_id)
+        .where(ItemRow.trace_id == trace_id, ItemRow.chosen != GOLD)
+        .order_by(CampaignRow.id.desc())
+    )
+    with store.read() as session:
+        items = [
+            (load_campaign(session, campaign), item, tuple(read_answers(session, campaign, item)))
+            for item, campaign in session.execute(found)
+        ]
+    ahead = _held(store, trace_id, viewer)
+    return [_labels(store, *one, ahead) for one in items if one[2]]
+
+
+def _labels(
+    store: Store, campaign: Campaign, item_id: int, answers: tuple[Answer, ...], ahead: bool
+) -> TraceLabels:
+    decided = {decision.step: decision for decision in past_decisions(store, item_id)}
+    counted = [answer for answer in answers if not answer.exposed]
+    consensus = agree(answers[0], counted, decided, campaign.after_error)
+    return TraceLabels(campaign, consensus, answers, ahead)
+
+
+def _held(store: Store, trace_id: int, viewer: User | None) -> bool:
+    """Whether a person has begun with a trace in a blind campaign that is open, and not submitted it."""
+    if viewer is None:
+        return False
+    begun = (
+        select(SlotRow.id)
+        .join(ItemRow, ItemRow.id == SlotRow.item_id)
+        .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
+        .where(ItemRow.trace_id == trace_id, SlotRow.user_id == viewer.id, SlotRow.state != SUBMITTED)
+        .where(CampaignRow.closed.is_(None), CampaignRow.shows == "nothing")
+    )
+    with store.read() as session:
+        return session.scalar(begun.limit(1)) is not None

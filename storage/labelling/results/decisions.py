@@ -1,0 +1,208 @@
+"""Decisions: what an adjudicator said of a step on which the annotators of a campaign disagree.
+
+A decision is an event of the log, of the kind `decide`, in nobody's slot: `new` holds its `label`, its `reason`,
+and whether who decided had labelled the trace (`own`); `old` holds the same of the decision before. The last one
+of a step is in force. What the annotators said stays as it is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import LABEL_NAMES
+from stepsight.storage.database.labelling_schema import (
+    KEY_LENGTH,
+    CampaignRow,
+    EventRow,
+    GuidelineRow,
+    ItemRow,
+    SlotRow,
+)
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.labelling.annotation import check_reason
+from stepsight.storage.people.exposures import exposures_of
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import in_range
+
+KIND = "decide"
+_KEY = re.compile(f"[!-~]{{1,{KEY_LENGTH}}}")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The `label` (None: the step is left unlabelled) of a step, 0-based, by `user`, who gave a `reason` and, where
+    `own`, had labelled the trace too. `event_id` is its place in the log."""
+
+    item_id: int
+    step: int
+    label: str | None
+    reason: str
+    user: str
+    moment: datetime
+    own: bool = False
+    event_id: int = 0
+
+
+def decide(
+    store: Store,
+    campaign_id: int,
+    item_id: int,
+    step: int,
+    label: str | None,
+    reason: str,
+    user: User,
+    key: str,
+    after: int | None = None,
+) -> Decision:
+    """Record a decision; the same `key` and content again gives the first one. `after` is the `event_id` of the
+    decision that it is to replace, 0 where there is none; without it, it replaces any.
+
+    Raises `NotFoundError` where the campaign has no such item, `ConflictError` where the trace has changed since
+    it was labelled, another decision is in force than that of `after`, or the key is known with other content, and
+    `UserError` on a step that the trace does not have, a trace that nobody has submitted, another label, or no
+    reason. A closed campaign can still be decided.
+    """
+    new = {"label": _check_label(label), "reason": check_reason(reason, "The decision has no reason.")}
+    _check_key(key)
+    with store.write() as session:
+        item = _find_item(session, campaign_id, item_id)
+        known = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
+        if known is not None:
+            return _repeated(known, item.id, step, new, user)
+        _check_item(session, item, step)
+        own = _has_labelled(session, item.id, user)
+        before = _last(session, item.id, step)
+        _check_before(before, after)
+        event = EventRow(
+            campaign_id=campaign_id,
+            item_id=item.id,
+            user_id=user.id,
+            kind=KIND,
+            step=step,
+            old=None if before is None else before.new,
+            new=new | {"own": own},
+            key=key,
+            digest=item.digest,
+            **_circumstances(session, campaign_id),
+            visible=_visible(session, user, item.trace_id),
+        )
+        session.add(event)
+        session.flush()
+        return _decision(event, user.name)
+
+
+def read_decisions(store: Store, campaign_id: int) -> dict[tuple[int, int], Decision]:
+    """The decision in force by item and step."""
+    found = (
+        select(EventRow, UserRow.name)
+        .join(UserRow, UserRow.id == EventRow.user_id)
+        .where(EventRow.campaign_id == campaign_id, EventRow.kind == KIND)
+        .order_by(EventRow.id)
+    )
+    with store.read() as session:
+        made = [_decision(event, name) for event, name in session.execute(found)]
+    return {(decision.item_id, decision.step): decision for decision in made}
+
+
+def past_decisions(store: Store, item_id: int) -> list[Decision]:
+    """Every decision of an item, the oldest first."""
+    found = (
+        select(EventRow, UserRow.name)
+        .join(UserRow, UserRow.id == EventRow.user_id)
+        .where(EventRow.item_id == in_range(item_id), EventRow.kind == KIND)
+        .order_by(EventRow.id)
+    )
+    with store.read() as session:
+        return [_decision(event, name) for event, name in session.execute(found)]
+
+
+def _decision(event: EventRow, user: str) -> Decision:
+    new: Mapping[str, Any] = event.new or {}
+    return Decision(
+        item_id=event.item_id,
+        step=event.step or 0,
+        label=new.get("label"),
+        reason=new.get("reason", ""),
+        user=user,
+        moment=event.moment,
+        own=bool(new.get("own")),
+        event_id=event.id,
+    )
+
+
+def _repeated(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
+    said = {name: (event.new or {}).get(name) for name in new} if event.kind == KIND else None
+    if (event.item_id, event.step, said) != (item_id, step, new):
+        raise ConflictError("This key was used for something else.", "Reload the page, then decide again.")
+    return _decision(event, user.name)
+
+
+def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
+    """The item, held until the transaction ends: two decisions of it come one after the other."""
+    item = session.get(ItemRow, in_range(item_id), with_for_update=True)
+    if item is None or item.campaign_id != campaign_id:
+        raise NotFoundError(f"The campaign has no item {item_id}.")
+    return item
+
+
+def _check_item(session: Session, item: ItemRow, step: int) -> None:
+    """Its trace must be the one that was labelled, and have the step."""
+    digest, n_steps = session.execute(
+        select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
+    ).one()
+    if digest != item.digest:
+        raise ConflictError("The trace has changed since it was labelled.", "Label it again in a new campaign.")
+    if not 0 <= step < n_steps:
+        raise UserError(f"There is no step {step + 1}: the trace has {n_steps}.")
+    submitted = select(func.count()).where(SlotRow.item_id == item.id, SlotRow.state == "submitted")
+    if not session.scalar(submitted):
+        raise UserError("Nobody has submitted labels of this trace.", "Decide once somebody has.")
+
+
+def _has_labelled(session: Session, item_id: int, user: User) -> bool:
+    found = select(SlotRow.id).where(
+        SlotRow.item_id == item_id, SlotRow.user_id == user.id, SlotRow.state == "submitted"
+    )
+    return session.scalar(found) is not None
+
+
+def _last(session: Session, item_id: int, step: int) -> EventRow | None:
+    found = select(EventRow).where(EventRow.item_id == item_id, EventRow.step == step, EventRow.kind == KIND)
+    return session.scalar(found.order_by(EventRow.id.desc()).limit(1))
+
+
+def _check_before(before: EventRow | None, after: int | None) -> None:
+    found = 0 if before is None else before.id
+    if after is not None and found != after:
+        raise ConflictError("This step was decided meanwhile, as the page now shows.", "Decide it anew if need be.")
+
+
+def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
+    newest = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign_id)
+    view = session.scalar(select(CampaignRow.view).where(CampaignRow.id == campaign_id))
+    return {"guideline": session.scalar(newest) or 0, "view": view}
+
+
+def _visible(session: Session, user: User, trace_id: int) -> dict[str, bool]:
+    """The labels are what a decision is about; the rest only where the person saw it elsewhere."""
+    seen = exposures_of(session, user.id, trace_id)
+    return {"scores": "scores" in seen, "gold": "gold" in seen, "labels": True}
+
+
+def _check_label(label: str | None) -> str | None:
+    if label is not None and label not in LABEL_NAMES:
+        raise UserError(f"The label is {label!r:.40}, expected neg, neu, pos or null (unlabelled).")
+    return label
+
+
+def _check_key(key: str) -> None:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise UserError(f"The key is {key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")

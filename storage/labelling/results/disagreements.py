@@ -1,0 +1,104 @@
+"""Disagreements: the steps on which a campaign's annotators did not agree, and that somebody has to decide.
+
+A step is disagreed upon where two people gave it different labels, or where somebody was unsure of it. Having left
+it unlabelled is no opinion: who stopped at an error that another did not see disagrees at that step, and says
+nothing of those after it. Hidden gold items are there to measure annotators and are not decided.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from sqlalchemy import func, select
+
+from stepsight.core.label import LABEL_NAMES
+from stepsight.storage.database.cache import memory_of
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import UNSURE
+from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.results.answers import Answer, iterate_answers
+from stepsight.storage.labelling.results.decisions import Decision, read_decisions
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A trace of a campaign with steps, 0-based, that are disagreed upon, and what everybody said of it."""
+
+    item_id: int
+    trace_id: int
+    digest: str
+    steps: tuple[int, ...]
+    answers: tuple[Answer, ...]
+
+    def undecided(self, decisions: dict[tuple[int, int], Decision]) -> tuple[int, ...]:
+        """Its steps of which there is no decision."""
+        return tuple(step for step in self.steps if (self.item_id, step) not in decisions)
+
+
+@dataclass(frozen=True)
+class Adjudication:
+    """How far a campaign is decided: its disagreements in the order of the queue, and the last decision by item
+    and step."""
+
+    disagreements: tuple[Disagreement, ...]
+    decisions: dict[tuple[int, int], Decision]
+
+    @property
+    def steps(self) -> int:
+        return sum(len(one.steps) for one in self.disagreements)
+
+    @property
+    def decided(self) -> int:
+        return self.steps - sum(len(one.undecided(self.decisions)) for one in self.disagreements)
+
+    def find(self, item_id: int) -> Disagreement | None:
+        return next((one for one in self.disagreements if one.item_id == item_id), None)
+
+    def next_open(self, after: int | None = None) -> Disagreement | None:
+        """The first one behind the item `after`, then from the start, that has an undecided step."""
+        places = [one.item_id for one in self.disagreements]
+        start = places.index(after) + 1 if after in places else 0
+        turned = self.disagreements[start:] + self.disagreements[:start]
+        return next((one for one in turned if one.undecided(self.decisions)), None)
+
+
+def disagreed_steps(labels: Sequence[Sequence[str | None]]) -> tuple[int, ...]:
+    """The steps, 0-based, on which answers do not agree; `labels` has one sequence per answer, of equal lengths."""
+    return tuple(i for i, said in enumerate(zip(*labels, strict=True)) if _disagreed(said))
+
+
+def _disagreed(said: Iterable[str | None]) -> bool:
+    given = set(said) - {None}
+    return UNSURE in given or len(given & set(LABEL_NAMES)) > 1
+
+
+def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
+    """The state of a campaign. It is derived once for every event of its log."""
+    with store.read() as session:
+        # Of two events the later number may be stored first, so that the largest alone tells too little.
+        newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
+        version = tuple(session.execute(newest).one())
+    key = ("adjudication", campaign_id)
+    return memory_of(store).get(key, version, lambda: _read(store, campaign_id), _size)
+
+
+def _read(store: Store, campaign_id: int) -> Adjudication:
+    return Adjudication(tuple(_disagreements(store, campaign_id)), read_decisions(store, campaign_id))
+
+
+def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
+    for item_id, found in groupby(iterate_answers(store, campaign_id), key=lambda answer: answer.item_id):
+        answers = tuple(found)
+        steps = disagreed_steps([answer.labels for answer in answers])
+        if steps and answers[0].chosen != GOLD:
+            yield Disagreement(item_id, answers[0].trace_id, answers[0].digest, steps, answers)
+
+
+def _size(found: Adjudication) -> int:
+    """About how many bytes it takes, by its texts and labels."""
+    answers = [answer for one in found.disagreements for answer in one.answers]
+    texts = [text for one in answers for text in (*one.comments.values(), *one.corrections.values())]
+    reasons = [decision.reason for decision in found.decisions.values()]
+    return sum(map(sys.getsizeof, texts + reasons)) + sum(1000 + 16 * len(one.labels) for one in answers)

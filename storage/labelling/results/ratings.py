@@ -1,0 +1,200 @@
+"""Ratings: the answers of a campaign as arrays, beside the gold of its traces."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import select
+
+from stepsight.core.metrics.bootstrap import Floats
+from stepsight.core.metrics.ratings import SAID, UNLABELLED, Ratings
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.results.answers import Answer, iterate_answers
+from stepsight.storage.traces.queries import BATCH, load_traces, traces
+
+_CODES: Mapping[str | None, int] = {None: UNLABELLED, **{said: code for code, said in enumerate(SAID)}}
+
+
+@dataclass(frozen=True)
+class RatedTrace:
+    """A trace of a campaign that somebody has answered. `digest` is of what they labelled."""
+
+    item_id: int
+    trace_id: int
+    external_id: str
+    dataset: str
+    digest: str
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class RatedTraces:
+    """Traces in the campaign's order, and what people said of them: in `last`, which stands, and in `first`, said
+    before the next step was seen. Where a campaign is not stepwise, the two are the same.
+
+    `later`, shape (people, steps), is how many later steps were in view when a label that stands was given, NaN
+    where there is none. `gold` and `valid`, shape (steps,), are the benchmark's own labels and what it says of
+    validity, 1 or 0, NaN where it says nothing: one that only names the first error labels no other step, but says
+    that those before it are valid.
+    """
+
+    traces: tuple[RatedTrace, ...]
+    last: Ratings
+    first: Ratings
+    later: Floats
+    gold: Floats
+    valid: Floats
+
+    def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
+        """Some of the traces, by their places."""
+        starts = np.searchsorted(self.last.trace, np.arange(len(self.traces) + 1))
+        steps = np.concatenate(
+            [np.empty(0, np.int64), *(np.arange(starts[place], starts[place + 1]) for place in chosen)]
+        )
+        return RatedTraces(
+            tuple(self.traces[place] for place in chosen),
+            self.last.of_traces(chosen),
+            self.first.of_traces(chosen),
+            self.later[:, steps],
+            self.gold[steps],
+            self.valid[steps],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignRatings:
+    """What people said of the traces of the `queue` and of the `hidden` gold items, which stand apart: everybody
+    may get these, and they were chosen to test people.
+
+    Of `answers`, `exposed` were given by people who had seen scores, gold or others' labels; these are in the
+    arrays only where `with_exposed`. `changed` counts traces that are no longer what was labelled: they have no
+    gold here.
+    """
+
+    campaign: Campaign
+    queue: RatedTraces
+    hidden: RatedTraces
+    answers: int
+    exposed: int
+    with_exposed: bool
+    changed: int
+
+
+def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
+    """The submitted answers of a campaign; with `exposed` also of those who had seen what it hides. People who are
+    not to be `named` are annotator 1, 2 and so on."""
+    collected = _Collected()
+    for answer in iterate_answers(store, campaign.id):
+        collected.add(answer, kept=exposed or not answer.exposed)
+    people = collected.list_people()
+    names = tuple(name if named else f"annotator {row + 1}" for row, (_, name) in enumerate(people))
+    rows = {user: row for row, (user, _) in enumerate(people)}
+    later = _later_steps(store, campaign) if campaign.view == "stepwise" else {}
+    traces = {kind: collected.list_traces(kind) for kind in collected.items}
+    golds, changed = _golds(store, [trace for some in traces.values() for trace in some])
+    queue, hidden = (
+        _arrays(traces[kind], list(collected.items[kind].values()), names, rows, later, golds)
+        for kind in (False, True)
+    )
+    return CampaignRatings(campaign, queue, hidden, collected.answers, collected.exposed, exposed, changed)
+
+
+class _Collected:
+    """Answers as they come: of each kind of item, hidden gold or not, by item."""
+
+    def __init__(self) -> None:
+        self.answers = self.exposed = 0
+        self.items: dict[bool, dict[int, list[Answer]]] = {False: {}, True: {}}
+
+    def add(self, answer: Answer, *, kept: bool) -> None:
+        self.answers += 1
+        self.exposed += bool(answer.exposed)
+        if kept:
+            self.items[answer.chosen == "gold"].setdefault(answer.item_id, []).append(answer)
+
+    def list_people(self) -> list[tuple[int, str]]:
+        """Ids and names, by name."""
+        kept = (answers for items in self.items.values() for answers in items.values())
+        found = {answer.user_id: answer.user for answers in kept for answer in answers}
+        return sorted(found.items(), key=lambda person: (person[1], person[0]))
+
+    def list_traces(self, hidden: bool) -> list[RatedTrace]:
+        return [_trace(answers) for answers in self.items[hidden].values()]
+
+
+def _trace(answers: Sequence[Answer]) -> RatedTrace:
+    one = answers[0]
+    # Of a trace that has changed since, each answer goes as far as the events of its person.
+    steps = max(len(answer.labels) for answer in answers)
+    return RatedTrace(one.item_id, one.trace_id, one.external_id, one.dataset, one.digest, steps)
+
+
+def _arrays(
+    traces: Sequence[RatedTrace],
+    answered: Sequence[Sequence[Answer]],
+    names: tuple[str, ...],
+    rows: Mapping[int, int],
+    later: Mapping[tuple[int, int, int], int],
+    golds: Mapping[int, tuple[Floats, Floats]],
+) -> RatedTraces:
+    """`answered` holds the answers of each trace, `rows` the place of each person among the `names`."""
+    sizes = [trace.steps for trace in traces]
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    shape = len(names), int(starts[-1])
+    last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
+    seen = np.full(shape, np.nan)
+    for start, answers in zip(starts, answered, strict=False):
+        for answer in answers:
+            row, steps = rows[answer.user_id], slice(start, start + len(answer.labels))
+            last[row, steps] = [_CODES[label] for label in answer.labels]
+            first[row, steps] = [_CODES[label] for label in answer.first]
+            whose = answer.item_id, answer.user_id
+            seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(answer.labels))]
+    trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
+    position = np.arange(shape[1]) - starts[trace]
+    gold, valid = (np.concatenate([np.empty(0), *(golds[one.item_id][kind] for one in traces)]) for kind in (0, 1))
+    standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
+    return RatedTraces(tuple(traces), standing, early, seen, gold, valid)
+
+
+def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
+    """For each item, person and step, how many later steps were in view at the last event about its label."""
+    events = (
+        select(EventRow.item_id, EventRow.user_id, EventRow.step, EventRow.revealed)
+        .where(EventRow.campaign_id == campaign.id, EventRow.kind == "label", EventRow.slot_id.is_not(None))
+        .order_by(EventRow.id)
+    )
+    found: dict[tuple[int, int, int], int] = {}
+    with store.read() as session:
+        for item, user, step, revealed in session.execute(events):
+            if step is not None and revealed is not None:
+                found[item, user, step] = revealed - step - 1
+    return found
+
+
+def _golds(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats, Floats]], int]:
+    """By item, the gold's labels and what it says of validity, each of shape (steps,); and how many traces are no
+    longer what was labelled."""
+    found: dict[int, tuple[Floats, Floats]] = {}
+    changed = 0
+    for start in range(0, len(rated), BATCH):
+        some = rated[start : start + BATCH]
+        with store.read() as session:
+            statement = traces().where(TraceRow.id.in_([one.trace_id for one in some]))
+            stored = {trace.trace_id: trace for trace in load_traces(session, statement)}
+        for one in some:
+            same = stored[one.trace_id].digest == one.digest
+            changed += not same
+            silent = np.full(one.steps, np.nan)
+            found[one.item_id] = _gold(stored[one.trace_id]) if same else (silent, silent)
+    return found, changed
+
+
+def _gold(trace: Trace) -> tuple[Floats, Floats]:
+    labels = [np.nan if step.label is None else float(step.label) for step in trace.steps]
+    valid = [np.nan if step.valid is None else float(step.valid) for step in trace.steps]
+    return np.array(labels), np.array(valid)

@@ -1,0 +1,1 @@
+"""Traces in the store: imported, written, read and searched."""

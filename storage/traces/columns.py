@@ -1,0 +1,121 @@
+"""A dataset's traces as columns: what they are filtered and sorted by, as far as no evaluator comes in."""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.metrics.position import thirds
+from stepsight.core.metrics.table import SILENT
+from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
+from stepsight.storage.database.schema import TraceRow
+
+GOLD = ("error", "clean", "missing")
+GROUP_KEYS = ("classification", "question_type", "family", "generator")
+# Otherwise all rows would be fetched at once.
+_IN_PARTS = {"yield_per": 5000}
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """The `n` traces of a dataset in file order, each of shape (n,).
+
+    `trace_ids` of the database; `digests`, their first characters; `steps`, how many; `first_error`, 0-based,
+    `SILENT` where the gold names none; `gold`, the place in `GOLD`; `group`, the place in `groups` of the class
+    that the benchmark puts the trace in, `SILENT` for none; `third`, the place in `core.metrics.position.Third` of
+    that in which the first error stands, `SILENT` for none; `relabelled`, whether a person gave labels.
+    """
+
+    trace_ids: Ints
+    digests: NDArray[np.bytes_]
+    steps: NDArray[np.int32]
+    first_error: NDArray[np.int32]
+    gold: NDArray[np.int8]
+    group: NDArray[np.int32]
+    groups: tuple[str, ...]
+    third: NDArray[np.int8]
+    relabelled: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.trace_ids)
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (getattr(self, column.name) for column in fields(self))
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+    def places(self, trace_ids: Ints) -> Ints:
+        """The place of each of some traces, `SILENT` where it is not of this dataset."""
+        if not len(self):
+            return np.full(len(trace_ids), SILENT)
+        found = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
+        places = self._by_id[np.minimum(found, len(self) - 1)]
+        return np.where(self.trace_ids[places] == trace_ids, places, SILENT)
+
+    @cached_property
+    def _by_id(self) -> Ints:
+        return np.argsort(self.trace_ids, kind="stable")
+
+
+def group_of_trace() -> ColumnElement[str]:
+    """The class that the benchmark puts a trace in, "" for none."""
+    return func.coalesce(*[TraceRow.meta[key].as_string() for key in GROUP_KEYS], "")
+
+
+def read_relabelled(session: Session, dataset_id: int) -> Ints:
+    """The database ids, ascending, of a dataset's traces of which a submitted answer stands, shape (n,)."""
+    submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
+    found = (
+        select(ItemRow.trace_id)
+        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
+        .where(TraceRow.dataset_id == dataset_id, submitted)
+        .distinct()
+        .order_by(ItemRow.trace_id)
+    )
+    return np.array(session.scalars(found).all(), np.int64)
+
+
+def with_relabelled(catalogue: Catalogue, trace_ids: Ints) -> Catalogue:
+    """The catalogue, in which these traces are the ones to which a person gave labels."""
+    return replace(catalogue, relabelled=np.isin(catalogue.trace_ids, trace_ids))
+
+
+def read_catalogue(session: Session, dataset_id: int) -> Catalogue:
+    """The catalogue of a dataset, in memory in proportion to its traces."""
+    row = TraceRow
+    found = (
+        select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, group_of_trace())
+        .where(row.dataset_id == dataset_id)
+        .order_by(row.position)
+    )
+    ids, steps, errors, known, digests, groups = [], [], [], [], [], []
+    names: dict[str, int] = {}
+    # Not through the session: what that does with each row would take most of the time.
+    for part in session.connection().execute(found, execution_options=_IN_PARTS).partitions():
+        for id, digest, count, error, has_gold, group in part:
+            ids.append(id)
+            digests.append(digest[:16].encode())
+            steps.append(count)
+            errors.append(SILENT if error is None else error)
+            known.append(has_gold)
+            groups.append(names.setdefault(str(group), len(names)) if group else SILENT)
+    first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
+    has_error = first_error != SILENT
+    third = np.where(has_error, thirds(first_error.astype(np.int64), counts.astype(np.int64)), SILENT)
+    return Catalogue(
+        trace_ids=np.array(ids, np.int64),
+        digests=np.array(digests, "S16"),
+        steps=counts,
+        first_error=first_error,
+        gold=np.where(has_error, 0, np.where(np.array(known, np.bool_), 1, 2)).astype(np.int8),
+        group=np.array(groups, np.int32),
+        groups=tuple(names),
+        third=third.astype(np.int8),
+        # That changes much more often than the rest, and is put in by `with_relabelled`.
+        relabelled=np.zeros(len(ids), np.bool_),
+    )

@@ -1,0 +1,223 @@
+"""Reading datasets and traces, a page or a batch at a time."""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import count
+from typing import Any
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace, check_text
+from stepsight.storage.database.cache import memory_of
+from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow
+from stepsight.storage.database.store import NotFoundError, Store
+
+# Traces held in memory at once while going through a dataset.
+BATCH = 500
+_LARGEST_ID = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset and its counts. `errors` counts the traces in which the gold names a first error, `left_out` the
+    bad rows of its files that the person importing them chose to skip."""
+
+    id: int
+    name: str
+    kind: str
+    source: str
+    sha256: str
+    created: datetime
+    traces: int
+    errors: int
+    steps: int
+    substeps: int
+    left_out: int
+
+    @property
+    def size(self) -> str:
+        """How many traces it has, and of how many rows, such as `6,116 of 6,216`."""
+        return f"{self.traces:,} of {self.traces + self.left_out:,}" if self.left_out else f"{self.traces:,}"
+
+
+@dataclass(frozen=True)
+class StoredTrace(Trace):
+    """A trace with its place in the store: `id` is its id within the dataset, `trace_id` the database's.
+
+    It goes through a scorer as any trace does, and the judgment that comes out can be stored.
+    """
+
+    trace_id: int = field(kw_only=True)
+    dataset_id: int = field(kw_only=True)
+    dataset: str = field(kw_only=True)
+    position: int = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class TraceSummary:
+    """A trace as a row of a list, without its steps. `first_error` is 0-based."""
+
+    trace_id: int
+    id: str
+    position: int
+    problem: str
+    n_steps: int
+    n_substeps: int
+    first_error: int | None
+    has_gold: bool
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The `trace_id` before and after a trace, None at either end."""
+
+    previous: int | None
+    next: int | None
+
+
+def list_datasets(store: Store) -> list[Dataset]:
+    """Every dataset by name, with its counts."""
+    with store.read() as session:
+        return _with_counts(store, session, _datasets().order_by(DatasetRow.name))
+
+
+def find_dataset(store: Store, name: str) -> Dataset:
+    """The dataset of that name. Raises `NotFoundError`."""
+    check_text(name, "the name of the dataset")
+    with store.read() as session:
+        if found := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
+            return found[0]
+        names = session.scalars(select(DatasetRow.name).order_by(DatasetRow.name).limit(10)).all()
+    known = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
+    raise NotFoundError(f"There is no dataset {name!r}.", known)
+
+
+def get_trace(store: Store, trace_id: int) -> StoredTrace:
+    """The trace with that database id. Raises `NotFoundError`."""
+    with store.read() as session:
+        found = load_traces(session, traces().where(TraceRow.id == in_range(trace_id)))
+    if not found:
+        raise NotFoundError(f"There is no trace {trace_id}.")
+    return found[0]
+
+
+def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
+    """The trace with that id within the dataset of that name. Raises `NotFoundError`."""
+    check_text(dataset, "the name of the dataset")
+    check_text(id, "the id")
+    with store.read() as session:
+        found = load_traces(session, traces().where(DatasetRow.name == dataset, TraceRow.external_id == id))
+    if not found:
+        raise NotFoundError(f"There is no trace {id!r} in the dataset {dataset!r}.")
+    return found[0]
+
+
+def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
+    """Every trace of a dataset in file order, `BATCH` at a time; no connection is held in between."""
+    return iterate(store, dataset_id, traces())
+
+
+def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
+    """The traces of a dataset that a statement made from `traces()` gives, as `iterate_traces` does.
+
+    Goes by stretches of positions, whether few or all of their traces are wanted: with a limit instead, a database
+    may plan for the whole dataset every time.
+    """
+    for start in count(0, BATCH):
+        within = TraceRow.position.between(start, start + BATCH - 1)
+        with store.read() as session:
+            rows = statement.where(TraceRow.dataset_id == dataset_id, within).order_by(TraceRow.position)
+            batch = load_traces(session, rows)
+            last = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == dataset_id)
+            done = start + BATCH > (session.scalar(last) or 0)
+        yield from batch
+        if done:
+            return
+
+
+def list_ids(store: Store, dataset_id: int) -> list[str]:
+    """The ids of a dataset's traces in file order."""
+    found = select(TraceRow.external_id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
+    with store.read() as session:
+        return list(session.scalars(found))
+
+
+def traces() -> Select[Any]:
+    """A statement for `load_traces`, to be narrowed and ordered."""
+    return select(
+        TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
+        TraceRow.dataset_id, DatasetRow.name,
+    ).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)  # fmt: skip
+
+
+def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
+    """The traces of a statement made from `traces()`, in its order, with their steps: three queries."""
+    rows = session.execute(statement).all()
+    steps = _load_steps(session, [row.id for row in rows]) if rows else {}
+    return [
+        StoredTrace(
+            id=row.external_id,
+            problem=row.problem,
+            steps=tuple(steps[row.id]),
+            meta=row.meta,
+            trace_id=row.id,
+            dataset_id=row.dataset_id,
+            dataset=row.name,
+            position=row.position,
+        )
+        for row in rows
+    ]
+
+
+def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
+    texts: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    found = select(SubstepRow.trace_id, SubstepRow.step, SubstepRow.text).where(SubstepRow.trace_id.in_(ids))
+    for trace_id, step, text in session.execute(
+        found.order_by(SubstepRow.trace_id, SubstepRow.step, SubstepRow.position)
+    ):
+        texts[trace_id, step].append(text)
+    steps: defaultdict[int, list[Step]] = defaultdict(list)
+    golds = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid).where(
+        StepRow.trace_id.in_(ids)
+    )
+    for trace_id, position, label, valid in session.execute(golds.order_by(StepRow.trace_id, StepRow.position)):
+        gold = None if label is None else Label(label)
+        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid))
+    return steps
+
+
+def in_range(trace_id: int) -> int:
+    """`trace_id`, or one that no trace has where the database could not compare it."""
+    return trace_id if 0 < trace_id <= _LARGEST_ID else 0
+
+
+def _datasets() -> Select[Any]:
+    names = ("id", "name", "kind", "source", "sha256", "created", "revision")
+    left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
+    return select(*[getattr(DatasetRow, name) for name in names], left_out.label("left_out"))
+
+
+def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
+    """The datasets of a statement. Counting traces takes long, so it is done once for every revision."""
+    memory, found = memory_of(store), []
+    for row in session.execute(statement).mappings().all():
+        known: dict[str, Any] = dict(row)
+        key, revision, count = ("counts", row.id), known.pop("revision"), partial(_count, session, row.id)
+        found.append(Dataset(**known | memory.get(key, revision, count, sys.getsizeof)))
+    return found
+
+
+def _count(session: Session, dataset_id: int) -> dict[str, int]:
+    counts = (
+        func.count(TraceRow.dataset_id).label("traces"),
+        func.count(TraceRow.first_error).label("errors"),
+        func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
+        func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),
+    )
+    return dict(session.execute(select(*counts).where(TraceRow.dataset_id == dataset_id)).mappings().one())

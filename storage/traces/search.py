@@ -1,0 +1,90 @@
+"""Searching the texts of traces.
+
+What is looked for is any part of a text, whatever the case: `3/4`, `x^2`, `\\frac{1}{2}`, the middle of a word. So
+the index is of every three characters in a row: SQLite's FTS5 with its trigram tokenizer, and a GIN index on arrays
+of them in PostgreSQL, whose own full text knows words alone and would find neither of those. What is shorter than
+three characters is looked for by reading the texts.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import TextClause, text
+from sqlalchemy.orm import Session
+
+from stepsight.core.trace import Trace
+
+INDEXED_LENGTH = 3
+# Between the problem and the sub-steps of a trace, so that nothing is found across two of them.
+_BETWEEN = "\x1f"
+_ESCAPE = "\\"
+
+_INDEX = text("INSERT INTO trace_search (rowid, text) VALUES (:id, :text)")
+_INDEX_EVERYTHING = text(
+    "INSERT INTO trace_search (rowid, text) SELECT id, problem || :between || (SELECT group_concat(text, :between)"
+    " FROM (SELECT text FROM substeps WHERE trace_id = traces.id ORDER BY step, position)) FROM traces"
+)
+# One text of all ids: a row for each would take longer to fetch than to find.
+_FOUND = "SELECT group_concat(rowid, ' ') FROM trace_search WHERE rowid BETWEEN :first AND :last AND "
+_PHRASE = text(f"{_FOUND} trace_search MATCH :phrase")
+_SHORT = text(f"{_FOUND} text LIKE :pattern ESCAPE '{_ESCAPE}'")
+# The LIKE of SQLite folds the case of ASCII letters alone.
+_SHORT_FOLDED = text(f"{_FOUND} unicode_lower(text) LIKE :pattern ESCAPE '{_ESCAPE}'")
+_TRIGRAMS = "search_trigrams({column}) @> search_trigrams(:text) AND "
+_EITHER = (
+    "SELECT id FROM traces WHERE {problem}problem ILIKE :pattern AND id BETWEEN :first AND :last"
+    " UNION SELECT trace_id FROM substeps WHERE {text}text ILIKE :pattern AND trace_id BETWEEN :first AND :last"
+)
+
+
+def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
+    """Make traces that were stored findable; each comes with its database id.
+
+    PostgreSQL keeps its indexes by itself. A trace that is deleted leaves the index by a trigger.
+    """
+    if session.get_bind().dialect.name == "sqlite":
+        rows = [{"id": id, "text": _BETWEEN.join((trace.problem, *trace.substeps))} for id, trace in traces]
+        session.execute(_INDEX, rows)
+
+
+def index_everything(session: Session) -> None:
+    """Make the traces of a store findable that came into it by another way; none of them is as yet."""
+    if session.get_bind().dialect.name == "sqlite":
+        session.execute(_INDEX_EVERYTHING, {"between": _BETWEEN})
+
+
+def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> NDArray[np.bool_]:
+    """Which of some traces contain a text in the problem or a sub-step, shape (n,)."""
+    if not len(trace_ids):
+        return np.zeros(0, np.bool_)
+    within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
+    if session.get_bind().dialect.name == "sqlite":
+        statement, values = _sqlite(wanted)
+        found = np.fromstring(session.scalar(statement, values | within) or "", np.int64, sep=" ")
+    else:
+        statement, values = _postgresql(wanted)
+        found = np.array(session.scalars(statement, values | within).all(), np.int64)
+    return np.isin(trace_ids, found)
+
+
+def _sqlite(wanted: str) -> tuple[TextClause, dict[str, Any]]:
+    if len(wanted) >= INDEXED_LENGTH:
+        return _PHRASE, {"phrase": '"' + wanted.replace('"', '""') + '"'}
+    if wanted.isascii():
+        return _SHORT, {"pattern": _pattern(wanted)}
+    return _SHORT_FOLDED, {"pattern": _pattern(wanted.lower())}
+
+
+def _postgresql(wanted: str) -> tuple[TextClause, dict[str, Any]]:
+    indexed = len(wanted) >= INDEXED_LENGTH
+    columns = {name: _TRIGRAMS.format(column=name) if indexed else "" for name in ("problem", "text")}
+    values = {"pattern": _pattern(wanted)} | ({"text": wanted} if indexed else {})
+    return text(_EITHER.format(**columns)), values
+
+
+def _pattern(wanted: str) -> str:
+    for special in (_ESCAPE, "%", "_"):
+        wanted = wanted.replace(special, _ESCAPE + special)
+    return f"%{wanted}%"

@@ -1,0 +1,233 @@
+"""Adding traces to a dataset."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from sqlalchemy import func, insert, select, text
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace, check_text
+from stepsight.storage.database.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow, check_name
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.importers.kind import OnBad
+from stepsight.storage.traces.queries import StoredTrace, find_trace
+from stepsight.storage.traces.search import index_texts
+
+Located = tuple[str, Trace]
+
+
+class TraceWriter:
+    """Adds traces to one dataset within a transaction, after those that it has.
+
+    The dataset is made where there is none, and locked until the transaction ends. Counts what it `added`, what
+    was `unchanged` since an earlier transaction, and what was `repeated` in this one. Raises `UserError` where the
+    dataset is of another kind.
+    """
+
+    def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
+        self._session = session
+        self._dataset = dataset
+        self.dataset_id = _open_dataset(session, dataset, kind, source)
+        newest = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == self.dataset_id)
+        last = session.scalar(newest)
+        self._start = self._next = 0 if last is None else last + 1
+        self._refresh_at = 1000
+        self.unchanged = self.repeated = 0
+
+    @property
+    def added(self) -> int:
+        return self._next - self._start
+
+    @property
+    def read(self) -> int:
+        return self.added + self.unchanged + self.repeated
+
+    @property
+    def total(self) -> int:
+        """How many traces the dataset has."""
+        return self._next
+
+    def add(self, batch: list[Located], on_bad: OnBad | None = None) -> None:
+        """Add the traces of a batch that are new; each comes with its place, such as `file.jsonl line 3`.
+
+        Raises `UserError` at an id that is known with other content, and at what cannot be stored, or tells
+        `on_bad` of it and adds the others.
+        """
+        fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
+        known = self._known(fit)
+        new = []
+        for where, trace in fit:
+            if trace.id not in known:
+                known[trace.id] = trace.digest, self._next
+                new.append((self._next, trace))
+                self._next += 1
+            else:
+                _passes(partial(self._recognise, *known[trace.id]), on_bad, where, trace)
+        if new:
+            self._insert(new)
+
+    def finish(self, source: str, sha256: str) -> None:
+        """Note where the newest traces came from."""
+        if self.added:
+            row = self._session.get_one(DatasetRow, self.dataset_id)
+            row.source, row.sha256 = source, sha256
+            row.revision += 1
+            self._refresh()
+
+    def _known(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
+        """Digest and position of the ids that the dataset has, those of earlier batches included."""
+        ids = [trace.id for _, trace in batch]
+        found = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
+            TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
+        )
+        return {row.external_id: (row.digest, row.position) for row in self._session.execute(found)}
+
+    def _recognise(self, digest: str, position: int, where: str, trace: Trace) -> None:
+        ours = position >= self._start
+        if digest == trace.digest:
+            self.repeated += ours
+            self.unchanged += not ours
+        elif ours:
+            raise UserError(
+                f"{where}: the id {trace.id!r} stands earlier in the file with other content.",
+                "Give every trace an id of its own.",
+            )
+        else:
+            raise UserError(
+                f"{where}: the dataset {self._dataset!r} holds trace {trace.id!r} with other content.",
+                "Give the changed trace another id, or import the file as another dataset.",
+            )
+
+    def _insert(self, new: list[tuple[int, Trace]]) -> None:
+        rows = [_trace_values(self.dataset_id, position, trace) for position, trace in new]
+        returning = insert(TraceRow).returning(TraceRow.id, sort_by_parameter_order=True)
+        ids = self._session.scalars(returning, rows, execution_options=_ONE_STATEMENT).all()
+        stored = [(id, trace) for id, (_, trace) in zip(ids, new, strict=True)]
+        for model, values in ((StepRow, _step_values), (SubstepRow, _substep_values)):
+            rows = [row for id, trace in stored for row in values(id, trace)]
+            self._session.execute(insert(model), rows, execution_options=_ONE_STATEMENT)
+        index_texts(self._session, stored)
+        if self.added >= self._refresh_at:
+            self._refresh()
+            self._refresh_at *= 4
+
+    def _refresh(self) -> None:
+        """Tell PostgreSQL how large the tables have become.
+
+        It would find out by itself, but not within this transaction and not in the first minute after it, and
+        meanwhile would read whole tables where an index serves.
+        """
+        if self._session.get_bind().dialect.name == "postgresql":
+            for model in (TraceRow, StepRow, SubstepRow):
+                self._session.execute(text(f"ANALYZE {model.__tablename__}"))
+
+
+# Otherwise rows are grouped by which of their values are None, with a statement for each group.
+_ONE_STATEMENT = {"render_nulls": True}
+
+
+def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
+    insert_once(session, DatasetRow, [{"name": name, "kind": kind, "source": source, "sha256": ""}], "name")
+    # Judgments of the dataset may be stored meanwhile: they refer to its key, which this lock leaves alone.
+    locked = select(DatasetRow.id, DatasetRow.kind).with_for_update(key_share=True)
+    found = locked.where(DatasetRow.name == name)
+    dataset_id, stored_kind = session.execute(found).one()
+    if stored_kind != kind:
+        raise UserError(
+            f"The dataset {name!r} is of kind {stored_kind}, the file is imported as {kind}.",
+            "Give the dataset another name.",
+        )
+    return int(dataset_id)
+
+
+def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: str, trace: Trace) -> bool:
+    """Whether a trace passes a check; without `on_bad` the error of one that does not is raised."""
+    try:
+        check(where, trace)
+    except UserError as error:
+        if on_bad is None:
+            raise
+        on_bad(where, error, f"{trace.id} {trace.digest}".encode("utf-8", "surrogatepass"))
+        return False
+    return True
+
+
+def _check(where: str, trace: Trace) -> None:
+    """Refuse what a core trace allows and a database does not."""
+    try:
+        check_text(trace.id, "the id")
+        if len(trace.id) > ID_LENGTH:
+            raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
+        json.dumps(trace.meta, ensure_ascii=False, allow_nan=False).encode()
+    except UserError as error:
+        raise error.at(where) from None
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: a text holds half of a surrogate pair.", "Save the text as UTF-8.") from None
+    except ValueError:
+        raise UserError(f"{where}: a number is NaN or infinite.", "Write null instead.") from None
+
+
+def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any]:
+    return {
+        "dataset_id": dataset_id,
+        "external_id": trace.id,
+        "position": position,
+        "problem": trace.problem,
+        "digest": trace.digest,
+        "n_steps": len(trace.steps),
+        "n_substeps": len(trace.substeps),
+        "first_error": trace.first_error,
+        "has_gold": trace.has_gold,
+        "meta": dict(trace.meta),
+    }
+
+
+def _step_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
+    for position, step in enumerate(trace.steps):
+        label = None if step.label is None else int(step.label)
+        yield {"trace_id": trace_id, "position": position, "label": label, "valid": step.valid}
+
+
+def _substep_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
+    for step, owner in enumerate(trace.steps):
+        for position, substep in enumerate(owner.substeps):
+            yield {"trace_id": trace_id, "step": step, "position": position, "text": substep}
+
+
+SAVED = "saved"
+"""The name of the dataset where no other is given, and the kind of every dataset of saved traces."""
+_ID_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The trace as stored, and whether it is `new` to its dataset."""
+
+    trace: StoredTrace
+    new: bool
+
+
+def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> Saved:
+    """Store a trace under an id of its own, made from its content: the same trace saved twice is one.
+
+    Raises `UserError` where the name is none, or is that of a dataset which was imported: saved traces would change
+    what is measured on it.
+    """
+    check_name(dataset, "the name of the dataset")
+    named = replace(trace, id=trace.digest[:_ID_LENGTH])
+    with store.write() as session:
+        kind = session.scalar(select(DatasetRow.kind).where(DatasetRow.name == dataset))
+        if kind not in (None, SAVED):
+            raise UserError(
+                f"The dataset {dataset!r} holds imported traces (kind {kind}).",
+                f"Save under another name, such as {SAVED}.",
+            )
+        writer = TraceWriter(session, dataset, SAVED, "")
+        writer.add([("the trace", named)])
+        new = bool(writer.added)
+    return Saved(find_trace(store, dataset, named.id), new)

@@ -1,0 +1,71 @@
+"""The status of an address that cannot be shown, on the whole application."""
+
+import pytest
+
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from tests.app.client import PAGE, asking
+from tests.storage.samples import add, judge
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory, evaluators):
+    with open_store(str(tmp_path_factory.mktemp("links") / "store.db")) as store:
+        trace = add(store)[0]
+        for print_ in ("one", "two"):
+            said = register_evaluator(store, name="twice", fingerprint=print_, format="scores", attention="none")
+            save_judgments(store, said.id, [judge(trace, "offline")])
+        with asking(store, evaluators) as client:
+            yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/browse?trace=1", 200),
+        ("/browse?trace=", 200),
+        ("/browse?dataset=sums&evaluator=tiny", 200),
+        ("/browse?trace=999", 404),
+        ("/browse?trace=99999999999999", 422),
+        ("/browse?trace=abc", 422),
+        ("/browse?trace=-1", 422),
+        ("/browse?trace=%C2%B2", 422),
+        ("/browse?dataset=none", 404),
+        ("/browse?dataset=%00", 422),
+        ("/browse?evaluator=none", 404),
+        ("/browse?dataset=sums&evaluator=none", 404),
+        # Two of one name go by name and fingerprint.
+        ("/browse?trace=1&evaluator=twice%20one", 200),
+        ("/browse?trace=1&evaluator=twice%20three", 404),
+        ("/browse?evaluator=twice%20one", 200),
+        ("/browse?gold=sideways", 422),
+        ("/evidence?trace=999", 404),
+        ("/evidence?trace=x", 422),
+        ("/evidence?dataset=none", 404),
+        ("/evidence?s=cut", 422),
+        ("/results?dataset=none", 404),
+        ("/?s=cut", 422),
+    ],
+)
+def test_an_address_that_cannot_be_shown_has_a_status_of_its_own(client, path, status):
+    response = client.get(path, headers=PAGE)
+    assert response.status_code == status
+    # It is the page itself, which says what is wrong.
+    assert "gradio" in response.text
+
+
+def test_a_vanished_database_gets_a_page_that_says_so(evaluators, tmp_path):
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store, asking(store, evaluators) as client:
+        add(store)
+        path.rename(tmp_path / "away.db")
+        for page in ("/browse", "/browse?trace=1", "/jobs"):
+            response = client.get(page, headers=PAGE)
+            assert response.status_code == 503
+            assert "The store does not answer" in response.text
+            assert "the file is gone. Put it back, or start StepSight again." in response.text
+        assert client.get("/").status_code == 200
+        assert client.get("/jobs/list").status_code == 503
+        (tmp_path / "away.db").rename(path)
+        assert client.get("/browse?trace=1").status_code == 200

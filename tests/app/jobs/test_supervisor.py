@@ -1,0 +1,46 @@
+"""The worker process ends with its server, and is started again where it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.storage.judgments.jobs import State, get_job
+from tests.app.processes import is_alive, silence, start, until, worker_of
+from tests.conftest import ROOT
+from tests.storage.samples import add, many
+
+SUPERVISED = """import sys, time
+from stepsight.app.jobs.supervisor import Supervisor
+with Supervisor(sys.argv[1], ["--dtype=bfloat16"]):
+    time.sleep(600)"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="processes are looked up in /proc")
+def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_store, tiny):
+    add(sqlite_store, many(3000))
+    # It judges only if the workers got their arguments.
+    job = start(sqlite_store, tiny, fingerprint=load_evaluator(tiny, dtype=torch.bfloat16).fingerprint)
+    server = subprocess.Popen([sys.executable, "-c", SUPERVISED, sqlite_store.name], cwd=ROOT)
+    try:
+        until(lambda: get_job(sqlite_store, job.id).state == State.RUNNING)
+        first = worker_of(sqlite_store, job)
+        os.kill(first, signal.SIGKILL)
+        silence(sqlite_store)
+        until(
+            lambda: worker_of(sqlite_store, job) != first and get_job(sqlite_store, job.id).state == State.RUNNING
+        )
+        second = worker_of(sqlite_store, job)
+        assert is_alive(second)
+        until(lambda: get_job(sqlite_store, job.id).done > 0)
+    finally:
+        server.kill()
+        server.wait()
+    until(lambda: not is_alive(second))
+    found = get_job(sqlite_store, job.id)
+    # It ended by itself, and gave the job back unless it had just finished it.
+    assert found.state in (State.QUEUED, State.DONE)

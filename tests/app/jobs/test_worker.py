@@ -1,0 +1,282 @@
+"""The worker: what it makes of a job, and what is left when it is killed."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+import urllib.request
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from sqlalchemy import select
+
+import stepsight.app.jobs.worker
+from stepsight.app.jobs.worker import Worker
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Mode
+from stepsight.core.models.placement import Placement
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import JudgmentRow
+from stepsight.storage.database.store import UnavailableError, open_store
+from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.jobs import State, cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.traces.queries import find_dataset
+from tests.app.processes import judged, silence, start, until, worker_of
+from tests.checkpoints import write_evaluator
+from tests.forked import Forked
+from tests.storage.samples import add, many
+
+
+@pytest.fixture
+def slowly(monkeypatch):
+    """Traces come one by one, 20 ms each, and heartbeats every 10 ms."""
+    whole = Scorer.score
+
+    def score(self, traces, mode, on_skip=None):
+        for trace in traces:
+            time.sleep(0.02)
+            yield from whole(self, [trace], mode, on_skip)
+
+    monkeypatch.setattr(Scorer, "score", score)
+    monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_every_trace_is_judged_once(store, tiny, mode):
+    """On both databases."""
+    add(store)
+    job = start(store, tiny, mode)
+    assert Worker(store).work_one()
+    found = get_job(store, job.id)
+    assert (found.state, found.total, found.done, found.left_out, found.reason) == (State.DONE, 4, 4, 0, "")
+    before = judged(store)
+    assert len({trace for trace, _ in before}) == len(before) == 4
+    # The same again finds nothing to do.
+    again = start(store, tiny, mode)
+    assert again.id != job.id
+    assert Worker(store).work_one()
+    assert get_job(store, again.id).state == State.DONE
+    assert judged(store) == before
+    assert not Worker(store).work_one()
+
+
+def test_traces_too_long_are_left_out_and_told(sqlite_store, tiny):
+    add(sqlite_store, [*many(3), Trace.of("q", ["7" * 2000], id="long")])
+    job = start(sqlite_store, tiny)
+    assert Worker(sqlite_store).work_one()
+    found = get_job(sqlite_store, job.id)
+    assert (found.state, found.total, found.done, found.left_out, found.progress) == (State.DONE, 4, 3, 1, 1.0)
+    assert re.match(r"trace 'long' has 2,0\d\d tokens, tiny reads at most 1,024\.", found.reason)
+
+
+def test_an_evaluator_that_cannot_load_fails_the_job_with_the_reason(sqlite_store, tiny, tmp_path):
+    add(sqlite_store)
+    gone = start(sqlite_store, tiny, spec=str(tmp_path / "gone"), fingerprint="gone")
+    broken = shutil.copytree(tiny, tmp_path / "broken")
+    (broken / "model.safetensors").write_bytes(b"\x00" * 100)
+    damaged = start(sqlite_store, tiny, spec=str(broken), fingerprint="broken")
+    other = write_evaluator(tmp_path / "tiny", seed=5, max_position_embeddings=1024)
+    changed = start(sqlite_store, tiny, spec=str(other))
+    worker = Worker(sqlite_store)
+    assert [worker.work_one() for _ in range(4)] == [True, True, True, False]
+    for job, said in ((gone, "there is no evaluator"), (damaged, "broken"), (changed, "the evaluator has changed")):
+        found = get_job(sqlite_store, job.id)
+        assert found.state == State.FAILED
+        assert said in found.reason
+    assert judged(sqlite_store) == []
+
+
+def test_a_job_is_for_weights_of_one_type(sqlite_store, tiny):
+    """Also where a shipped evaluator is there twice, as it is and in the type that the server was given."""
+    add(sqlite_store)
+    rough, shipped = Placement(dtype=torch.bfloat16), Path("mini-causal")
+    found = [load_evaluator(tiny, dtype=torch.bfloat16), load_evaluator("mini-causal")]
+    found.append(load_evaluator("mini-causal", dtype=torch.bfloat16))
+    folders = (tiny, shipped, shipped)
+    started = [
+        start(sqlite_store, folder, fingerprint=one.fingerprint) for folder, one in zip(folders, found, strict=True)
+    ]
+    worker = Worker(sqlite_store, place=rough)
+    assert [worker.work_one() for _ in range(4)] == [True, True, True, False]
+    assert [get_job(sqlite_store, job.id).state for job in started] == [State.DONE] * 3
+    assert {row.fingerprint for row in list_evaluators(sqlite_store)} == {one.fingerprint for one in found}
+    again = start(sqlite_store, tiny, Mode.ONLINE, fingerprint=found[0].fingerprint)
+    assert Worker(sqlite_store).work_one()
+    failed = get_job(sqlite_store, again.id)
+    assert failed.state == State.FAILED
+    assert "has changed since the job was started, or had another type of weights" in failed.reason
+
+
+def test_a_fault_of_ours_fails_the_job_and_not_the_worker(sqlite_store, tiny, monkeypatch, caplog):
+    def fail(*args):
+        raise MemoryError("no room")
+        yield
+
+    add(sqlite_store)
+    job = start(sqlite_store, tiny)
+    with monkeypatch.context() as patched:
+        patched.setattr(Scorer, "score", fail)
+        worker = Worker(sqlite_store)
+        assert worker.work_one()
+    found = get_job(sqlite_store, job.id)
+    assert (found.state, found.reason) == (State.FAILED, "MemoryError: no room")
+    assert "no room" in caplog.text
+    resume_job(sqlite_store, job.id)
+    assert worker.work_one()
+    assert get_job(sqlite_store, job.id).state == State.DONE
+
+
+def during(store, job, done, act):
+    """Call `act` in a thread once so many traces are done."""
+
+    def wait():
+        patience = time.monotonic() + 30
+        while get_job(store, job.id).done < done and time.monotonic() < patience:
+            time.sleep(0.01)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_a_cancelled_job_stops_keeps_what_is_judged_and_goes_on_when_resumed(sqlite_store, tiny, slowly):
+    add(sqlite_store, many(200))
+    job = start(sqlite_store, tiny)
+    thread = during(sqlite_store, job, 10, lambda: cancel_job(sqlite_store, job.id))
+    assert Worker(sqlite_store).work_one()
+    thread.join()
+    before = judged(sqlite_store)
+    assert get_job(sqlite_store, job.id).state == State.CANCELLED
+    assert 10 <= len(before) < 200
+    resume_job(sqlite_store, job.id)
+    assert Worker(sqlite_store).work_one()
+    after = judged(sqlite_store)
+    assert len({trace for trace, _ in after}) == len(after) == 200
+    assert set(before) <= set(after)
+    assert get_job(sqlite_store, job.id).done == 200
+
+
+def test_a_worker_that_is_asked_to_stop_gives_its_job_back(sqlite_store, tiny, slowly):
+    add(sqlite_store, many(200))
+    job = start(sqlite_store, tiny)
+    stop = threading.Event()
+    thread = during(sqlite_store, job, 5, stop.set)
+    Worker(sqlite_store, stop).run()
+    thread.join()
+    found = get_job(sqlite_store, job.id)
+    assert (found.state, found.worker) == (State.QUEUED, None)
+    assert 5 <= len(judged(sqlite_store)) == found.done < 200
+
+
+def test_a_database_that_fails_is_waited_for(sqlite_store, tiny, slowly, monkeypatch, tmp_path):
+    add(sqlite_store, many(60))
+    job = start(sqlite_store, tiny)
+    path = tmp_path / "store.db"
+    assert sqlite_store.name == str(path)
+    thread = during(sqlite_store, job, 5, lambda: path.rename(tmp_path / "away.db"))
+    with pytest.raises(UnavailableError, match="the file is gone"):
+        Worker(sqlite_store).work_one()
+    thread.join()
+    (tmp_path / "away.db").rename(path)
+    assert get_job(sqlite_store, job.id).state == State.RUNNING
+    silence(sqlite_store)
+    assert Worker(sqlite_store).work_one()
+    assert get_job(sqlite_store, job.id).state == State.DONE
+    assert len(judged(sqlite_store)) == 60
+
+
+def test_nothing_is_done_while_the_heartbeat_cannot_be_written(sqlite_store, tiny, slowly, monkeypatch):
+    """Somebody else may have taken the job up by then."""
+    add(sqlite_store, many(20))
+    start(sqlite_store, tiny)
+    real = stepsight.app.jobs.worker.jobs.beat
+    seen = []
+
+    def late(*args, **progress):
+        if len(seen) < 3:
+            time.sleep(0.3)
+        seen.append(progress["done"])
+        return real(*args, **progress)
+
+    monkeypatch.setattr(stepsight.app.jobs.worker.jobs, "LEASE", timedelta(seconds=0.2))
+    monkeypatch.setattr(stepsight.app.jobs.worker.jobs, "beat", late)
+    assert Worker(sqlite_store).work_one()
+    # 0.1 s is half the lease: at 20 ms each no more than a handful of traces come between two heartbeats.
+    assert all(later - earlier <= 8 for earlier, later in pairwise(seen[:4]))
+    assert len(judged(sqlite_store)) == 20
+
+
+def test_the_command_works_off_what_there_is(command, sqlite_store, tiny):
+    add(sqlite_store)
+    start(sqlite_store, tiny)
+    code, out, err = command("work", "--once", "--db", sqlite_store.name)
+    assert (code, out, err) == (0, "", "1 job worked off.\n")
+    assert len(judged(sqlite_store)) == 4
+
+
+def serve(path):
+    """`stepsight app` on that store: the process and its address."""
+    process = Forked(None, ["app", "--db", path, "--port", "0"])
+    told = ""
+    while "Ctrl-C" not in told:
+        line = process.stderr.readline()
+        assert line, told
+        told += line
+    return process, re.search(r"http://127\.0\.0\.1:\d+", told)[0]
+
+
+def test_killing_server_and_worker_ends_with_every_trace_judged_exactly_once(tmp_path):
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store:
+        add(
+            store, [Trace.of(f"What is {n} + 3?", [f"{n} + 3 = {n + 3}.", "Done."], id=str(n)) for n in range(1500)]
+        )
+        dataset = find_dataset(store, "sums")
+        server, address = serve(path)
+        try:
+            body = json.dumps({"dataset": "sums", "evaluator": "mini-bidir"}).encode()
+            request = urllib.request.Request(
+                f"{address}/api/v1/jobs", body, {"Content-Type": "application/json"}, method="POST"
+            )
+            with urllib.request.urlopen(request) as response:
+                assert response.status == 201
+            (job,) = list_jobs(store)
+            # What is stored: that is committed every few seconds, behind the progress.
+            until(lambda: count(store, dataset) > 0)
+            worker = worker_of(store, job)
+            # The worker first: it would give its job back when the server goes.
+            os.kill(worker, signal.SIGKILL)
+        finally:
+            server.kill()
+            server.communicate()
+        before = judged(store)
+        assert 0 < count(store, dataset) < 1500
+        assert get_job(store, job.id).state == State.RUNNING
+        silence(store)
+        server, _ = serve(path)
+        try:
+            until(lambda: get_job(store, job.id).state != State.RUNNING or worker_of(store, job) != worker)
+            until(lambda: get_job(store, job.id).state == State.DONE, 120)
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=30)
+        found = get_job(store, job.id)
+        assert (found.done, found.total, found.left_out) == (1500, 1500, 0)
+        assert count(store, dataset) == 1500
+        # What was judged before the kill was not judged again.
+        assert set(before) <= set(judged(store))
+
+
+def count(store, dataset):
+    with store.read() as session:
+        found = session.scalars(select(JudgmentRow.trace_id).where(JudgmentRow.dataset_id == dataset.id)).all()
+    assert len(set(found)) == len(found)
+    return len(found)

@@ -1,0 +1,152 @@
+"""The page on which disagreements are decided: what it shows, and what it keeps to itself."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import update
+
+from stepsight.app.relabel.adjudicate import (
+    AdjudicationAddress,
+    adjudication_html,
+    choose_html,
+    letters,
+    read_address,
+)
+from stepsight.core.errors import UserError
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.results.decisions import decide
+from stepsight.storage.labelling.results.disagreements import read_adjudication
+from stepsight.storage.people.exposures import exposures_of
+from stepsight.storage.people.users import Role, User
+from tests.app.relabel.disagreeing import disagreeing
+from tests.storage.labelling.samples import campaign, key, person
+
+
+@pytest.fixture
+def made(sqlite_store: Store) -> tuple[Campaign, list[User]]:
+    return disagreeing(sqlite_store)
+
+
+@pytest.fixture
+def judge(sqlite_store: Store) -> User:
+    return person(sqlite_store, "judge", Role.ADJUDICATOR)
+
+
+def page(store: Store, of: Campaign, user: User, item: int = 0) -> str:
+    return adjudication_html(store, AdjudicationAddress(of.id, item), user)
+
+
+def steps(html: str) -> dict[str, str]:
+    """The steps that can be decided, by number, each with its state."""
+    return {number: state for state, number in re.findall(r'<li class="(open|decided)" id="step-(\d+)"', html)}
+
+
+def test_only_disagreements(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    html = page(sqlite_store, made[0], judge)
+    assert steps(html) == {"2": "open", "3": "open"}
+    assert "0 of 3 steps decided" in html
+    assert "trace 1 of 2 with disagreements" in html
+    # What people wrote is shown as text.
+    assert "It is a &lt;b&gt;sum&lt;/b&gt;." in html
+    assert "It is &lt;i&gt;2&lt;/i&gt;." in html
+    assert '<span class="math" data-source="$2$">2</span>' in html
+    assert "contradicts a step" in html
+    # Of the first step all say the same.
+    assert '<div class="agreed"><span class="label pos">✓ pos</span></div>' in html
+
+
+def test_no_name_no_time_and_no_gold(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    html = page(sqlite_store, made[0], judge)
+    assert not re.search(r"annotator|20\d\d-|gold", html)
+
+
+def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, list[User]]) -> None:
+    (one, two) = read_adjudication(sqlite_store, made[0].id).disagreements
+    orders = set()
+    for seed in range(30):
+        drawn = replace(made[0], seed=seed)
+        for shown in (one, two):
+            dealt = letters(drawn, shown.item_id, shown.answers)
+            assert [letter for letter, _ in dealt] == ["A", "B", "C"]
+            # The same at every look.
+            assert dealt == letters(drawn, shown.item_id, tuple(reversed(shown.answers)))
+            orders.add(tuple(answer.user for _, answer in dealt))
+    # Three people can stand in six orders, and in 60 deals all of them come up.
+    assert len(orders) == 6
+
+
+def test_more_people_than_letters(made: tuple[Campaign, list[User]], sqlite_store: Store) -> None:
+    (one, _) = read_adjudication(sqlite_store, made[0].id).disagreements
+    dealt = letters(made[0], one.item_id, [replace(one.answers[0], user_id=n) for n in range(28)])
+    assert [letter for letter, _ in dealt][-3:] == ["Z", "A2", "B2"]
+
+
+def test_what_is_decided(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    of = made[0]
+    (one, two) = read_adjudication(sqlite_store, of.id).disagreements
+    decide(sqlite_store, of.id, one.item_id, 1, "neu", "First <thought>.", judge, key())
+    decide(sqlite_store, of.id, one.item_id, 1, "neg", "It is 2.", judge, key())
+    html = page(sqlite_store, of, judge)
+    assert steps(html) == {"2": "decided", "3": "open"}
+    assert "1 of 3 steps decided" in html
+    assert "First &lt;thought&gt;." in html
+    assert re.search(r'value="neg" required\s+checked', html)
+    decide(sqlite_store, of.id, one.item_id, 2, None, "Cannot be told.", judge, key())
+    # Its address leads back to it; without one, to what is open.
+    html = page(sqlite_store, of, judge, one.item_id)
+    assert "This trace is decided." in html
+    assert f'href="/relabel/adjudicate?campaign={of.id}&amp;item={two.item_id}">Next trace' in html
+    assert "trace 2 of 2" in page(sqlite_store, of, judge)
+    decide(sqlite_store, of.id, two.item_id, 0, "pos", "Needed.", judge, key())
+    assert "Every step of this campaign is decided." in page(sqlite_store, of, judge)
+
+
+def test_who_labelled_it_is_told(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    of, (anna, *_) = made
+    assert "one of them is yours" in page(sqlite_store, of, anna)
+    assert "yours" not in page(sqlite_store, of, judge)
+
+
+def test_who_has_it_to_label_yet_has_seen_others_labels(
+    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
+) -> None:
+    shown = read_adjudication(sqlite_store, made[0].id).disagreements[0]
+    page(sqlite_store, made[0], judge)
+    with sqlite_store.read() as session:
+        assert exposures_of(session, judge.id, shown.trace_id) == {"labels"}
+
+
+def test_a_trace_without_disagreement(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    html = page(sqlite_store, made[0], judge, 99999)
+    assert "Nobody disagrees on that trace; here is the next one." in html
+    assert steps(html) == {"2": "open", "3": "open"}
+
+
+def test_nothing_to_decide(sqlite_store: Store, judge: User) -> None:
+    assert "There is no campaign yet." in choose_html(sqlite_store)
+    of = campaign(sqlite_store, name="<new>")
+    html = page(sqlite_store, of, judge)
+    assert "Nobody disagrees on any step that was submitted so far." in html
+    assert "Adjudicate: &lt;new&gt;" in html
+    assert f'<a href="/relabel/adjudicate?campaign={of.id}">&lt;new&gt;</a>' in choose_html(sqlite_store)
+
+
+def test_a_trace_that_has_changed(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    shown = read_adjudication(sqlite_store, made[0].id).disagreements[0]
+    with sqlite_store.write() as session:
+        found = update(TraceRow).where(TraceRow.id == shown.trace_id)
+        session.execute(found.values(problem="What is 1 + 2?", digest="0" * 64))
+    html = page(sqlite_store, made[0], judge)
+    assert "The trace has changed since it was labelled" in html
+    assert "<form" not in html
+
+
+def test_addresses(sqlite_store: Store, judge: User) -> None:
+    assert read_address({"campaign": "3", "item": "4"}) == AdjudicationAddress(3, 4)
+    with pytest.raises(UserError, match="campaign is 'x', expected a number"):
+        read_address({"campaign": "x"})
+    with pytest.raises(NotFoundError):
+        adjudication_html(sqlite_store, AdjudicationAddress(99999), judge)

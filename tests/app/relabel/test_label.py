@@ -1,0 +1,110 @@
+"""What the page to label on holds, and what it does not."""
+
+import json
+
+import pytest
+
+from stepsight.app.relabel.label import error_name, labelling_html, steps_html
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.annotation import ERROR_KINDS
+from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.people.users import Role
+from stepsight.storage.traces.queries import get_trace
+from tests.app.markup import INJECTIONS, Element, read
+from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
+from tests.storage.samples import evaluator, judge
+
+
+def page_of(store, task, user) -> Element:
+    return read(labelling_html(store, task, read_draft(store, task.slot_id), user)).one(id="labelling")
+
+
+def test_a_whole_trace(sqlite_store):
+    made = campaign(sqlite_store, TRACES)
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    do(sqlite_store, task.slot_id, ann, "label", 0, "neu")
+    page = page_of(sqlite_store, task, ann)
+    assert (page["data-slot"], page["data-person"], page["data-guideline"], page["data-steps"]) == (
+        str(task.slot_id), str(ann.id), "1", "2",
+    )  # fmt: skip
+    assert json.loads(page["data-draft"])["labels"] == ["neu", None]
+    rows = page.one("ol", cls="steps").all("li")
+    assert [row["data-step"] for row in rows] == ["0", "1"]
+    assert [part.text for part in rows[1].all(cls="t")] == ["2.1So 3.", "2.2Done."]
+    assert [button["data-label"] for button in rows[0].one(cls="labels").all("button")] == [
+        "neg",
+        "neu",
+        "pos",
+        "unsure",
+    ]
+    assert [chip["data-error"] for chip in rows[0].one(cls="kinds").all("button")] == list(ERROR_KINDS)
+    assert rows[1].one(data_field="correction")["data-source"] == "So 3.\nDone."
+    assert page.one("details").attributes["open"] is None
+    assert page.one(cls="place").text == "0 submitted by you"
+
+
+def test_only_who_adjudicates_is_told_how_far_all_are(sqlite_store):
+    made = campaign(sqlite_store, TRACES)
+    judge = person(sqlite_store, "judy", Role.ADJUDICATOR)
+    label_all(sqlite_store, take(sqlite_store, made, judge), judge, ["pos", "neg"])
+    page = page_of(sqlite_store, take(sqlite_store, made, judge), judge)
+    assert page.one(cls="place").text == "1 submitted by you · 1 of 3 by all"
+
+
+def test_nothing_tells_what_the_benchmark_or_anybody_else_says(sqlite_store):
+    made = campaign(sqlite_store, TRACES, overlap=2)
+    ann, bob = person(sqlite_store, "ann"), person(sqlite_store, "bob")
+    label_all(sqlite_store, take(sqlite_store, made, bob), bob, ["unsure", "unsure"])
+    task = take(sqlite_store, made, ann)
+    judged = get_trace(sqlite_store, task.trace.trace_id)
+    save_judgments(sqlite_store, evaluator(sqlite_store).id, [judge(judged, "offline")])
+    page = page_of(sqlite_store, task, ann)
+    assert (page.all(cls="g"), page.all(cls="bar"), page.all(cls="wrong")) == ([], [], [])
+    assert [word for word in ("two", "mini", "bob") if word in page.text] == []
+    assert json.loads(page["data-draft"])["labels"] == [None, None]
+
+
+def test_step_by_step_only_what_is_revealed(sqlite_store):
+    made = campaign(sqlite_store, [TWO], view="stepwise", shows="scores", evaluator=evaluator(sqlite_store).id)
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    trace = get_trace(sqlite_store, task.trace.trace_id)
+    save_judgments(sqlite_store, made.evaluator_id, [judge(trace, "hindsight")])
+    page = page_of(sqlite_store, task, ann)
+    assert [row["data-step"] for row in page.one("ol", cls="steps").all("li")] == ["0"]
+    assert "So 3." not in page.text
+    # What was said of step 1 when it was the last, which its offline verdict is not.
+    assert page.one(cls="who").text == "mini, online"
+    do(sqlite_store, task.slot_id, ann, "label", 0, "pos")
+    do(sqlite_store, task.slot_id, ann, "reveal", None, 2)
+    draft = read_draft(sqlite_store, task.slot_id)
+    added = read(steps_html(sqlite_store, task, draft, ann, start=1))
+    assert [row["data-step"] for row in added.all("li")] == ["1"]
+    assert "So 3." in added.text
+    assert steps_html(sqlite_store, task, draft, ann, start=2) == ""
+
+
+def test_texts_are_only_texts(sqlite_store):
+    trace = Trace.of("<b>What</b>?", INJECTIONS, id="it")
+    made = campaign(sqlite_store, [trace], name='"><script>', guideline="".join(INJECTIONS))
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    for step, text in enumerate(INJECTIONS):
+        do(sqlite_store, task.slot_id, ann, "comment", step, text)
+    page = page_of(sqlite_store, task, ann)
+    assert [field["data-source"] for field in page.all(data_field="correction")] == INJECTIONS
+    assert json.loads(page["data-draft"])["comments"] == INJECTIONS
+
+
+@pytest.mark.parametrize("kind", ERROR_KINDS)
+def test_every_kind_of_error_has_a_name(kind):
+    assert error_name(kind) != kind or kind in ("circular", "counterfactual")
+
+
+def test_the_guideline_is_open_for_who_begins(sqlite_store):
+    made = campaign(sqlite_store, TRACES)
+    ann = person(sqlite_store, "ann")
+    label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
+    assert "open" not in page_of(sqlite_store, take(sqlite_store, made, ann), ann).one("details").attributes

@@ -1,0 +1,167 @@
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator, shipped_evaluators
+from stepsight.core.judgment import Mode
+from stepsight.core.models.placement import Placement
+from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
+from stepsight.storage.traces.queries import find_dataset
+from tests.checkpoints import write_evaluator
+from tests.storage.samples import ERROR, add
+
+TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."], id="a")
+
+PLACED = Placement(dtype=torch.bfloat16)
+
+
+@pytest.fixture
+def fresh(tiny):
+    """Evaluators that have judged nothing yet."""
+    return Evaluators([tiny], shipped=False)
+
+
+def test_bidirectional_evaluators_come_first(evaluators):
+    assert evaluators.names == ["tiny", "tiny-causal"]
+    assert [evaluators.scorer(name).evaluator.attention for name in evaluators.names] == ["bidirectional", "causal"]
+
+
+def test_a_judgment_is_the_scorers_in_hindsight_mode(evaluators):
+    judgment = evaluators.judge("tiny", TRACE)
+    assert judgment.mode == Mode.HINDSIGHT
+    again = evaluators.scorer("tiny").score_one(TRACE)
+    np.testing.assert_allclose(judgment.hindsight.packed, again.hindsight.packed, atol=1e-5)
+    assert np.abs(judgment.hindsight.retroactive).max() > 1e-4
+    assert not evaluators.judge("tiny-causal", TRACE).hindsight.retroactive.any()
+
+
+def test_an_equal_trace_is_scored_once_and_keeps_its_own_id(fresh):
+    first = fresh.judge("tiny", TRACE)
+    second = fresh.judge("tiny", Trace.of(TRACE.problem, TRACE.substeps, id="b"))
+    assert second.result is first.result
+    assert (first.trace.id, second.trace.id) == ("a", "b")
+    other = fresh.judge("tiny", Trace.of(TRACE.problem, [*TRACE.substeps[:2], "Check: 5."]))
+    assert other.result is not first.result
+
+
+def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh, monkeypatch):
+    # Three steps count 500 + 6, one step 500 + 1: the first and four more are 2510.
+    monkeypatch.setattr("stepsight.app.scoring.evaluators._KEPT", 2510)
+    first = fresh.judge("tiny", TRACE)
+    for number in range(4):
+        fresh.judge("tiny", Trace.of(str(number), ["5"]))
+    assert fresh.judge("tiny", TRACE).result is first.result
+    fresh.judge("tiny", Trace.of("one more", ["5"]))
+    assert fresh.judge("tiny", TRACE).result is not first.result
+
+
+def test_threads_may_judge_at_once(fresh):
+    traces = [Trace.of("What is 2 + 3?", ["2 + 3 = 5."] * (1 + number % 3)) for number in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        judgments = list(pool.map(lambda trace: fresh.judge("tiny", trace), traces))
+    alone = [fresh.scorer("tiny").score_one(trace) for trace in traces[:3]]
+    for number, judgment in enumerate(judgments):
+        np.testing.assert_allclose(judgment.hindsight.packed, alone[number % 3].hindsight.packed, atol=1e-5)
+
+
+def test_who_comes_back_gets_the_judgment_that_was_begun(fresh):
+    with fresh._places, fresh._places:
+        begun = fresh.begin("tiny", TRACE)
+        assert fresh.begin("tiny", TRACE) is begun
+        assert not begun.done()
+    judgment = begun.result()
+    # Once more when it is there; then as for anybody else.
+    assert fresh.begin("tiny", TRACE) is begun
+    again = fresh.begin("tiny", TRACE)
+    assert again is not begun
+    assert again.result().result is judgment.result
+
+
+def test_an_unknown_name_is_refused_with_those_that_are_known(evaluators):
+    with pytest.raises(UserError, match=r"no evaluator 'big'\. Choose one of: tiny, tiny-causal\."):
+        evaluators.judge("big", TRACE)
+
+
+def test_a_trace_longer_than_the_context_is_refused(evaluators):
+    with pytest.raises(UserError, match=r"trace 'long' has 20,\d+ tokens, tiny reads at most 1,024"):
+        evaluators.judge("tiny", Trace.of("q", ["7" * 20_000], id="long"))
+
+
+def test_folders_come_beside_the_shipped_ones(tiny):
+    shipped = shipped_evaluators()
+    assert set(Evaluators([str(tiny)]).names) == {"tiny", *shipped}
+
+
+def test_one_whose_name_is_taken_goes_by_its_path(tiny, tmp_path):
+    other = write_evaluator(tmp_path / "tiny", seed=1)
+    evaluators = Evaluators([tiny, other], shipped=False)
+    assert set(evaluators.names) == {"tiny", str(other)}
+    assert evaluators.scorer(str(other)).evaluator.name == str(other)
+
+
+def test_those_that_are_named_are_placed_and_the_shipped_ones_are_not(tiny, tmp_path):
+    other = write_evaluator(tmp_path / "tiny", seed=1)
+    evaluators = Evaluators([tiny, other, "mini-causal"], place=PLACED)
+    rough = {
+        "tiny (bfloat16)": str(tiny),
+        f"{other} (bfloat16)": str(other),
+        "mini-causal (bfloat16)": "mini-causal",
+    }
+    assert set(evaluators.names) == {*shipped_evaluators(), *rough}
+    assert {name: evaluators.spec(name) for name in rough} == rough
+    for name in evaluators.names:
+        dtype = torch.bfloat16 if name in rough else torch.float32
+        assert evaluators.scorer(name).evaluator.dtype == dtype
+
+
+def test_a_type_is_stored_with_the_evaluator(tiny, sqlite_store):
+    exact, rough = Evaluators([tiny], shipped=False), Evaluators([tiny], shipped=False, place=PLACED)
+    rows = [exact.register(sqlite_store, "tiny"), rough.register(sqlite_store, "tiny (bfloat16)")]
+    assert [row.dtype for row in rows] == ["float32", "bfloat16"]
+    assert len(list_evaluators(sqlite_store)) == 2
+
+
+def test_none_at_all_and_one_that_does_not_load_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"there is no evaluator to score with\. Train one"):
+        Evaluators(shipped=False)
+    with pytest.raises(UserError, match=r"there is no evaluator .*nowhere"):
+        Evaluators([tmp_path / "nowhere"], shipped=False)
+
+
+def test_an_evaluator_is_registered_once(evaluators, sqlite_store):
+    row = evaluators.register(sqlite_store, "tiny")
+    evaluator = evaluators.scorer("tiny").evaluator
+    assert register_loaded(sqlite_store, evaluator) == row
+    assert list_evaluators(sqlite_store) == [row]
+    assert (row.name, row.fingerprint, row.attention) == ("tiny", evaluator.fingerprint, "bidirectional")
+    own = {"validity": 0.5, "redundancy": 0.15}
+    assert row.info == {"parameters": evaluator.parameters, "context": 1024, "thresholds": own}
+
+
+def test_thresholds_are_the_evaluators_own_until_some_are_calibrated(tmp_path, sqlite_store):
+    folder = write_evaluator(tmp_path / "strict")
+    card = json.loads((folder / "stepsight.json").read_text())
+    (folder / "stepsight.json").write_text(json.dumps(card | {"thresholds": {"validity": 0.7, "redundancy": 0.3}}))
+    evaluators = Evaluators([folder], shipped=False)
+    row = evaluators.register(sqlite_store, "strict")
+    assert evaluators.thresholds(sqlite_store, "strict") == row.thresholds == Thresholds(0.7, 0.3)
+    add(sqlite_store, [ERROR])
+    save_calibration(sqlite_store, row.id, find_dataset(sqlite_store, "sums"), Threshold.VALIDITY, 0.6, {})
+    assert evaluators.thresholds(sqlite_store, "strict") == Thresholds(0.6, 0.3)
+
+
+def test_thresholds_that_were_changed_since_are_stored_anew(tmp_path, sqlite_store):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "one"))
+    register_loaded(sqlite_store, evaluator)
+    again = register_loaded(sqlite_store, replace(evaluator, thresholds=Thresholds(0.9, 0.1)))
+    assert again.thresholds == Thresholds(0.9, 0.1)
+    assert list_evaluators(sqlite_store) == [again]

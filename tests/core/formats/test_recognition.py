@@ -1,0 +1,60 @@
+import json
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import LAYOUTS, format_of, recognise
+from stepsight.core.models.checkpoint import Checkpoint
+from tests.checkpoints import (
+    LLADA_CONFIG,
+    MATH_SHEPHERD,
+    QWEN_PRM,
+    REASONEVAL_7B,
+    REASONEVAL_34B,
+    TOKEN_CLASSIFIERS,
+)
+
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForTokenClassification"]}
+
+
+def found(tmp_path, config, card=None):
+    checkpoint = Checkpoint(tmp_path, config, card or {})
+    return format_of(checkpoint, recognise(checkpoint))
+
+
+@pytest.mark.parametrize(
+    ("config", "card", "expected"),
+    [
+        (REASONEVAL_7B, {}, "reasoneval"),
+        (REASONEVAL_34B, {"template": {"read": "last"}}, "reasoneval"),
+        (QWEN_PRM, {}, "qwen-prm"),
+        (TOKEN_CLASSIFIERS["bert"], {"labels": ["wrong", "right"]}, "token-classification"),
+        (MATH_SHEPHERD, {"format": "math-shepherd"}, "math-shepherd"),
+        (LLADA_CONFIG, {}, "llada"),
+        (LLADA_CONFIG, {"format": "stepsight"}, "llada"),
+        # What stepsight train writes names Transformers' class too.
+        (LLAMA, {"format": "stepsight"}, "stepsight"),
+        ({"model_type": "llama"}, {"template": {}}, "stepsight"),
+    ],
+)
+def test_each_layout_is_known_by_its_config_or_its_card(tmp_path, config, card, expected):
+    assert found(tmp_path, config, card) == expected
+
+
+def test_the_folder_s_name_tells_math_shepherd_from_any_mistral(tmp_path):
+    assert found(tmp_path / "Math_Shepherd-7B", MATH_SHEPHERD) == "math-shepherd"
+    with pytest.raises(UserError, match=r"mistral: neither stepsight\.json nor a layout .*formats are: reasoneval"):
+        found(tmp_path / "mistral", MATH_SHEPHERD)
+
+
+def test_a_format_of_no_name_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"format 'prm' found\. Expected one of: reasoneval, math-shepherd"):
+        found(tmp_path, REASONEVAL_7B, {"format": "prm"})
+    with pytest.raises(UserError, match=r"format \['reasoneval'\] found"):
+        found(tmp_path, REASONEVAL_7B, {"format": ["reasoneval"]})
+
+
+def test_every_layout_has_a_docstring_with_its_genuine_config_and_a_name_of_its_own():
+    assert len({layout.NAME for layout in LAYOUTS}) == len(LAYOUTS)
+    for layout in LAYOUTS:
+        assert json.dumps("architectures") in layout.__doc__ or layout.NAME == "stepsight"

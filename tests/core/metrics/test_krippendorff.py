@@ -1,0 +1,164 @@
+import krippendorff
+import numpy as np
+import pytest
+
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.krippendorff import (
+    ALL_SAME,
+    NO_LABEL,
+    NO_OVERLAP,
+    ONE_ANNOTATOR,
+    Level,
+    agreeing_draws,
+    agreeing_with_others,
+    alpha,
+    alpha_draws,
+)
+
+NONE = np.nan
+# Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), the example of its sections C and E.
+OBSERVERS = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NONE, NONE, NONE],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NONE, 3],
+        [NONE, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NONE],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NONE],
+    ]
+)
+
+
+def test_krippendorffs_nominal_example():
+    found = alpha(OBSERVERS, "nominal")
+    # Unit 12 has one value and no pair. The other 40 values are 9, 13, 10, 5 and 3 of 1 to 5; of the coincidences
+    # 7 + 10 + 8 + 4 + 3 = 32 are equal: (39 * 32 - (9*8 + 13*12 + 10*9 + 5*4 + 3*2)) / (40 * 39 - 344).
+    assert found.alpha.number == pytest.approx((39 * 32 - 344) / (1560 - 344))
+    assert round(found.alpha.number, 3) == 0.743
+    assert found.n_units == 11
+    # Units 1 and 10 have three pairs, 11 has one, the other eight have six each; of those of units 2 and 8 three
+    # are equal, of those of unit 6 none.
+    assert found.n_pairs == 2 * 3 + 1 + 8 * 6
+    assert found.agreeing.number == pytest.approx((55 - 3 - 3 - 6) / 55)
+
+
+def test_krippendorffs_ordinal_example():
+    # Coincidences of unequal values come from the units 2 (2 2 3 2), 6 (1 2 3 4) and 8 (1 1 2 1): 4/3 of 1-2 and of
+    # 2-3, 1/3 of 1-3, 1-4, 2-4 and 3-4. Two values are as far apart as the values that lie between them, and half
+    # of each: 1 and 2 are 9/2 + 13/2 = 11, squared 121; and so on.
+    apart = {"12": 121, "13": 506.25, "14": 900, "15": 1156, "23": 132.25, "24": 361, "25": 529, "34": 56.25,
+             "35": 132.25, "45": 16}  # fmt: skip
+    observed = (4 * apart["12"] + apart["13"] + apart["14"] + 4 * apart["23"] + apart["24"] + apart["34"]) / 3
+    count = dict(zip("12345", (9, 13, 10, 5, 3), strict=True))
+    expected = sum(count[one] * count[other] * square for (one, other), square in apart.items())
+    assert (observed, expected) == (945.5, 199_740)
+    found = alpha(OBSERVERS, Level.ORDINAL)
+    assert found.alpha.number == pytest.approx(1 - 39 * observed / expected)
+    assert round(found.alpha.number, 3) == 0.815
+
+
+def test_two_annotators_by_hand():
+    # neg-neg, pos-pos, neg-pos, and a step that one of them left out: six values, three of each kind, four of them
+    # in equal pairs: 1 - (6 - 1) * 2 / (36 - 9 - 9) = 4/9. With two values only, far apart or not changes nothing.
+    ratings = np.array([[0, 2, 0, 0], [0, 2, 2, NONE]])
+    for level in Level:
+        assert alpha(ratings, level).alpha.number == pytest.approx(4 / 9)
+    # Chance would agree more often than who always disagrees: values 2 and 2, 1 - 3 * 4 / (16 - 8) = -1/2.
+    assert alpha(np.array([[0, 2], [2, 0]])).alpha.number == pytest.approx(-0.5)
+
+
+def test_the_order_of_labels_counts_in_the_ordinal_alpha_only():
+    near = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 1, 2]])
+    far = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 2, 2, 1, 2]])
+    assert alpha(near, "ordinal").alpha.number > alpha(far, "ordinal").alpha.number + 0.1
+    assert abs(alpha(near).alpha.number - alpha(far).alpha.number) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("ratings", "reason"),
+    [
+        (np.empty((0, 0)), NO_LABEL),
+        (np.full((3, 4), NONE), NO_LABEL),
+        (np.array([[0.0, 1, 2], [NONE, NONE, NONE]]), ONE_ANNOTATOR),
+        (np.array([[0.0, 1, NONE], [NONE, NONE, 2]]), NO_OVERLAP),
+        (np.array([[2.0, 2], [2, 2]]), ALL_SAME),
+        # The third value belongs to nobody's pair.
+        (np.array([[2.0, 2, 0], [2, 2, NONE]]), ALL_SAME),
+    ],
+)
+def test_where_there_is_no_alpha_it_says_why(ratings, reason):
+    for level in Level:
+        found = alpha(ratings, level, np.zeros(ratings.shape[1], np.int64), np.ones((5, 1), np.uint8))
+        assert np.isnan(found.alpha.number)
+        assert found.alpha.reason == reason
+        assert np.isnan(found.alpha.low)
+    if reason == ALL_SAME:
+        assert found.agreeing.number == 1
+    else:
+        assert found.agreeing.reason == reason
+
+
+def campaign(seed, traces=60, people=4, flips=0.3):
+    """Ratings of some steps per trace, of which some are missing, and each step's trace."""
+    rng = np.random.default_rng(seed)
+    trace = np.repeat(np.arange(traces), rng.integers(1, 9, traces))
+    truth = rng.choice(3, len(trace), p=[0.2, 0.2, 0.6])
+    ratings = np.where(rng.random((people, len(trace))) < flips, rng.choice(3, (people, len(trace))), truth)
+    return np.where(rng.random(ratings.shape) < 0.3, NONE, ratings), trace
+
+
+@pytest.mark.parametrize("level", Level)
+def test_every_resample_has_the_librarys_value_on_the_repeated_units(level):
+    ratings, trace = campaign(4)
+    weights = resamples(60, 40, seed=1)
+    alphas, shares = alpha_draws(ratings, level, trace, weights), agreeing_draws(ratings, trace, weights)
+    assert len(alphas) == 40
+    for row, drawn, share in zip(weights, alphas, shares, strict=True):
+        chosen = ratings[:, np.repeat(np.arange(len(trace)), row[trace])]
+        assert drawn == pytest.approx(krippendorff.alpha(chosen, level_of_measurement=str(level)))
+        assert share == pytest.approx(alpha(chosen, level).agreeing.number)
+
+
+def test_a_resample_without_two_values_has_no_alpha():
+    # Two traces of one step each; drawing either twice leaves equal labels only.
+    ratings, weights = np.array([[0.0, 2], [0, 2]]), np.array([[1, 1], [2, 0], [0, 0]], np.uint8)
+    for level in Level:
+        np.testing.assert_array_equal(alpha_draws(ratings, level, np.arange(2), weights), [1, NONE, NONE])
+    np.testing.assert_array_equal(agreeing_draws(ratings, np.arange(2), weights), [1, 1, NONE])
+
+
+def test_the_interval_holds_the_value_and_narrows_with_more_traces():
+    widths = []
+    for traces in (30, 480):
+        ratings, trace = campaign(7, traces)
+        value = alpha(ratings, "ordinal", trace, resamples(traces, 400)).alpha
+        assert value.low < value.number < value.high
+        widths.append(value.high - value.low)
+    # Sixteen times the traces: a quarter of the width, more or less.
+    assert widths[1] == pytest.approx(widths[0] / 4, rel=0.4)
+
+
+def test_one_trace_alone_has_no_interval():
+    ratings, weights = np.array([[0, 2, 1, NONE], [0, 2, 2, 1]]), resamples(2, 20)
+    for trace in ([0, 0, 0, 0], [0, 0, 0, 1]):
+        found = alpha(ratings, "ordinal", np.array(trace), weights)
+        others = agreeing_with_others(ratings, 0, np.array(trace), weights)
+        assert found.alpha.exists
+        assert np.isnan([found.alpha.low, found.agreeing.low, others.low]).all()
+
+
+def test_one_person_with_all_others():
+    # Equal to the second person on steps 1 and 2 of three, to the third on step 2 of two.
+    ratings = np.array([[0, 2, 1, NONE], [0, 2, 2, 1], [NONE, 2, 0, 0]])
+    assert agreeing_with_others(ratings, 0, np.arange(4)).number == 3 / 5
+    value = agreeing_with_others(ratings, 0, np.arange(4), resamples(4, 200))
+    assert value.low < value.number < value.high
+    alone = np.array([[0, NONE], [NONE, 2]])
+    assert agreeing_with_others(alone, 0, np.arange(2), resamples(2, 20)).reason == NO_OVERLAP
+
+
+def test_whole_traces_are_drawn():
+    # Every trace is nothing but agreement or nothing but disagreement: drawing steps would vary far less.
+    ratings = np.array([[0, 2] * 50, ([0, 2] * 5 + [2, 0] * 5) * 5])
+    by_trace = alpha(ratings, trace=np.repeat(np.arange(10), 10), weights=resamples(10, 400)).alpha
+    by_step = alpha(ratings, trace=np.arange(100), weights=resamples(100, 400)).alpha
+    assert by_trace.number == by_step.number
+    assert by_trace.high - by_trace.low > 2 * (by_step.high - by_step.low)

@@ -1,0 +1,35 @@
+"""What the CPU's forward pass does beside computing (test_scorer checks the numbers)."""
+
+import threading
+
+import torch
+
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from tests.checkpoints import write_evaluator
+
+
+def threads_of_a_new_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_other_threads_keep_their_count(tmp_path):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "tiny"))
+    before = torch.get_num_threads(), threads_of_a_new_thread()
+    Scorer(evaluator, RaggedForward(evaluator.model, workers=2)).score_one(Trace.of("q", ["a", "b"]))
+    assert (torch.get_num_threads(), threads_of_a_new_thread()) == before
+
+
+def test_other_layers_are_left_to_transformers(tmp_path):
+    model = load_evaluator(write_evaluator(tmp_path / "tiny")).model
+    assert RaggedForward.supports(model)
+    model.config.attention_bias = True
+    assert not RaggedForward.supports(model)
+    model.config.attention_bias = False
+    assert not RaggedForward.supports(model.half())

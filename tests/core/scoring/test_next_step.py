@@ -1,0 +1,200 @@
+"""The next step's scores against scoring problem, steps and candidate from scratch, for every format."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scoring.kv_cache import Prefixes
+from stepsight.core.scoring.padded import PaddedForward
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from tests.checkpoints import (
+    write_evaluator,
+    write_llada,
+    write_math_shepherd,
+    write_qwen_prm,
+    write_reasoneval,
+    write_token_classifier,
+)
+
+EXACT = 1e-5
+PROBLEM = "What is 2 + 3? Then 三?"
+# One token, several, what a tokenizer could join with what is before, one twice.
+CANDIDATES = ["5", "So the answer is 5. " * 3, " = 5", "2 + 3 = 5.", "√2 ≠ 三", "5"]
+# The last two go on from the one before, then another branch, then back to the beginning.
+STEPS = [
+    [],
+    ["2 + 3 = 5."],
+    ["2 + 3 = 5.", ["So the answer is 5.", "Check."]],
+    ["2 + 3 = 5.", "So 5. "],
+    ["No."],
+    [],
+]
+
+CAUSAL = {
+    "stepsight": lambda folder: write_evaluator(folder, is_causal=True),
+    "grouped": lambda folder: write_evaluator(folder, is_causal=True, layers=3, kv_heads=2),
+    "reasoneval-7b": write_reasoneval,
+    "reasoneval-34b": lambda folder: write_reasoneval(folder, size="34B"),
+    "sliding": lambda folder: write_reasoneval(folder, sliding_window=9),
+    "math-shepherd": lambda folder: write_math_shepherd(folder, card={"format": "math-shepherd"}),
+    "qwen-prm": write_qwen_prm,
+    "llama-classifier": lambda folder: write_token_classifier(folder, "llama"),
+    "qwen2-classifier": lambda folder: write_token_classifier(folder, "qwen2"),
+}
+BIDIRECTIONAL = {
+    "stepsight": write_evaluator,
+    "llada": write_llada,
+    "bert": lambda folder: write_token_classifier(
+        folder, "bert", card={"template": {"separator": "", "read": "last"}}
+    ),
+    "modernbert": lambda folder: write_token_classifier(folder, "modernbert"),
+}
+
+
+def from_scratch(evaluator, steps, candidates=CANDIDATES):
+    traces = [Trace.of(PROBLEM, [*steps, text]) for text in candidates]
+    scorer = Scorer(evaluator, PaddedForward(evaluator.model, token_budget=1))
+    return np.stack([judgment.online.probs[-1] for judgment in scorer.score(traces, "online")])
+
+
+def loaded(tmp_path, kinds, kind):
+    kinds[kind](tmp_path / kind)
+    return load_evaluator(tmp_path / kind)
+
+
+class Counted:
+    """How many tokens a network is given in each pass."""
+
+    def __init__(self, evaluator):
+        self.shapes = []
+        evaluator.model.model.register_forward_pre_hook(self._count, with_kwargs=True)
+
+    def _count(self, module, args, given):
+        self.shapes.append(tuple(given["input_ids"].shape))
+
+
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_a_causal_evaluator_goes_on_from_the_prefix_and_equals_scoring_from_scratch(tmp_path, kind):
+    evaluator = loaded(tmp_path, CAUSAL, kind)
+    assert evaluator.attention == "causal"
+    scorer = Scorer(evaluator)
+    for steps in STEPS:
+        found = scorer.score_next(PROBLEM, steps, CANDIDATES)
+        assert found.shape == (len(CANDIDATES), 3)
+        np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
+        np.testing.assert_array_equal(found[0], found[-1])
+    assert isinstance(scorer._next._prefixes, Prefixes)
+
+
+@pytest.mark.parametrize("kind", BIDIRECTIONAL)
+def test_a_bidirectional_evaluator_scores_anew(tmp_path, kind):
+    evaluator = loaded(tmp_path, BIDIRECTIONAL, kind)
+    assert evaluator.attention == "bidirectional"
+    scorer = Scorer(evaluator)
+    for steps in STEPS[:3]:
+        found = scorer.score_next(PROBLEM, steps, CANDIDATES)
+        np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
+    assert scorer._next._prefixes is None
+
+
+def test_only_what_is_new_is_read(tmp_path):
+    evaluator = loaded(tmp_path, CAUSAL, "stepsight")
+    scorer = Scorer(evaluator)
+    scorer.score_next(PROBLEM, [], ["5"])
+    counted = Counted(evaluator)
+
+    def lengths(steps, candidates):
+        ends = evaluator.encode(Trace.of(PROBLEM, [*steps, candidates[0]])).ends
+        rows = [len(evaluator.encode(Trace.of(PROBLEM, [*steps, text]))) for text in candidates]
+        return int(ends[-2]) + 1, max(rows)
+
+    before, longest = lengths(["2 + 3 = 5."], ["So 5.", "No, it is 6 then."])
+    scorer.score_next(PROBLEM, ["2 + 3 = 5."], ["So 5.", "No, it is 6 then."])
+    # The rest of the prefix once, then both candidates padded to the longer.
+    (rows, new), (batch, width) = counted.shapes
+    assert (rows, batch, width) == (1, 2, longest - before)
+    assert 0 < new < before
+
+    counted.shapes.clear()
+    later, longest = lengths(["2 + 3 = 5.", "So 5."], ["6", "7"])
+    scorer.score_next(PROBLEM, ["2 + 3 = 5.", "So 5."], ["6", "7"])
+    # The step that was chosen, then the candidates for the next.
+    assert counted.shapes == [(1, later - before), (2, longest - later)]
+
+    counted.shapes.clear()
+    scorer.score_next(PROBLEM, ["2 + 3 = 5."], ["6", "7"])
+    # The prefix of an earlier call is the beginning of one that is kept.
+    assert [rows for rows, _ in counted.shapes] == [2]
+
+
+def test_many_candidates_are_read_in_batches(tmp_path, monkeypatch):
+    evaluator = loaded(tmp_path, CAUSAL, "stepsight")
+    monkeypatch.setattr("stepsight.core.scoring.next_step._BUDGET", 200)
+    candidates = [f"{number} + 3 = 5. " * (number % 3 + 1) for number in range(12)]
+    scorer = Scorer(evaluator)
+    counted = Counted(evaluator)
+    found = scorer.score_next(PROBLEM, STEPS[1], candidates)
+    assert len([rows for rows, _ in counted.shapes]) > 4
+    np.testing.assert_allclose(found, from_scratch(evaluator, STEPS[1], candidates), atol=EXACT)
+
+
+def test_a_candidate_of_one_token_is_read_where_the_format_says(tmp_path):
+    # ReasonEval-7B reads the token before a step's last: of a step of one token, the last of the step before.
+    evaluator = loaded(tmp_path, CAUSAL, "reasoneval-7b")
+    encoded = evaluator.encode(Trace.of(PROBLEM, ["2 + 3 = 5.", "5"]))
+    assert encoded.reads[-1] <= encoded.ends[-2] or encoded.ends[-1] - encoded.ends[-2] > 1
+    found = Scorer(evaluator).score_next(PROBLEM, ["2 + 3 = 5."], ["5"])
+    np.testing.assert_allclose(found, from_scratch(evaluator, ["2 + 3 = 5."], ["5"]), atol=EXACT)
+
+
+def test_half_precision_stays_close(tmp_path):
+    write_evaluator(tmp_path / "causal", is_causal=True)
+    half = Scorer(load_evaluator(tmp_path / "causal", dtype=torch.bfloat16))
+    found = half.score_next(PROBLEM, STEPS[2], CANDIDATES)
+    np.testing.assert_allclose(found, from_scratch(load_evaluator(tmp_path / "causal"), STEPS[2]), atol=0.15)
+
+
+def test_an_evaluator_that_accelerate_placed_goes_on_too(tmp_path):
+    write_evaluator(tmp_path / "causal", is_causal=True)
+    evaluator = load_evaluator(tmp_path / "causal", device_map={"": "cpu"})
+    scorer = Scorer(evaluator)
+    found = scorer.score_next(PROBLEM, STEPS[2], CANDIDATES)
+    np.testing.assert_allclose(found, from_scratch(evaluator, STEPS[2]), atol=EXACT)
+    assert scorer._next._prefixes is not None
+
+
+@pytest.mark.parametrize("attention", [True, False])
+def test_what_cannot_be_scored_is_named(tmp_path, attention):
+    scorer = Scorer(load_evaluator(write_evaluator(tmp_path / "tiny", is_causal=attention)))
+    with pytest.raises(UserError, match="there are no candidates for the next step"):
+        scorer.score_next("q", ["a"], [])
+    with pytest.raises(UserError, match="there are no candidates for the next step"):
+        scorer.score_next("q", ["a"], "b")
+    with pytest.raises(UserError, match="candidate 2 is empty"):
+        scorer.score_next("q", ["a"], ["b", " "])
+    with pytest.raises(UserError, match=r"candidate 2: the trace has 4\d\d tokens, tiny reads at most 256"):
+        scorer.score_next("q", ["a"], ["b", "2 " * 200])
+    with pytest.raises(UserError, match="the problem is empty"):
+        scorer.score_next("", ["a"], ["b"])
+
+
+def test_the_beam_search_of_the_readme_runs(capsys):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    found = {}
+    for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
+        exec(compile(code, "README.md", "exec"), found)
+    assert len(found["beams"]) == 2
+    steps, score = found["beams"][0]
+    assert len(steps) == len(found["proposed"])
+    # The best is the first, and its score that of its steps from scratch.
+    trace = Trace.of(found["problem"], steps)
+    online = found["scorer"].score_one(trace, "online").online
+    assert score == pytest.approx(np.log(online.validity.astype(np.float64)).sum(), abs=1e-4)
+    assert score >= found["beams"][1][1]
+    assert capsys.readouterr().out

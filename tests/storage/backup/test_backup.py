@@ -1,0 +1,218 @@
+"""What is backed up is restored, on and between both databases."""
+
+import sqlite3
+import threading
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+from alembic import command
+from sqlalchemy import NullPool, create_engine, func, select
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.backup.backup import check_backup, count_rows, make_backup, tables, write_manifest
+from stepsight.storage.backup.restore import restore_backup
+from stepsight.storage.browse.browse import browse
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database import migrate as revisions
+from stepsight.storage.database.location import locate
+from stepsight.storage.database.people_schema import LoginRow, UserRow
+from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.storage import samples
+
+
+def fill(store):
+    """Traces, a judgment, a person who is logged in, and a log that refuses to be changed."""
+    traces = samples.add(store)
+    judge = samples.evaluator(store)
+    save_judgments(store, judge.id, [samples.judge(traces[0], "hindsight")])
+    with store.write() as session:
+        user = UserRow(name="ada", role="annotator", password="$argon2id$x")
+        session.add(user)
+        session.flush()
+        session.add(LoginRow(digest="d" * 64, user_id=user.id, expires=now() + timedelta(days=1)))
+    return traces
+
+
+def rows(store):
+    """Every row of every table but those that a restored store starts without."""
+    left_out = ("logins", "failed_logins")
+    with store.read() as session:
+        return {
+            table.name: [tuple(row) for row in session.execute(select(table).order_by(*table.primary_key))]
+            for table in tables()
+            if table.name not in left_out
+        }
+
+
+@pytest.fixture
+def filled(store):
+    fill(store)
+    return store
+
+
+def test_a_backup_is_restored_to_either_database(filled, tmp_path, postgresql):
+    backup = make_backup(filled, tmp_path / "one.backup")
+    # 4 traces with 2 + 1 + 2 + 3 steps and 3 + 1 + 2 + 4 sub-steps (`samples.SAMPLES`).
+    counted = {name: backup.manifest.tables[name].rows for name in ("traces", "steps", "substeps", "judgments")}
+    assert counted == {"traces": 4, "steps": 8, "substeps": 10, "judgments": 1}
+    for address in (str(tmp_path / "new.db"), postgresql.make()):
+        restored = restore_backup(tmp_path / "one.backup", address)
+        assert restored.aside is None
+        with open_store(address) as store:
+            assert rows(store) == rows(filled)
+            assert [t.digest for t in iterate_traces(store, find_dataset(store, "sums").id)] == [
+                t.digest for t in samples.SAMPLES
+            ]
+            # Texts are found, and new rows get ids of their own.
+            dataset = find_dataset(store, "sums").id
+            assert [row.id for row in browse(store, dataset, TraceFilter(text="1 + 1 = 3")).rows] == ["error"]
+            samples.add(store, [Trace.of("What is 5 + 5?", ["It is 10."], id="new")])
+            assert list_datasets(store)[0].traces == 5
+
+
+def test_nobody_is_logged_in_after_a_restore(filled, tmp_path):
+    make_backup(filled, tmp_path / "one.backup")
+    restore_backup(tmp_path / "one.backup", str(tmp_path / "new.db"))
+    with open_store(str(tmp_path / "new.db")) as store, store.read() as session:
+        counts = count_rows(session)
+    assert (counts["users"], counts["logins"]) == (1, 0)
+
+
+def test_a_backup_is_a_file_of_its_owner_that_opens_as_a_store(filled, tmp_path):
+    path = tmp_path / "one.backup"
+    make_backup(filled, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in tmp_path.glob("one.backup*")] == ["one.backup"]
+    with open_store(str(path)) as store:
+        assert [dataset.name for dataset in list_datasets(store)] == ["sums"]
+
+
+def test_it_is_one_moment_of_a_store_that_is_written_to(store, tmp_path):
+    samples.add(store, samples.many(50), "many")
+    stop = threading.Event()
+
+    def write():
+        number = 50
+        while not stop.is_set():
+            samples.add(store, [Trace.of(f"Problem {number}", ["a", "b"], id=str(number))], "many")
+            number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(3):
+            make_backup(store, tmp_path / f"{number}.backup")
+    finally:
+        stop.set()
+        writer.join()
+    for number in range(3):
+        contents = check_backup(tmp_path / f"{number}.backup").tables
+        # 50 traces of one step; each of those added since has two: none is there in part.
+        assert contents["steps"].rows == 50 + 2 * (contents["traces"].rows - 50)
+    with store.read() as session:
+        assert session.scalar(select(func.count(TraceRow.id))) > 50
+
+
+# --- what is refused ---
+
+
+def test_a_store_that_is_not_empty_is_kept_aside(filled, tmp_path):
+    make_backup(filled, tmp_path / "one.backup")
+    samples.add(filled, samples.many(3), "later")
+    address = filled.engine.url.render_as_string(hide_password=False)
+    before = rows(filled)
+    with pytest.raises(UserError, match=r"the store is not empty\. Restore to another one .* --force"):
+        restore_backup(tmp_path / "one.backup", address)
+    assert rows(filled) == before
+    restored = restore_backup(tmp_path / "one.backup", address, force=True)
+    # The store was open all the time, and shows what was restored.
+    assert [dataset.name for dataset in list_datasets(filled)] == ["sums"]
+    restore_backup(restored.aside, str(tmp_path / "old.db"))
+    with open_store(str(tmp_path / "old.db")) as old:
+        assert rows(old) == before
+
+
+def test_a_damaged_backup_is_refused(sqlite_store, tmp_path):
+    fill(sqlite_store)
+    path = tmp_path / "one.backup"
+    make_backup(sqlite_store, path)
+    whole = path.read_bytes()
+    # The store's texts are in it as they are; another letter leaves a sound database.
+    path.write_bytes(whole.replace(b"So 1 + 1 = 3.", b"So 1 + 1 = 4.", 1))
+    assert path.read_bytes() != whole
+    with pytest.raises(UserError, match=r"the table '\w+' is not what was backed up|damaged"):
+        restore_backup(path, str(tmp_path / "new.db"))
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"one\.backup: damaged, or no backup"):
+        restore_backup(path, str(tmp_path / "new.db"))
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_what_is_no_backup_is_refused(sqlite_store, tmp_path):
+    with pytest.raises(UserError, match=r"no\.backup: there is no such file"):
+        restore_backup(tmp_path / "no.backup", str(tmp_path / "new.db"))
+    text = tmp_path / "text.backup"
+    text.write_text("hello" * 1000)
+    with pytest.raises(UserError, match=r"text\.backup: damaged, or no backup \(file is not a database\)"):
+        restore_backup(text, str(tmp_path / "new.db"))
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as database:
+        database.execute("CREATE TABLE a (b)")
+    with pytest.raises(UserError, match="no backup of a store"):
+        restore_backup(other, str(tmp_path / "new.db"))
+    with closing(sqlite3.connect(other)) as database:
+        database.execute("CREATE TABLE stepsight_backup (manifest TEXT)")
+        database.execute("""INSERT INTO stepsight_backup VALUES ('{"format": "stepsight-backup", "version": 2}')""")
+        database.commit()
+    with pytest.raises(UserError, match=r"a backup of format 2, expected 1\. Update StepSight"):
+        restore_backup(other, str(tmp_path / "new.db"))
+
+
+def test_a_backup_is_not_written_over_another_file(sqlite_store, tmp_path):
+    path = tmp_path / "one.backup"
+    path.write_text("mine")
+    with pytest.raises(UserError, match="there already"):
+        make_backup(sqlite_store, path)
+    with pytest.raises(UserError, match="the store itself"):
+        make_backup(sqlite_store, sqlite_store.name, force=True)
+    assert path.read_text() == "mine"
+    make_backup(sqlite_store, path, force=True)
+    assert check_backup(path).source == "sqlite"
+
+
+def test_rows_that_refer_to_none_are_found(sqlite_store, tmp_path):
+    fill(sqlite_store)
+    with closing(sqlite3.connect(sqlite_store.name)) as database:
+        database.execute("PRAGMA foreign_keys = OFF")
+        database.execute("DELETE FROM users")
+        database.commit()
+    with pytest.raises(UserError, match=r"a row of logins refers to one that is not there"):
+        make_backup(sqlite_store, tmp_path / "one.backup")
+    assert not (tmp_path / "one.backup").exists()
+
+
+def test_a_backup_of_an_older_version_is_brought_up_to_date(tmp_path):
+    path = tmp_path / "old.backup"
+    engine = create_engine(locate(str(path)), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004_jobs")
+        connection.exec_driver_sql(
+            "INSERT INTO datasets (id, name, kind, source, sha256, created)"
+            " VALUES (1, 'old', 'plain', 'a.jsonl', '', '2026-01-01 00:00:00')"
+        )
+    with closing(sqlite3.connect(path)) as database:
+        assert "users" not in write_manifest(database, "sqlite").tables
+    restored = restore_backup(path, str(tmp_path / "new.db"))
+    assert restored.manifest.revision == "0004_jobs"
+    with open_store(str(tmp_path / "new.db")) as store:
+        assert [dataset.name for dataset in list_datasets(store)] == ["old"]
+        assert rows(store)["users"] == []
+    # The file is as it was.
+    assert check_backup(path).revision == "0004_jobs"

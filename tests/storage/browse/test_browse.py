@@ -1,0 +1,556 @@
+"""What Browse lists, against a plain reading of the same traces and judgments one by one."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select, text, update
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.metrics.first_error import count_outcomes, first_errors
+from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.scores import Outputs, StepScores, judge_solution
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.browse.browse import ANY, BrowsePage, BrowseRow, Sort, browse, list_matching, neighbours
+from stepsight.storage.browse.filters import Relabelled, TraceFilter
+from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import NotFoundError, Store, open_store
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.columns import read_gold, read_table
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_evaluator, register_evaluator
+from stepsight.storage.judgments.imports import import_scores
+from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
+from tests.storage.labelling.samples import campaign, do, label_all, people, take
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, judge, many, triangle, write_lines
+
+FIELDS: dict[str, tuple[Any, ...]] = {
+    "gold": ("error", "clean", "missing"),
+    "group": ("algebra", "geometry"),
+    "error_at": ("early", "middle", "late"),
+    "relabelled": ("yes", "no"),
+    "verdict": ("valid", "invalid", "redundant", "unjudged"),
+    "mistake": ("missed", "false-alarm", "wrong-step", "right"),
+    "modes": ("agree", "disagree"),
+    "change": (0.1, 0.3, 0.5),
+    "text": ("x^2", "ALPHA", "a", "3/4"),
+    "cell": tuple((gold, called) for gold in Label for called in Label),
+}
+COUNTED = tuple(FIELDS)[:8]
+JUDGED: tuple[tuple[str, ...], ...] = (
+    ("hindsight",), ("hindsight", "online"), ("online", "offline"), ("offline",), (),
+)  # fmt: skip
+
+
+def drawn(count: int) -> list[Trace]:
+    """Traces of every kind of gold, of one to five steps with one to three sub-steps."""
+    rng = random.Random(0)
+    return [_draw(rng, number) for number in range(count)]
+
+
+def _draw(rng: random.Random, number: int) -> Trace:
+    words = ["alpha", "Beta", "x^2 + 1", "3/4", "ÄÖ", "gamma"]
+    texts = [tuple(rng.sample(words, rng.randint(1, 3))) for _ in range(rng.randint(1, 5))]
+    kind = rng.choice(("labels", "first error", "valid", "part", "none"))
+    golds: list[dict[str, Any]] = [{} for _ in texts]
+    if kind == "labels":
+        golds = [{"label": rng.choice(list(Label))} for _ in texts]
+    elif kind != "none":
+        known = len(texts) if kind == "valid" else rng.randint(1, len(texts))
+        golds = [{"valid": True} if i < known else {} for i in range(len(texts))]
+        if kind == "first error":
+            golds[known - 1] = {"valid": False}
+    steps = tuple(Step(one, **gold) for one, gold in zip(texts, golds, strict=True))
+    meta = rng.choice(({}, {"question_type": "algebra"}, {"question_type": "geometry", "family": "other"}))
+    return Trace(str(number), f"Problem {rng.choice(words)}", steps, meta)
+
+
+@pytest.fixture
+def judged(store: Store) -> tuple[list[StoredTrace], StoredEvaluator, StoredEvaluator]:
+    """Traces, most of them judged by two evaluators in various modes, some twice; the second has thresholds. Every
+    third is labelled by a person too."""
+    add(store, many(4), "elsewhere")
+    traces = add(store, drawn(90))
+    made = campaign(store, None)
+    _submit(store, made.id, [trace.trace_id for trace in traces if trace.position % 3 == 0])
+    rng = random.Random(1)
+    one, other = evaluator(store), evaluator(store, "other")
+    for judge_of in (one, other):
+        made = [(trace, mode) for trace in traces for mode in rng.choice(JUDGED)]
+        save_judgments(store, judge_of.id, [judge(trace, mode, seed) for seed, (trace, mode) in enumerate(made)])
+    dataset = find_dataset(store, "elsewhere")
+    save_calibration(store, other.id, dataset, Threshold.VALIDITY, 0.7, {})
+    return traces, one, other
+
+
+def _submit(store: Store, campaign_id: int, trace_ids: list[int]) -> None:
+    """As if somebody had labelled these traces of the only campaign, in little time."""
+    items = select(ItemRow).where(ItemRow.trace_id.in_(trace_ids))
+    somebody = people(store, 1)[0].id
+    said = {"campaign_id": campaign_id, "user_id": somebody, "guideline": 1, "view": "whole", "visible": {}}
+    with store.write() as session:
+        for item in session.scalars(items).all():
+            mine = update(SlotRow).where(SlotRow.item_id == item.id)
+            session.execute(mine.values(state="submitted", user_id=somebody, ended=now()))
+            event = said | {"item_id": item.id, "digest": item.digest, "kind": "submit", "key": f"key-{item.id}"}
+            session.add(EventRow(**event))
+
+
+class Said:
+    """What an evaluator says of a trace, by mode, found without any column."""
+
+    def __init__(self, trace: StoredTrace, judgments: list[StoredJudgment], cut: float) -> None:
+        by_mode = {one.mode: one for one in judgments}
+        hindsight = by_mode.get(Mode.HINDSIGHT)
+        self.scores: dict[str, StepScores | None] = {}
+        self.change: dict[str, float | None] = {}
+        self.valid: dict[str, bool | None] = {}
+        for mode in (Mode.ONLINE, Mode.OFFLINE):
+            used = by_mode.get(mode, hindsight)
+            scores = None if used is None else used._scores(mode)
+            self.scores[mode] = scores
+            self.valid[mode] = None if scores is None else judge_solution(scores).validity >= cut
+            triangle = None if used is None else used.hindsight
+            self.change[mode] = None if triangle is None else float(abs(triangle.retroactive).max())
+
+
+class Plain:
+    """One trace as a filter sees it."""
+
+    def __init__(self, trace: StoredTrace, where: TraceFilter, mine: Said, other: Said) -> None:
+        self.trace, self.where, self.valid = trace, where, mine.valid
+        self.scores, self.change = mine.scores[where.mode], mine.change[where.mode]
+        self.other = other.valid[where.mode]
+
+    def values(self, name: str) -> set[Any]:
+        """The values of a filter's field that this trace has."""
+        return getattr(self, f"_{name}")()  # type: ignore[no-any-return]
+
+    def meets(self, name: str) -> bool:
+        wanted = getattr(self.where, name)
+        if name == "text":
+            return any(wanted.lower() in part.lower() for part in (self.trace.problem, *self.trace.substeps))
+        if name == "against":
+            mine = self.valid[self.where.mode]
+            return mine is not None and self.other is not None and mine != self.other
+        if name == "change":
+            return self.change is not None and self.change >= wanted
+        return wanted in self.values(name)
+
+    @property
+    def found(self) -> int | None:
+        assert self.scores is not None
+        steps = self.scores.by_step(self.trace.owners).validity
+        return next((i for i, validity in enumerate(steps) if validity < 0.5), None)
+
+    def _gold(self) -> set[str]:
+        if self.trace.first_error is not None:
+            return {"error"}
+        return {"clean" if self.trace.has_gold else "missing"}
+
+    def _group(self) -> set[str]:
+        meta = self.trace.meta
+        return {meta["question_type"]} if "question_type" in meta else set()
+
+    def _error_at(self) -> set[str]:
+        first, count = self.trace.first_error, len(self.trace.steps)
+        if first is None:
+            return set()
+        place = (first + 0.5) / count
+        return {"early" if place < 1 / 3 else "middle" if place < 2 / 3 else "late"}
+
+    def _relabelled(self) -> set[str]:
+        return {"no" if self.trace.position % 3 else "yes"}
+
+    def _verdict(self) -> set[str]:
+        if self.scores is None:
+            return {"unjudged"}
+        verdict = judge_solution(self.scores)
+        return {"valid" if verdict.valid else "invalid"} | ({"redundant"} if verdict.redundant else set())
+
+    def _mistake(self) -> set[str]:
+        gold = self.trace.first_error
+        known = gold is not None or all(step.valid for step in self.trace.steps)
+        if self.scores is None or not known:
+            return set()
+        if gold == self.found:
+            return {"right"}
+        if self.found is None:
+            return {"missed"}
+        return {"false-alarm" if gold is None else "wrong-step"}
+
+    def _modes(self) -> set[str]:
+        online, offline = self.valid.values()
+        if online is None or offline is None:
+            return set()
+        return {"agree" if online == offline else "disagree"}
+
+    def _change(self) -> set[str]:
+        return {f"{least:g}" for least in (0.1, 0.3, 0.5) if self.change is not None and self.change >= least}
+
+    def _cell(self) -> set[tuple[Label, Label]]:
+        if self.scores is None:
+            return set()
+        called = self.scores.by_step(self.trace.owners).probs.argmax(axis=1)
+        pairs = zip(self.trace.labels, called, strict=True)
+        return {(gold, Label(int(label))) for gold, label in pairs if gold is not None}
+
+    def key(self, by: str) -> float | None:
+        if by == "position":
+            return self.trace.position
+        if by == "steps":
+            return len(self.trace.steps)
+        if by == "error":
+            return self.trace.first_error
+        if by == "change":
+            return self.change
+        if self.scores is None:
+            return None
+        return getattr(judge_solution(self.scores), by)  # type: ignore[no-any-return]
+
+
+def filters(one: int, other: int, count: int) -> Iterator[tuple[TraceFilter, Sort]]:
+    """Random combinations of up to four conditions, with a random order."""
+    rng = random.Random(2)
+    for _ in range(count):
+        names = rng.sample([*FIELDS, "against"], rng.randint(0, 4))
+        chosen = {name: rng.choice(FIELDS.get(name, (other,))) for name in names}
+        by = rng.choice(("position", "validity", "redundancy", "change", "steps", "error"))
+        where = TraceFilter(evaluator=one, mode=rng.choice(("online", "offline")), **chosen)
+        yield where, Sort(by, rng.random() < 0.5)  # type: ignore[arg-type]
+
+
+def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(
+    store: Store, judged: tuple[list[StoredTrace], StoredEvaluator, StoredEvaluator]
+) -> None:
+    traces, one, other = judged
+    dataset_id = traces[0].dataset_id
+    mine, theirs = (
+        [Said(*said, cut) for said in zip(traces, read_many(store, traces, who.id), strict=True)]
+        for who, cut in ((one, 0.5), (other, 0.7))
+    )
+    everything = list(zip(traces, mine, theirs, strict=True))
+    met: Counter[str] = Counter()
+    for where, sort in filters(one.id, other.id, 120):
+        plain = [Plain(trace, where, said, their) for trace, said, their in everything]
+        names = [name for name in (*FIELDS, "against") if where.is_set(name)]
+        kept = [one for one in plain if all(one.meets(name) for name in names)]
+        page = browse(store, dataset_id, where, sort, limit=1000)
+        ordered = _sorted(kept, sort)
+        assert [row.trace_id for row in page.rows] == ordered, (where, sort)
+        assert page.total == len(kept)
+        assert list_matching(store, dataset_id, where, sort) == ordered
+        for name in COUNTED:
+            others = [one for one in plain if all(one.meets(n) for n in names if n != name)]
+            expected = Counter(value for one in others for value in one.values(name))
+            assert page.counts[name] == {value: expected[value] for value in page.counts[name]}, (where, name)
+            assert set(expected) <= set(page.counts[name])
+            if name in names:
+                assert page.loosened[name] == len(others)
+        assert set(page.loosened) == set(names)
+        met.update(names if kept else [])
+    # The comparison is of more than empty lists.
+    assert min(met[name] for name in (*FIELDS, "against")) >= 2, met
+
+
+def _sorted(kept: list[Plain], sort: Sort) -> list[int]:
+    sign = -1 if sort.descending else 1
+    keys = [(one.key(sort.by), one.trace) for one in kept]
+    # What has no key comes last, either way.
+    places = [(key is None, sign * (key or 0), trace.position, trace.trace_id) for key, trace in keys]
+    return [trace_id for *_, trace_id in sorted(places)]
+
+
+def test_a_trace_is_relabelled_from_submission_until_that_is_taken_back(store: Store) -> None:
+    made = campaign(store)
+    user = people(store, 1)[0]
+
+    def listed(relabelled: Relabelled) -> list[str]:
+        page = browse(store, made.dataset_id, TraceFilter(relabelled=relabelled))
+        assert page.counts["relabelled"] == {"yes": len(found), "no": 3 - len(found)}
+        return [row.id for row in page.rows]
+
+    found: list[str] = []
+    assert (listed("yes"), listed("no")) == ([], ["two", "three", "one"])
+    task = take(store, made, user)
+    found = ["two"]
+    label_all(store, task, user, ["pos", "neg"])
+    assert (listed("yes"), listed("no")) == (["two"], ["three", "one"])
+    do(store, task.slot_id, user, "reopen")
+    found = []
+    assert listed("yes") == []
+
+
+def test_an_event_that_is_stored_after_one_with_a_later_number_counts(store: Store) -> None:
+    """As on PostgreSQL, where of two transactions at once the later number may be there first."""
+    made = campaign(store)
+    task = take(store, made, people(store, 1)[0])
+    yes = TraceFilter(relabelled="yes")
+
+    def put(event_id: int, submitted: bool) -> None:
+        with store.write() as session:
+            slot = session.get_one(SlotRow, task.slot_id)
+            if submitted:
+                slot.state, slot.expires, slot.ended = "submitted", None, now()
+            session.add(
+                EventRow(
+                    id=event_id, campaign_id=made.id, item_id=slot.item_id, slot_id=slot.id, user_id=slot.user_id,
+                    kind="flag", key=f"key-{event_id}", digest="0" * 64, guideline=1, view="whole",
+                    visible={},
+                )
+            )  # fmt: skip
+
+    put(1011, submitted=False)
+    assert browse(store, made.dataset_id, yes).rows == []
+    put(1010, submitted=True)
+    assert [row.id for row in browse(store, made.dataset_id, yes).rows] == ["two"]
+
+
+def test_neighbours_are_those_in_the_list(
+    store: Store, judged: tuple[list[StoredTrace], StoredEvaluator, StoredEvaluator]
+) -> None:
+    traces, one, other = judged
+    for where, sort in [(ANY, Sort()), *filters(one.id, other.id, 12)]:
+        ids = list_matching(store, traces[0].dataset_id, where, sort)
+        for place, trace_id in enumerate(ids):
+            before = ids[place - 1] if place else None
+            after = ids[place + 1] if place + 1 < len(ids) else None
+            assert neighbours(store, trace_id, where, sort) == Neighbours(before, after)
+
+
+def test_a_trace_outside_the_filter_has_the_neighbours_of_its_place(store: Store) -> None:
+    ids = [trace.trace_id for trace in add(store, many(10))]
+    # 0, 3, 6 and 9 have an error; 5 itself has none.
+    assert neighbours(store, ids[5], TraceFilter("error")) == Neighbours(ids[3], ids[6])
+    assert neighbours(store, ids[5], TraceFilter(text="step of 5")) == Neighbours(None, None)
+    assert neighbours(store, ids[5], TraceFilter("error"), Sort(descending=True)) == Neighbours(ids[6], ids[3])
+    for unknown in (0, -1, 99, 2**31, 10**30):
+        with pytest.raises(NotFoundError, match=f"no trace {unknown}"):
+            neighbours(store, unknown)
+
+
+def test_a_row_says_what_the_evaluator_says(store: Store) -> None:
+    trace = add(store, [CLEAN, ERROR])[1]
+    mini = evaluator(store)
+    made = triangle(3, seed=4)
+    save_judgments(store, mini.id, [Judgment(trace, Mode.HINDSIGHT, made)])
+    clean, row = browse(store, trace.dataset_id, TraceFilter(evaluator=mini.id, mode="online")).rows
+    online = judge_solution(made.online).validity
+    steps = made.online.by_step(trace.owners).validity
+    assert row == BrowseRow(
+        trace_id=trace.trace_id, id="error", position=1, problem="What is 1 + 1?", n_steps=2, n_substeps=3,
+        first_error=1, has_gold=True, group="", validity=online, online_validity=online,
+        offline_validity=judge_solution(made.offline).validity,
+        change=float(np.abs(made.retroactive).max()),
+        found_error=next((i for i, value in enumerate(steps) if value < 0.5), None),
+        mistake=row.mistake,
+    )  # fmt: skip
+    assert row.mistake
+    # The gallery's own word for the class, and nothing where nothing was said.
+    assert (clean.group, clean.validity, clean.change, clean.mistake) == ("hand", None, None, "")
+    bare = browse(store, trace.dataset_id).rows
+    assert [one.validity for one in bare] == [None, None]
+
+
+def test_pages(store: Store) -> None:
+    add(store, many(25), "other")
+    dataset_id = add(store, many(25))[0].dataset_id
+    page = browse(store, dataset_id, TraceFilter("clean"), limit=3, offset=2)
+    # 1, 4, 7, 10, 13, … 22 have gold without an error.
+    assert ([row.id for row in page.rows], page.total) == (["7", "10", "13"], 8)
+    assert page.counts["gold"] == {"error": 9, "clean": 8, "missing": 8}
+    assert page.loosened == {"gold": 25}
+    for limit, offset in ((10, 25), (10, 10**30), (0, 0)):
+        empty = browse(store, dataset_id, limit=limit, offset=offset)
+        assert (empty.rows, empty.total) == ([], 25)
+    with pytest.raises(ValueError, match="limit -1"):
+        browse(store, dataset_id, limit=-1)
+    with pytest.raises(ValueError, match="offset -1"):
+        browse(store, dataset_id, offset=-1)
+
+
+def test_an_unknown_dataset_is_empty(store: Store) -> None:
+    page = browse(store, 99, TraceFilter("error", "x^2", evaluator=3, verdict="valid"), Sort("validity"))
+    assert (page.rows, page.total) == ([], 0)
+    assert set(page.counts["gold"].values()) == {0}
+
+
+def test_what_needs_an_evaluator_says_so(store: Store) -> None:
+    add(store)
+    conditions: list[dict[str, Any]] = [{"verdict": "valid"}, {"mistake": "right"}, {"modes": "agree"}]
+    for where in (*conditions, {"against": 1}, {"change": 0.1}, {"cell": (Label.NEG, Label.POS)}):
+        (name,) = where
+        with pytest.raises(UserError, match=f"The {name} filter needs an evaluator. Choose one."):
+            browse(store, 1, TraceFilter(**where))
+    for sort in (Sort("validity"), Sort("redundancy"), Sort("change")):
+        with pytest.raises(UserError, match=f"The order by {sort.by} needs an evaluator"):
+            browse(store, 1, sort=sort)
+    with pytest.raises(UserError, match=r"The order is 'speed'\. Expected position, validity"):
+        Sort("speed")  # type: ignore[arg-type]
+
+
+def totals(store: Store, evaluator_id: int, **where: Any) -> BrowsePage:
+    return browse(store, 1, TraceFilter(evaluator=evaluator_id, **where))
+
+
+def test_judgments_are_seen_as_soon_as_they_are_stored(store: Store) -> None:
+    traces = add(store)
+    mini = evaluator(store)
+    assert totals(store, mini.id).counts["verdict"] == {"invalid": 0, "valid": 0, "redundant": 0, "unjudged": 4}
+    sure = StepScores(np.array([[0.1, 0.1, 0.8]] * 3, np.float32))
+    save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, sure)])
+    assert totals(store, mini.id).counts["verdict"] == {"invalid": 0, "valid": 1, "redundant": 0, "unjudged": 3}
+    unsure = StepScores(np.array([[0.6, 0.2, 0.2]] * 3, np.float32))
+    save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, unsure)])
+    assert totals(store, mini.id).counts["verdict"] == {"invalid": 1, "valid": 0, "redundant": 1, "unjudged": 3}
+    save_calibration(store, mini.id, find_dataset(store, "sums"), Threshold.VALIDITY, 0.3, {})
+    assert totals(store, mini.id).counts["verdict"] == {"invalid": 0, "valid": 1, "redundant": 1, "unjudged": 3}
+
+
+def test_another_process_is_noticed(address: str) -> None:
+    with open_store(address) as ours, open_store(address) as theirs:
+        traces = add(theirs)
+        mini = evaluator(theirs)
+        assert browse(ours, 1, TraceFilter(text="it is")).total == 3
+        assert totals(ours, mini.id, verdict="unjudged").total == 4
+        save_judgments(theirs, mini.id, [judge(traces[1], "online")])
+        assert totals(ours, mini.id, verdict="unjudged", mode="online").total == 3
+        add(theirs, [*SAMPLES, replace(CLEAN, id="more")])
+        assert browse(ours, 1, TraceFilter(text="it is")).total == 4
+
+
+def test_deleted_traces_are_gone_and_ids_used_again_are_not_taken_for_them(store: Store) -> None:
+    traces = add(store)
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, "hindsight") for trace in traces])
+    assert browse(store, 1, TraceFilter(text="it is")).total == 3
+    with store.write() as session:
+        session.execute(text("DELETE FROM traces WHERE position IN (1, 3)"))
+    assert [row.id for row in browse(store, 1).rows] == ["error", "missing"]
+    assert browse(store, 1, TraceFilter(text="it is")).total == 2
+    assert totals(store, mini.id, verdict="unjudged").total == 0
+    with store.read() as session:
+        assert session.scalar(text("SELECT count(*) FROM profiles")) == 2
+    # SQLite gives the last id again.
+    add(store, [*SAMPLES, Trace.of("Another?", ["Nothing."], id="another")])
+    page = totals(store, mini.id)
+    assert [row.id for row in page.rows if row.validity is None] == ["clean", "first", "another"]
+    assert browse(store, 1, TraceFilter(text="it is")).total == 3
+
+
+def test_a_deleted_dataset_is_not_taken_for_the_one_in_its_place(store: Store) -> None:
+    traces = add(store)
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
+    assert totals(store, mini.id, verdict="unjudged").total == 0
+    with store.write() as session:
+        session.execute(text("DELETE FROM datasets"))
+    assert browse(store, 1).total == 0
+    dataset_id = add(store, many(4), "new")[0].dataset_id
+    page = browse(store, dataset_id, TraceFilter(evaluator=mini.id, verdict="unjudged"))
+    assert [row.id for row in page.rows] == ["0", "1", "2", "3"]
+    with store.read() as session:
+        assert session.scalar(text("SELECT count(*) FROM profiles")) == 0
+
+
+def test_a_stale_judgment_counts_as_none(store: Store) -> None:
+    traces = add(store)
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, "hindsight") for trace in traces])
+    with store.write() as session:
+        session.execute(text("UPDATE traces SET digest = 'other' WHERE id = :id"), {"id": traces[0].trace_id})
+    assert [row.id for row in totals(store, mini.id, verdict="unjudged").rows] == ["error"]
+
+
+def imported(store: Store, tmp_path: Any, rows: list[dict[str, Any]]) -> StoredEvaluator:
+    """An evaluator that is known by a score file of two traces: ERROR, and one of three valid steps."""
+    add(store, [ERROR, Trace.of("p", ["a", "b", "c"], ["pos"] * 3, id="valid")])
+    import_scores(store, "sums", write_lines(tmp_path / "scores.jsonl", rows), "theirs")
+    return register_evaluator(store, name="theirs", fingerprint="imported:theirs", format="", attention="")
+
+
+def test_one_number_for_the_solution_says_nothing_of_steps(store: Store, tmp_path: Any) -> None:
+    theirs = imported(store, tmp_path, [{"id": "error", "scores": 0.02}, {"id": "valid", "scores": 0.03}])
+    assert theirs.outputs == Outputs.SOLUTION
+    page = totals(store, theirs.id)
+    # ROSCOE is cut at 0.025, as in ReasonEval's script.
+    assert page.counts["verdict"] == {"invalid": 1, "valid": 1, "redundant": 0, "unjudged": 0}
+    assert set(page.counts["mistake"].values()) == {0}
+    assert [row.validity for row in page.rows] == pytest.approx([0.02, 0.03])
+    assert [(row.found_error, row.mistake) for row in page.rows] == [(None, "")] * 2
+    assert not totals(store, theirs.id, cell=(Label.POS, Label.NEG)).total
+
+
+def test_a_verdict_in_words_blames_one_step(store: Store, tmp_path: Any) -> None:
+    rows = [
+        {"id": "error", "correctness_pred": "Wrong", "error_step_pred": "Step 2"},
+        {"id": "valid", "correctness_pred": "Wrong", "error_step_pred": "Step 1"},
+    ]
+    theirs = imported(store, tmp_path, rows)
+    page = totals(store, theirs.id)
+    assert page.counts["verdict"] == {"invalid": 2, "valid": 0, "redundant": 0, "unjudged": 0}
+    # Of the second trace the steps after the blamed one are unread, and its gold would need them.
+    assert [(row.found_error, row.mistake) for row in page.rows] == [(1, "right"), (0, "")]
+
+
+def test_a_verdict_on_redundancy_says_nothing_of_validity(store: Store, tmp_path: Any) -> None:
+    rows = [
+        {"id": "error", "correctness_pred": "Present", "error_step_pred": "Step 1"},
+        {"id": "valid", "correctness_pred": "Absent", "error_step_pred": ""},
+    ]
+    theirs = imported(store, tmp_path, rows)
+    page = totals(store, theirs.id)
+    assert page.counts["verdict"] == {"invalid": 0, "valid": 0, "redundant": 1, "unjudged": 0}
+    assert set(page.counts["mistake"].values()) == {0}
+
+
+def test_scores_of_validity_alone_are_never_redundant(store: Store, tmp_path: Any) -> None:
+    rows = [{"id": "error", "scores": [0.9, 0.2, 0.7]}, {"id": "valid", "scores": [0.9, 0.9, 0.9]}]
+    theirs = imported(store, tmp_path, rows)
+    page = totals(store, theirs.id)
+    assert page.counts["verdict"] == {"invalid": 1, "valid": 1, "redundant": 0, "unjudged": 0}
+    assert [(row.found_error, row.mistake) for row in page.rows] == [(1, "right"), (None, "right")]
+    # ERROR's second step is called by its least valid sub-step: gold neg, and called neg.
+    assert totals(store, theirs.id, cell=(Label.NEG, Label.NEG)).total == 1
+
+
+def test_published_scores_are_listed_as_they_are_measured(sqlite_store: Store, data: Path) -> None:
+    """Verdicts and mistakes of every evaluator of MR-MATH against what the metrics count."""
+    store = sqlite_store
+    for errors in Errors:
+        name = f"mr-math-{errors}"
+        import_file(store, name, data / f"mr-math/mr-math_{errors}_errors.json")
+        gold = read_gold(store, find_dataset(store, name))
+        for path in sorted((data / "mr-math/scores" / errors).iterdir()):
+            import_scores(store, name, path, path.stem)
+            theirs = find_evaluator(store, f"imported:{path.stem}")
+            table = read_table(store, gold, theirs.id, Mode.OFFLINE)
+            page = browse(store, gold.dataset.id, TraceFilter(evaluator=theirs.id))
+            assert page.total == len(gold.ids)
+            verdicts, mistakes = page.counts["verdict"], page.counts["mistake"]
+            on_redundancy = theirs.outputs == Outputs.VERDICT and errors == Errors.REDUNDANT
+            if theirs.outputs == Outputs.SOLUTION or on_redundancy:
+                assert set(mistakes.values()) == {0}
+            else:
+                assert mistakes == count_outcomes(first_errors(table))
+                assert sum(mistakes.values()) > 100
+            if theirs.outputs == Outputs.VERDICT:
+                said = table.solution[~np.isnan(table.solution)]
+                kinds = ("redundant", "") if on_redundancy else ("invalid", "valid")
+                assert [verdicts.get(kind, int(said.sum())) for kind in kinds] == [(said == 0).sum(), said.sum()]
+                assert verdicts["unjudged"] == len(gold.ids) - len(said)
+            elif errors == Errors.INVALID:
+                predicted = items(table, errors, Level.SOLUTION, theirs.outputs).predicted
+                assert (verdicts["valid"], verdicts["invalid"]) == (predicted.sum(), (~predicted).sum())
+            elif theirs.outputs == Outputs.THREE_WAY:
+                predicted = items(table, errors, Level.SOLUTION).predicted
+                assert verdicts["redundant"] == (~predicted).sum()

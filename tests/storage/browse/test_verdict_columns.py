@@ -1,0 +1,69 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.table import SILENT
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.storage.browse.verdict_columns import MISTAKES, Verdicts, read_verdicts
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.columns import read_catalogue
+from stepsight.storage.traces.queries import StoredTrace
+from tests.storage.samples import ERROR, add, evaluator, judge
+
+
+def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: Any) -> dict[Mode, Verdicts]:
+    with store.read() as session:
+        catalogue = read_catalogue(session, traces[0].dataset_id)
+        outputs, cut = options.get("outputs", Outputs.THREE_WAY), options.get("cut", Thresholds())
+        return read_verdicts(session, catalogue, traces[0].dataset_id, evaluator_id, outputs, cut)
+
+
+def rows(*validity: float) -> StepScores:
+    """Validity without redundancy."""
+    return StepScores(np.array([[1 - value, 0, value] for value in validity], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("validity", "found", "mistake", "valid"),
+    [
+        # ERROR's steps have one and two sub-steps; its second step is wrong.
+        ((0.9, 0.8, 0.2), 1, "right", 0),
+        ((0.9, 0.8, 0.7), SILENT, "missed", 1),
+        ((0.1, 0.2, 0.2), 0, "wrong-step", 0),
+    ],
+)
+def test_steps_and_solution(
+    store: Store, validity: tuple[float, ...], found: int, mistake: str, valid: int
+) -> None:
+    traces, mini = add(store, [ERROR]), evaluator(store)
+    save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, rows(*validity))])
+    said = read(store, traces, mini.id)
+    offline, online = said[Mode.OFFLINE], said[Mode.ONLINE]
+    assert offline.validity.tolist() == pytest.approx([min(validity)])
+    assert (offline.found.tolist(), offline.valid.tolist()) == ([found], [valid])
+    assert [MISTAKES[code] for code in offline.mistake] == [mistake]
+    # Nothing was said online.
+    assert (online.found.tolist(), online.valid.tolist(), online.mistake.tolist()) == ([SILENT],) * 3
+    assert (offline.judged.tolist(), online.judged.tolist()) == ([True], [False])
+
+
+def test_a_threshold_is_reached_by_what_equals_it_in_single_precision(store: Store) -> None:
+    traces, mini = add(store, [ERROR]), evaluator(store)
+    save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, rows(0.7, 0.7, 0.7))])
+    for cut, valid in ((0.7, 1), (0.70001, 0)):
+        said = read(store, traces, mini.id, cut=Thresholds(validity=cut))[Mode.OFFLINE]
+        assert said.valid.tolist() == [valid]
+        assert said.found.tolist() == [SILENT if valid else 0]
+
+
+def test_the_mode_itself_comes_before_hindsight(store: Store) -> None:
+    traces, mini = add(store, [ERROR]), evaluator(store)
+    hindsight = judge(traces[0], "hindsight")
+    save_judgments(store, mini.id, [hindsight, Judgment(traces[0], Mode.ONLINE, rows(0.9, 0.8, 0.7))])
+    said = read(store, traces, mini.id)
+    assert said[Mode.ONLINE].validity.tolist() == pytest.approx([0.7])
+    assert np.isnan(said[Mode.ONLINE].change).all()
+    assert said[Mode.OFFLINE].change.tolist() == [float(np.abs(hindsight.hindsight.retroactive).max())]  # type: ignore[union-attr]

@@ -1,0 +1,98 @@
+from pathlib import Path
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.location import describe, locate
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("STEPSIGHT_DB", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def test_default_is_a_file_in_the_data_folder_which_is_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert locate().database == str(tmp_path / ".local/share/stepsight/stepsight.db")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert locate().database == str(tmp_path / "data/stepsight/stepsight.db")
+    assert (tmp_path / "data/stepsight").is_dir()
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert locate().database == str(tmp_path / ".local/share/stepsight/stepsight.db")
+
+
+def test_default_folder_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    with pytest.raises(UserError, match=r"cannot be made.*STEPSIGHT_DB"):
+        locate()
+
+
+def test_the_variable_comes_before_the_default_and_the_argument_before_both(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "variable.db"))
+    assert locate().database == str(tmp_path / "variable.db")
+    assert locate(str(tmp_path / "argument.db")).database == str(tmp_path / "argument.db")
+    monkeypatch.setenv("STEPSIGHT_DB", "")
+    assert locate().database == str(tmp_path / ".local/share/stepsight/stepsight.db")
+
+
+def test_a_file_by_path_or_by_address(tmp_path: Path) -> None:
+    odd = tmp_path / "a b%20?x=1#y.db"
+    assert locate(str(odd)).database == str(odd)
+    assert locate(f"sqlite:///{tmp_path}/s.db").database == f"{tmp_path}/s.db"
+    assert locate("~/s.db").database == str(tmp_path / "s.db")
+    assert describe(locate(str(odd))) == str(odd)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
+def test_postgresql_uses_its_driver_and_hides_the_password(scheme: str) -> None:
+    url = locate(f"{scheme}://me:secret@host/db")
+    assert url.drivername == "postgresql+psycopg"
+    assert url.password == "secret"
+    assert describe(url) == "postgresql://me:***@host/db"
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("", "is empty"),
+        ("  ", "is empty"),
+        ("s\x00.db", "NUL byte"),
+        ("mysql://host/db", "cannot be kept in 'mysql'"),
+        ("postgresql+asyncpg://host/db", "cannot be kept in 'postgresql\\+asyncpg'"),
+        ("postgresql://host:port/db", "cannot be read"),
+        (":memory:", "in memory"),
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
+        ("~nobody-of-this-name/s.db", "no such home folder"),
+        ("/no/such/folder/s.db", "/no/such/folder does not exist"),
+        ("/proc", "a folder, expected a file"),
+    ],
+)
+def test_what_cannot_be_a_store(address: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        locate(address)
+
+
+def test_a_file_that_is_not_a_database_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database at all")
+    with pytest.raises(UserError, match=r"notes\.txt: not a database"):
+        locate(str(path))
+    assert path.read_text() == "not a database at all"
+
+
+def test_an_empty_file_may_become_a_store(tmp_path: Path) -> None:
+    (tmp_path / "s.db").touch()
+    assert locate(str(tmp_path / "s.db")).database == str(tmp_path / "s.db")
+
+
+def test_a_place_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(UserError, match=r"cannot be written\. Allow writing"):
+        locate(str(tmp_path / "s.db"))

@@ -1,0 +1,226 @@
+"""Migrations and models agree, and a store of another version is told apart."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command, op
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, insert, inspect, select, text
+
+import storage
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.browse.browse import browse
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database import migrate as revisions
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.location import locate
+from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.judgments import read_judgments, save_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.storage.samples import SAMPLES, add, evaluator, judge, many
+
+# Of every table, since the last ones refer to all the others.
+METADATA = EventRow.metadata
+# What the search rests on differs between the databases, and is in the migration alone.
+SEARCH = ("trace_search", "ix_search")
+
+
+def test_migrations_give_what_the_models_say(store: Store) -> None:
+    def include(name: str | None, *about: object) -> bool:
+        return not (name or "").startswith(SEARCH)
+
+    with store.engine.connect() as connection:
+        opts = {"compare_type": True, "include_name": include}
+        context = MigrationContext.configure(connection, opts=opts)
+        assert compare_metadata(context, METADATA) == []
+
+
+def test_migrations_give_the_checks_and_rules_of_the_models(address: str) -> None:
+    """What Alembic does not compare: checks, delete rules, index conditions."""
+    open_store(address).close()
+    engine = create_engine(locate(address), poolclass=NullPool)
+    migrated = _describe(engine)
+    METADATA.drop_all(engine)
+    METADATA.create_all(engine)
+    assert migrated == _describe(engine)
+    assert "label IN" in str(migrated) or "label = ANY" in str(migrated)
+
+
+def _describe(engine: Engine) -> dict[str, list[list[str]]]:
+    inspector = inspect(engine)
+    readers: list[Callable[[str], Any]] = [
+        inspector.get_columns,
+        inspector.get_check_constraints,
+        inspector.get_foreign_keys,
+        inspector.get_indexes,
+        inspector.get_unique_constraints,
+        lambda table: [inspector.get_pk_constraint(table)],
+    ]
+    tables = [table for table in sorted(inspector.get_table_names()) if not table.startswith(SEARCH)]
+    return {table: [_comparable(read(table)) for read in readers] for table in tables}
+
+
+def _comparable(found: list[Any]) -> list[str]:
+    kept = [one for one in found if not (one.get("name") or "").startswith(SEARCH)]
+    return sorted(json.dumps(one, default=str, sort_keys=True) for one in kept)
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_data(address: str) -> None:
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001_traces_and_judgments")
+        for statement in FIRST_VERSION:
+            # 1.0, 0.0, 0.0 as little-endian float32.
+            probabilities = {"probabilities": bytes.fromhex("0000803f 00000000 00000000")}
+            connection.execute(text(statement), probabilities if ":probabilities" in statement else {})
+    with open_store(address) as store:
+        (dataset,) = list_datasets(store)
+        assert (dataset.name, dataset.traces, dataset.left_out) == ("sums", 1, 0)
+        (trace,) = iterate_traces(store, dataset.id)
+        (found,) = read_judgments(store, trace)
+        assert (found.evaluator.name, found.solution, found.stale) == ("mini", None, True)
+        assert found.evaluator.outputs == Outputs.THREE_WAY
+        assert isinstance(found.result, StepScores)
+        assert found.result.probs.tolist() == [[1.0, 0.0, 0.0]]
+        # The judgment is listed, its validity being 0, and the text is found.
+        page = browse(store, dataset.id, TraceFilter(text="it is 2", evaluator=found.evaluator.id))
+        assert (page.total, page.counts["verdict"]["invalid"]) == (1, 1)
+        # What the version adds can be used: a score of the whole, thresholds, and rows left out.
+        made = replace(judge(trace, "offline"), solution=0.5)
+        save_judgments(store, found.evaluator.id, [made])
+        assert read_judgments(store, trace)[0].solution == 0.5
+        with store.write() as session:
+            session.add(CalibrationRow(evaluator_id=found.evaluator.id, dataset_id=dataset.id, dataset="sums",
+                                       validity=0.4, redundancy=0.2, info={}))  # fmt: skip
+            session.add(LeftOutRow(dataset_id=dataset.id, digest="0" * 64, source="f", place="line 1", error="e"))
+        assert find_dataset(store, "sums").size == "1 of 2"
+
+
+FIRST_VERSION = (
+    "INSERT INTO datasets (id, name, kind, source, sha256, created)"
+    " VALUES (1, 'sums', 'plain', 'f', '', '2026-01-01 00:00:00+00:00')",
+    "INSERT INTO traces (id, dataset_id, external_id, position, problem, digest, n_steps, n_substeps, has_gold,"
+    " meta) VALUES (1, 1, 'a', 0, 'What is 1 + 1?', 'before', 1, 1, false, '{}')",
+    "INSERT INTO steps (trace_id, position) VALUES (1, 0)",
+    "INSERT INTO substeps (trace_id, step, position, text) VALUES (1, 0, 0, 'It is 2.')",
+    "INSERT INTO evaluators (id, name, fingerprint, format, attention, info, created)"
+    " VALUES (1, 'mini', 'f', 'stepsight', 'causal', '{}', '2026-01-01 00:00:00+00:00')",
+    "INSERT INTO judgments (trace_id, dataset_id, evaluator_id, mode, trace_digest, probabilities, validity,"
+    " redundancy, created)"
+    " VALUES (1, 1, 1, 'offline', 'before', :probabilities, 0, 0, '2026-01-01 00:00:00+00:00')",
+)
+
+
+def test_a_database_of_the_second_version_gets_what_is_browsed_by(address: str, sqlite_store: Store) -> None:
+    """The rows of a store of now, put into one of before, give the same profiles, lists and search again."""
+    traces = add(sqlite_store, [*SAMPLES, *many(5)])
+    mini, other = evaluator(sqlite_store), evaluator(sqlite_store, "other")
+    for seed, trace in enumerate(traces):
+        save_judgments(sqlite_store, mini.id, [judge(trace, "hindsight", seed)])
+        both = [replace(judge(trace, mode), solution=0.5) for mode in ("online", "offline")]
+        save_judgments(sqlite_store, other.id, both)
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002_evaluation")
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        before, after = [_profiles(one) for one in (sqlite_store, upgraded)]
+        assert len(before) == 9 * 3
+        assert before == after
+        for where in (TraceFilter(evaluator=mini.id, against=other.id), TraceFilter(text="it is"), TraceFilter()):
+            old, new = [browse(one, traces[0].dataset_id, where) for one in (sqlite_store, upgraded)]
+            assert old == new
+            assert old.total
+        # What comes later is counted and found.
+        new_id = add(upgraded, [Trace.of("Something new", ["It is."], id="new")], "new")[0].dataset_id
+        assert browse(upgraded, new_id, TraceFilter(text="hing n")).total == 1
+        assert browse(upgraded, traces[0].dataset_id, TraceFilter(text="hing n")).total == 0
+
+
+def _copy(store: Store, connection: Connection) -> None:
+    """Put the rows of a store into the tables of an earlier version, as far as those have them."""
+    earlier = MetaData()
+    earlier.reflect(connection)
+    with store.engine.connect() as now:
+        for table in earlier.sorted_tables:
+            if table.name not in METADATA.tables:
+                continue
+            model = METADATA.tables[table.name]
+            found = now.execute(select(model)).mappings()
+            rows = [{column.name: row[column.name] for column in table.columns} for row in found]
+            if rows:
+                connection.execute(insert(model), rows)
+            if rows and "id" in rows[0] and connection.dialect.name == "postgresql":
+                sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+                connection.execute(text(f"SELECT setval({sequence}, max(id)) FROM {table.name}"))
+
+
+def _profiles(store: Store) -> list[Any]:
+    key = (ProfileRow.evaluator_id, ProfileRow.trace_id, ProfileRow.mode)
+    with store.read() as session:
+        return list(session.execute(select(ProfileRow.__table__).order_by(*key)).all())
+
+
+def test_revisions_are_one_line_with_names_that_postgresql_can_keep() -> None:
+    scripts = ScriptDirectory.from_config(revisions._config())
+    assert len(scripts.get_heads()) == 1
+    for script in scripts.walk_revisions():
+        assert len(script.revision) <= 32
+        assert Path(script.path).stem == script.revision
+
+
+def test_every_package_is_installed() -> None:
+    root = Path(storage.__file__).parent
+    folders = {path.parent for path in root.rglob("__init__.py")}
+    names = {".".join(("storage", *folder.relative_to(root).parts)) for folder in folders}
+    project = tomllib.loads((root.parent / "pyproject.toml").read_text())
+    assert names <= set(project["tool"]["setuptools"]["packages"])
+
+
+def test_a_newer_store_is_refused_and_left_alone(address: str) -> None:
+    with open_store(address) as store, store.write() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999_later'"))
+    with pytest.raises(UserError, match=r"schema is '9999_later', this version knows up to '0.*Update StepSight"):
+        open_store(address)
+
+
+def test_a_database_of_something_else_is_refused_and_left_alone(address: str) -> None:
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE recipes (id INTEGER)"))
+    with pytest.raises(UserError, match="a database of something else"):
+        open_store(address)
+    assert inspect(engine).get_table_names() == ["recipes"]
+
+
+def test_a_migration_that_fails_leaves_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise RuntimeError("in the middle")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(op, "create_index", fail)
+        with pytest.raises(RuntimeError, match="in the middle"):
+            open_store(address)
+    engine = create_engine(locate(address), poolclass=NullPool)
+    assert inspect(engine).get_table_names() == []
+    open_store(address).close()
+
+
+def test_a_sqlite_that_cannot_search_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 31, 1))
+    with pytest.raises(UserError, match=r"This Python has SQLite .* Use one with SQLite 3\.34 or newer"):
+        open_store(str(tmp_path / "store.db"))

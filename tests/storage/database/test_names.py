@@ -1,0 +1,15 @@
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.schema import check_name
+
+
+def test_a_name_in_any_script() -> None:
+    assert check_name("MR-MATH (größer) 数学", "the name") == "MR-MATH (größer) 数学"
+    assert check_name("x" * 200, "the name")
+
+
+@pytest.mark.parametrize("name", ["", " ", " x", "x\n", "a\nb", "a\x00", "a\u200bb", "x" * 201, "\ud800"])
+def test_what_cannot_be_a_name(name: str) -> None:
+    with pytest.raises(UserError, match="the name"):
+        check_name(name, "the name")

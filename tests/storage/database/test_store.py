@@ -1,0 +1,190 @@
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgmentRow, SubstepRow, TraceRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import list_datasets
+from tests.conftest import PostgreSQL
+from tests.storage.samples import add, evaluator, judge
+
+
+def test_a_new_store_is_empty_and_stays_what_it_is_when_opened_again(address: str) -> None:
+    with open_store(address) as store:
+        assert list_datasets(store) == []
+        evaluator(store)
+    with open_store(address) as store:
+        assert [found.name for found in list_evaluators(store)] == ["mini"]
+
+
+def test_without_an_address_the_variable_names_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "named.db"))
+    with open_store() as store:
+        assert store.name == str(tmp_path / "named.db")
+    assert (tmp_path / "named.db").exists()
+
+
+def test_sqlite_settings_hold_on_every_connection(sqlite_store: Store) -> None:
+    with sqlite_store.read() as first, sqlite_store.read() as second:
+        for session in (first, second):
+            pragmas = ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
+            found = [session.scalar(text(f"PRAGMA {pragma}")) for pragma in pragmas]
+            assert found == ["wal", 1, 60_000, 1]
+
+
+def test_what_must_not_be_lost_is_written_through(sqlite_store: Store) -> None:
+    def synchronous(durable: bool) -> int:
+        with sqlite_store.write(durable=durable) as session:
+            return session.execute(text("PRAGMA synchronous")).scalar_one()
+
+    # NORMAL is 1, FULL is 2; a connection goes back to the pool and is used for either.
+    assert [synchronous(durable) for durable in (False, True, False, True)] == [1, 2, 1, 2]
+
+
+def test_a_block_that_raises_keeps_nothing(store: Store) -> None:
+    def fail() -> None:
+        with store.write() as session:
+            session.add(DatasetRow(name="half", kind="plain", source="", sha256=""))
+            session.flush()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert list_datasets(store) == []
+
+
+def test_a_reader_does_not_see_what_is_not_committed_and_does_not_wait(store: Store) -> None:
+    with store.write() as session:
+        session.add(DatasetRow(name="half", kind="plain", source="", sha256=""))
+        session.flush()
+        assert list_datasets(store) == []
+    assert [dataset.name for dataset in list_datasets(store)] == ["half"]
+
+
+def test_deleting_a_dataset_takes_its_traces_and_judgments_along(store: Store) -> None:
+    traces = add(store)
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
+    with store.write() as session:
+        session.execute(text("DELETE FROM datasets"))
+    with store.read() as session:
+        for model in (TraceRow, SubstepRow, JudgmentRow):
+            assert session.execute(select(model)).all() == []
+        assert len(session.execute(select(EvaluatorRow)).all()) == 1
+
+
+def test_an_evaluator_that_has_judged_cannot_be_deleted(store: Store) -> None:
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, "offline") for trace in add(store)])
+    with pytest.raises(IntegrityError), store.write() as session:
+        session.execute(text("DELETE FROM evaluators"))
+
+
+def test_a_fault_of_ours_keeps_its_traceback(store: Store) -> None:
+    for statement in ("SELECT no_such_column FROM datasets", "SELECT * FROM no_such_table", "SELECT FROM WHERE"):
+        with pytest.raises(DBAPIError), store.read() as session:
+            session.execute(text(statement))
+
+
+def test_many_threads_write_and_read_at_once(store: Store) -> None:
+    traces = add(store)
+
+    def work(number: int) -> int:
+        mine = evaluator(store, f"e{number}")
+        for seed in range(5):
+            save_judgments(store, mine.id, [judge(trace, "hindsight", seed) for trace in traces])
+            list_datasets(store)
+        return mine.id
+
+    with ThreadPoolExecutor(12) as pool:
+        ids = list(pool.map(work, range(12)))
+    assert len(set(ids)) == 12
+    with store.read() as session:
+        assert len(session.scalars(select(JudgmentRow.id)).all()) == 12 * len(traces)
+
+
+def test_threads_that_register_one_evaluator_get_one(store: Store) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: evaluator(store), range(8)))
+    assert len({one.id for one in found}) == 1
+
+
+def test_threads_that_open_a_new_store_at_once(address: str) -> None:
+    def work(number: int) -> None:
+        with open_store(address) as store:
+            register_evaluator(store, name="x", fingerprint=str(number), format="f", attention="causal")
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    with open_store(address) as store:
+        assert len(list_evaluators(store)) == 6
+
+
+def test_a_writer_that_waits_too_long_is_told_why(
+    monkeypatch: pytest.MonkeyPatch, sqlite_template: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("stepsight.storage.database.store._BUSY_SECONDS", 0.05)
+    with open_store(str(tmp_path / "s.db")) as first, open_store(str(tmp_path / "s.db")) as second:
+        with first.write(), pytest.raises(UserError, match=r"database is locked\. Another process is writing"):
+            evaluator(second)
+        evaluator(second)
+
+
+def test_so_is_a_thread_of_the_same_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("stepsight.storage.database.store._BUSY_SECONDS", 0.05)
+    with open_store(str(tmp_path / "s.db")) as store:
+        with store.write(), pytest.raises(UserError, match="database is locked"):
+            evaluator(store)
+        evaluator(store)
+
+
+def test_a_damaged_file(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
+    with pytest.raises(UserError, match=r"s\.db: file is not a database\. Name a store"):
+        open_store(str(path))
+
+
+def test_a_place_where_sqlite_cannot_write() -> None:
+    with pytest.raises(UserError, match="unable to open database file"):
+        open_store("/proc/stepsight.db")
+
+
+def test_a_server_that_does_not_answer_is_named_without_the_password(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        open_store(f"postgresql://me:secret@/db?host={tmp_path}")
+    assert "postgresql://me:***@/db" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert "Check the address, and that the server runs." in str(caught.value)
+
+
+def test_a_database_that_does_not_exist(postgresql_store: Store) -> None:
+    url = postgresql_store.engine.url.set(drivername="postgresql", database="nowhere")
+    with pytest.raises(UserError, match=r'"nowhere" does not exist\. Create it first'):
+        open_store(url.render_as_string(hide_password=False))
+
+
+@pytest.mark.parametrize("rights", ["", "GRANT USAGE ON SCHEMA public TO guest"])
+def test_a_user_who_may_not_create_tables(postgresql: PostgreSQL, rights: str) -> None:
+    address = postgresql.make()
+    with open_store(address) as store, store.write() as session:
+        session.execute(text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
+        session.execute(text("DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN"))
+        session.execute(text(rights or "SELECT 1"))
+    with pytest.raises(UserError, match="Give this user the right to create"):
+        open_store(address.replace("postgres:@", "guest:@"))
+    with open_store(address) as store, store.write() as session:
+        session.execute(text("DROP OWNED BY guest; DROP ROLE guest"))
+
+
+def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UserError, match=r"driver.*stepsight\[postgresql\]"):
+        open_store("postgresql://host/db")

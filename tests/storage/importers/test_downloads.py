@@ -1,0 +1,198 @@
+"""Published files, fetched from a real server on this machine."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.importers import KINDS, downloads
+from stepsight.storage.importers.downloads import PublicFile, cache_folder, fetch
+from tests.storage.public_server import PublicServer
+
+CONTENT = b"".join(b'{"id": %d}\n' % i for i in range(30_000))
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def server() -> Iterator[PublicServer]:
+    with PublicServer().running() as running:
+        running.files["/rows.json"] = CONTENT
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("STEPSIGHT_CACHE", str(folder))
+    # A proxy of the environment is not asked for this machine's own addresses.
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    return folder
+
+
+def published(server: PublicServer, sha256: str | None = SHA256, path: str = "/rows.json") -> PublicFile:
+    return PublicFile("rows.json", f"{server.url}{path}", sha256)
+
+
+def kept(cache: Path) -> list[str]:
+    return [path.name for path in cache.rglob("*") if path.is_file()]
+
+
+def test_a_file_is_fetched_checked_and_kept(server: PublicServer, cache: Path) -> None:
+    calls: list[tuple[int, int | None]] = []
+    path = fetch(published(server), lambda there, size: calls.append((there, size)))
+    assert path == cache / "downloads" / SHA256 / "rows.json"
+    assert path.read_bytes() == CONTENT
+    assert kept(cache) == ["rows.json"]
+    assert [there for there, _ in calls] == sorted({there for there, _ in calls})
+    assert calls[-1] == (len(CONTENT), len(CONTENT))
+    assert len(calls) > 1
+
+
+def test_what_is_in_the_cache_is_not_asked_for_again(server: PublicServer) -> None:
+    first = fetch(published(server))
+    assert fetch(published(server)) == first
+    assert server.requests == [("/rows.json", None)]
+
+
+def test_a_damaged_copy_in_the_cache_is_fetched_again(server: PublicServer) -> None:
+    path = fetch(published(server))
+    path.write_bytes(b"damaged")
+    assert fetch(published(server)).read_bytes() == CONTENT
+    assert len(server.requests) == 2
+
+
+def test_another_content_is_refused_and_nothing_kept(server: PublicServer, cache: Path) -> None:
+    with pytest.raises(UserError, match=f"the content has SHA-256 {SHA256}, expected {'0' * 64}"):
+        fetch(published(server, "0" * 64))
+    assert kept(cache) == []
+
+
+def test_without_a_known_hash_nothing_is_asked_for(server: PublicServer) -> None:
+    with pytest.raises(UserError, match=r"no known SHA-256 to check .* Give the one you expect with --sha256\."):
+        fetch(published(server, None))
+    assert server.requests == []
+
+
+def test_what_the_server_refuses(server: PublicServer, cache: Path) -> None:
+    with pytest.raises(UserError, match=r"/none\.json: the server answers 404 Not Found\. .*by hand"):
+        fetch(published(server, path="/none.json"))
+    assert kept(cache) == []
+
+
+def test_a_server_that_is_not_there(cache: Path) -> None:
+    with PublicServer().running() as gone:
+        file = published(gone)
+    with pytest.raises(UserError, match=r"/rows\.json: cannot be fetched \(.*refused\)\. Check the network"):
+        fetch(file)
+    assert kept(cache) == []
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_transfer_that_is_cut_off_goes_on_the_next_time(server: PublicServer, cache: Path, ranges: bool) -> None:
+    server.ranges = ranges
+    server.cut["/rows.json"] = 100_000
+    with pytest.raises(UserError, match=r"the transfer was cut off\. Run it again"):
+        fetch(published(server))
+    assert kept(cache) == ["rows.json.partial"]
+    assert fetch(published(server)).read_bytes() == CONTENT
+    assert server.requests == [("/rows.json", None), ("/rows.json", "bytes=100000-")]
+    assert kept(cache) == ["rows.json"]
+
+
+def test_a_cut_is_seen_where_the_server_does_not_tell_the_size(server: PublicServer, cache: Path) -> None:
+    server.chunked.add("/rows.json")
+    server.cut["/rows.json"] = 1000
+    with pytest.raises(UserError, match="the transfer was cut off"):
+        fetch(published(server))
+    sizes: list[int | None] = []
+    assert fetch(published(server), lambda _, size: sizes.append(size)).read_bytes() == CONTENT
+    assert set(sizes) == {None}
+
+
+def test_a_partial_that_is_too_long_is_fetched_from_the_start(server: PublicServer, cache: Path) -> None:
+    folder = cache / "downloads" / SHA256
+    folder.mkdir(parents=True)
+    (folder / "rows.json.partial").write_bytes(CONTENT + b"more")
+    assert fetch(published(server)).read_bytes() == CONTENT
+    assert [asked for _, asked in server.requests] == [f"bytes={len(CONTENT) + 4}-", None]
+
+
+def test_a_partial_of_another_content_is_found_out_and_dropped(server: PublicServer, cache: Path) -> None:
+    folder = cache / "downloads" / SHA256
+    folder.mkdir(parents=True)
+    (folder / "rows.json.partial").write_bytes(b"x" * 50)
+    with pytest.raises(UserError, match="expected"):
+        fetch(published(server))
+    assert fetch(published(server)).read_bytes() == CONTENT
+
+
+def test_a_cache_that_cannot_be_written(
+    server: PublicServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match=r"cannot be written \(Not a directory\)\. Name another .* STEPSIGHT_CACHE"):
+        fetch(published(server))
+
+
+def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STEPSIGHT_CACHE")
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setattr(downloads.sys, "platform", "linux")
+    assert cache_folder() == tmp_path / ".cache" / "stepsight"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "stepsight"
+    monkeypatch.setattr(downloads.sys, "platform", "darwin")
+    assert cache_folder() == tmp_path / "Library" / "Caches" / "stepsight"
+
+
+# --- what the kinds name ---
+
+
+def test_public_files_are_pinned_or_lack_a_hash() -> None:
+    files = [file for kind in KINDS.values() for file in kind.files]
+    assert len(files) == 13
+    assert len({file.url for file in files}) == 13
+    for file in files:
+        assert file.url.startswith("https://")
+        assert file.url.lower().endswith(f"/{file.name}".lower())
+        if file.sha256 is not None:
+            assert re.fullmatch("[0-9a-f]{64}", file.sha256)
+            assert re.search("/[0-9a-f]{40}/", file.url), "a hash goes with a commit"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("mr-math-invalid", "mr-math/mr-math_invalid_errors.json"),
+        ("mr-math-redundant", "mr-math/mr-math_redundant_errors.json"),
+        ("perturbation", "perturbation/perturbation.json"),
+    ],
+)
+def test_the_hashes_are_those_of_the_real_files(data: Path, kind: str, path: str) -> None:
+    file = KINDS[kind].public_file()
+    assert file.name == Path(path).name
+    assert file.sha256 == hashlib.sha256((data / path).read_bytes()).hexdigest()
+
+
+def test_one_of_several_files_is_named() -> None:
+    assert KINDS["prm800k"].public_file("phase2_test.jsonl").name == "phase2_test.jsonl"
+    with pytest.raises(
+        UserError, match=r"prm800k is published as phase1_train\.jsonl, phase1_test\.jsonl, phase2_"
+    ):
+        KINDS["prm800k"].public_file()
+    with pytest.raises(UserError, match=r"perturbation is published as perturbation\.json"):
+        KINDS["perturbation"].public_file("other.json")
+    with pytest.raises(UserError, match="No public address of stepwise is known"):
+        KINDS["stepwise"].public_file()
+
+
+def test_a_hash_of_the_users_takes_the_place_of_the_known_one() -> None:
+    assert KINDS["processbench"].public_file("math.json").sha256 is None
+    assert KINDS["processbench"].public_file("math.json", "1" * 64).sha256 == "1" * 64
+    assert KINDS["perturbation"].public_file(sha256="1" * 64).sha256 == "1" * 64

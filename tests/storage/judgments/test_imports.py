@@ -1,0 +1,234 @@
+"""Released score files: what matches, what does not, and that the published figures come out of the store."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.items import auc, macro_f1
+from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.scores import Outputs
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.schema import JudgmentRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_gold, read_table
+from stepsight.storage.judgments.evaluators import find_evaluator, list_evaluators
+from stepsight.storage.judgments.imports import import_scores
+from stepsight.storage.judgments.judgments import find_judgment, read_judgments
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from tests.storage.samples import add, write_lines
+
+TRACES = (
+    Trace("a", "q", (Step(("x",), valid=True), Step(("y", "z"), valid=False))),
+    Trace("b", "q", (Step(("x",), valid=True),)),
+    Trace("c", "q", (Step(("x",), valid=True),)),
+)
+SCORES = {"a": [0.9, 0.8, 0.1], "b": [0.7], "c": [0.6]}
+
+
+@pytest.fixture
+def traces(store: Store) -> list[StoredTrace]:
+    return add(store, TRACES)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scores.json"
+
+
+def rows(*ids: str, named: bool = True) -> list[dict[str, Any]]:
+    return [({"id": id} if named else {}) | {"scores": SCORES[id]} for id in ids]
+
+
+def count(store: Store) -> int:
+    with store.read() as session:
+        return session.scalar(select(func.count()).select_from(JudgmentRow)) or 0
+
+
+def validities(store: Store, traces: list[StoredTrace]) -> list[list[float] | None]:
+    """What each trace was judged, to one digit."""
+    found = []
+    for trace in traces:
+        judged = read_judgments(store, trace)
+        offline = judged[0].offline if judged else None
+        found.append(None if offline is None else [round(float(value), 1) for value in offline.validity])
+    return found
+
+
+def test_rows_are_matched_by_id_in_any_order(store: Store, traces: list[StoredTrace], file: Path) -> None:
+    summary = import_scores(store, "sums", write_lines(file, rows("c", "a", "b")), "PRM")
+    assert str(summary) == "PRM on sums: 3 traces, matched by id."
+    assert validities(store, traces) == [SCORES["a"], SCORES["b"], SCORES["c"]]
+    evaluator = find_evaluator(store, "imported:PRM")
+    assert (evaluator.name, evaluator.format, evaluator.outputs) == ("PRM", "imported", Outputs.VALIDITY)
+
+
+def test_what_does_not_match_is_counted_and_named(store: Store, traces: list[StoredTrace], file: Path) -> None:
+    other = [{"id": f"x{i}", "scores": [0.5]} for i in range(7)]
+    summary = import_scores(store, "sums", write_lines(file, [*other, *rows("b")]), "PRM")
+    assert (summary.matched, summary.traces_left) == (1, ("a", "c"))
+    assert summary.rows_left == tuple(f"x{i}" for i in range(7))
+    assert str(summary) == (
+        "PRM on sums: 1 trace, matched by id; 7 rows of the file match no trace (x0, x1, x2, x3, x4, …);"
+        " 2 traces have no scores (a, c)."
+    )
+    assert validities(store, traces) == [None, SCORES["b"], None]
+
+
+@pytest.mark.parametrize("start", [None, 0, 1])
+def test_without_ids_of_the_dataset_the_order_counts(
+    store: Store, traces: list[StoredTrace], file: Path, start: int | None
+) -> None:
+    unnamed = rows("a", "b", "c", named=False)
+    if start is not None:
+        unnamed = [{"id": number} | row for number, row in enumerate(unnamed, start)]
+    assert import_scores(store, "sums", write_lines(file, unnamed), "PRM").by == "position"
+    assert validities(store, traces) == [SCORES["a"], SCORES["b"], SCORES["c"]]
+
+
+def test_importing_again_changes_nothing(store: Store, traces: list[StoredTrace], file: Path) -> None:
+    write_lines(file, rows("a", "b", "c"))
+    import_scores(store, "sums", file, "PRM")
+    before = read_judgments(store, traces[0])[0].created
+    import_scores(store, "sums", file, "PRM")
+    assert read_judgments(store, traces[0])[0].created == before
+    assert (count(store), len(list_evaluators(store))) == (3, 1)
+
+
+def test_one_evaluator_has_scores_of_several_datasets_and_modes(
+    store: Store, traces: list[StoredTrace], file: Path
+) -> None:
+    write_lines(file, rows("a", "b", "c"))
+    more = add(store, TRACES, dataset="more")
+    import_scores(store, "sums", file, "PRM")
+    import_scores(store, "more", file, "PRM", Mode.ONLINE)
+    evaluator = find_evaluator(store, "imported:PRM")
+    assert set(evaluator.info["files"]) == {"sums", "more"}
+    assert find_judgment(store, more[0], evaluator.id, Mode.ONLINE) is not None
+    assert find_judgment(store, more[0], evaluator.id, Mode.OFFLINE) is None
+
+
+def test_an_evaluators_scores_are_not_replaced(store: Store, traces: list[StoredTrace], file: Path) -> None:
+    import_scores(store, "sums", write_lines(file, rows("a", "b", "c")), "PRM")
+    with pytest.raises(UserError, match=r"'PRM' has other scores of sums\. Give another --evaluator"):
+        import_scores(store, "sums", write_lines(file, rows("a", "b")), "PRM")
+    with pytest.raises(UserError, match="scores of kind solution, 'PRM' has scores of kind validity"):
+        import_scores(store, "sums", write_lines(file, [{"id": "a", "scores": 0.1}]), "PRM")
+    assert count(store) == 3
+
+
+BAD: list[tuple[list[Any], str]] = [
+    (["{"], "line 1: not JSON"),
+    ([], "no row found, the file is empty"),
+    ([*rows("a"), {"id": "b", "scores": [float("nan")]}], "line 2: score 1 is nan, expected a finite number"),
+    ([*rows("a"), {"id": "b", "scores": [[0.5, 0.5, 0.1]]}], r"line 2: the scores of step 1 sum to 1\.1000"),
+    ([*rows("a"), {"id": "b", "scores": 0.5}], "line 2: a row of kind solution, the first is of kind validity"),
+    ([*rows("a", "b"), *rows("a")], "line 3: the id 'a' stands earlier in the file"),
+    ([*rows("a"), *rows("b", named=False)], "line 2: no id, the first row has one"),
+    ([*rows("a", named=False), *rows("b")], "line 2: an id, the first row has none"),
+    ([*rows("b", "c"), {"id": "a", "scores": [0.5]}], "line 3: 1 scores for the 3 sub-steps of trace 'a'"),
+    (rows("b", "a", named=False), "2 rows for the 3 traces of sums, and no ids to match by"),
+    (rows("b", "a", "c", named=False), "line 1: 1 scores for the 3 sub-steps of trace 'a'"),
+    ([{"id": f"x{i}", "scores": [0.5]} for i in range(3)], "none of 3 rows has an id of sums .* 'x0', .* 'a'"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD, ids=[message[:30] for _, message in BAD])
+def test_a_bad_file_is_refused_and_nothing_is_stored(
+    store: Store, traces: list[StoredTrace], file: Path, content: list[Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=rf"scores\.json:? {message}"):
+        import_scores(store, "sums", write_lines(file, content), "PRM")
+    assert (count(store), list_evaluators(store)) == (0, [])
+
+
+def test_an_unknown_dataset_and_a_missing_file(store: Store, traces: list[StoredTrace], file: Path) -> None:
+    with pytest.raises(UserError, match="no dataset 'none'"):
+        import_scores(store, "none", write_lines(file, rows("a")), "PRM")
+    with pytest.raises(UserError, match=r"x\.json: cannot be read"):
+        import_scores(store, "sums", file.parent / "x.json", "PRM")
+    with pytest.raises(UserError, match="the name of the evaluator is empty"):
+        import_scores(store, "sums", file, "")
+
+
+def test_an_array_with_words_of_several_kinds(store: Store, traces: list[StoredTrace], file: Path) -> None:
+    words = [("a", "Unsure", "2"), ("b", "Present.", "1"), ("c", "Absent", "N/A")]
+    file.write_text(
+        json.dumps([{"id": i, "correctness_pred": w, "error_step_pred": s} for i, w, s in words], indent=1)
+    )
+    import_scores(store, "sums", file, "GPT")
+    found = [judged for trace in traces for judged in read_judgments(store, trace)]
+    # That the file is on redundancy, its other rows tell: the step that the first one blames is redundant too.
+    assert [judged.offline.probs.tolist() for judged in found if judged.offline] == [
+        [[0, 0, 1], [0, 1, 0], [0, 1, 0]], [[0, 1, 0]], [[0, 0, 1]],
+    ]  # fmt: skip
+    assert [judged.solution for judged in found] == [None, None, 1.0]
+
+
+# --- what was published ---
+
+PUBLISHED = [
+    ("invalid", "math-shepherd_mistral-7b", (70.1, 77.3, 60.0, 77.2)),
+    ("invalid", "reasoneval_mistral-7b", (78.0, 85.1, 68.6, 85.7)),
+    ("invalid", "reasoneval_wizardmath-7b-v1.1", (78.6, 87.5, 73.9, 89.5)),
+    ("invalid", "roscoe-sa", (48.2, 57.5, None, None)),
+    ("invalid", "gpt4", (73.2, None, 61.0, None)),
+    ("redundant", "math-shepherd_mistral-7b", (50.4, 54.5, 42.7, 53.0)),
+    ("redundant", "reasoneval_mistral-7b", (60.7, 63.4, 59.7, 70.9)),
+    ("redundant", "reasoneval_wizardmath-7b-v1.1", (61.6, 64.8, 59.7, 72.2)),
+    ("redundant", "roscoe-sa", (50.7, 53.9, None, None)),
+    ("redundant", "gpt4", (57.1, None, 54.2, None)),
+]
+
+
+def test_published_rows_to_the_printed_digit(store: Store, data: Path) -> None:
+    for errors in Errors:
+        name = f"mr-math-{errors}"
+        import_file(store, name, data / f"mr-math/mr-math_{errors}_errors.json")
+        gold = read_gold(store, find_dataset(store, name))
+        for _, file, published in (row for row in PUBLISHED if row[0] == errors):
+            path = data / f"mr-math/scores/{errors}/{file}_eval_results.json"
+            summary = import_scores(store, name, path, file)
+            assert (summary.by, summary.rows_left, summary.traces_left) == ("id", (), ())
+            evaluator = find_evaluator(store, f"imported:{file}")
+            table = read_table(store, gold, evaluator.id, Mode.OFFLINE)
+            values = [
+                metric(items(table, errors, level, evaluator.outputs))
+                for level in (Level.SOLUTION, Level.STEP)
+                for metric in (macro_f1, auc)
+            ]
+            found = tuple(round(100 * value.number, 1) if value.exists else None for value in values)
+            assert found == published, (errors, file)
+
+
+def test_the_scores_of_mr_gsm8k_match_the_rows_that_are_here(store: Store, data: Path) -> None:
+    import_file(store, "mr-gsm8k", data / "mr-gsm8k/MR-GSM8K_partial.json")
+    path = data / "mr-gsm8k/scores/reasoneval_mistral-7b_eval_results.json"
+    summary = import_scores(store, "mr-gsm8k", path, "ReasonEval")
+    assert (summary.matched, len(summary.rows_left), summary.traces_left) == (300, 2699, ())
+    assert "300 traces, matched by id; 2,699 rows of the file match no trace (" in str(summary)
+    gold = read_gold(store, find_dataset(store, "mr-gsm8k"))
+    assert sorted(set(gold.groups)) == ["POT", "original", "reversed"]
+    table = read_table(store, gold, find_evaluator(store, "imported:ReasonEval").id, Mode.OFFLINE)
+    solutions = items(table, Errors.INVALID, Level.SOLUTION)
+    assert (len(solutions), macro_f1(solutions).reason) == (300, "the gold has one class only")
+    steps = items(table, Errors.INVALID, Level.STEP)
+    assert macro_f1(steps).exists
+    assert auc(steps).exists
+
+
+def test_the_scores_of_the_perturbed_solutions(store: Store, data: Path) -> None:
+    import_file(store, "perturbation", data / "perturbation/perturbation.json")
+    path = data / "perturbation/math-shepherd_mistral-7b_perturbed_eval_results.json"
+    summary = import_scores(store, "perturbation", path, "Math-Shepherd")
+    assert (summary.matched, summary.outputs, summary.rows_left) == (1064, Outputs.VALIDITY, ())
+    with pytest.raises(UserError, match=r"line \d+: \d+ scores for the \d+ sub-steps of trace '\d+'"):
+        import_scores(store, "perturbation", data / "mr-math/scores/invalid" / PATH, "other")
+
+
+PATH = "reasoneval_mistral-7b_eval_results.json"

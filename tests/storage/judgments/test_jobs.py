@@ -1,0 +1,241 @@
+"""Jobs in the store: who holds one, and what becomes of it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.schema import DatasetRow, JobRow, now
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.judgments.jobs import (
+    LEASE,
+    Job,
+    State,
+    beat,
+    begin_job,
+    cancel_job,
+    claim_job,
+    finish_job,
+    get_job,
+    list_jobs,
+    release_job,
+    resume_job,
+    start_job,
+)
+from tests.storage.samples import add
+
+
+@pytest.fixture
+def dataset_id(store: Store) -> int:
+    return add(store)[0].dataset_id
+
+
+def start(store: Store, dataset_id: int, evaluator: str = "mini", mode: Mode = Mode.HINDSIGHT) -> Job:
+    return start_job(
+        store, dataset_id, evaluator=evaluator, spec=f"/{evaluator}", fingerprint=f"of {evaluator}", mode=mode
+    )
+
+
+def claim(store: Store, worker: str) -> Job:
+    job = claim_job(store, worker)
+    assert job is not None
+    return job
+
+
+def silence(store: Store, job: Job, since: timedelta) -> None:
+    """Let the job's last heartbeat be that long ago."""
+    with store.write() as session:
+        session.execute(update(JobRow).where(JobRow.id == job.id).values(heartbeat=now() - since))
+
+
+def test_a_job_says_what_is_to_be_done(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    assert (job.dataset, job.evaluator, job.spec, job.fingerprint) == ("sums", "mini", "/mini", "of mini")
+    assert (job.mode, job.state, job.total, job.done, job.progress) == (Mode.HINDSIGHT, State.QUEUED, 4, 0, 0.0)
+    assert (job.rate, job.seconds_left, job.worker, job.finished) == (None, None, None, None)
+    assert get_job(store, job.id) == job
+
+
+def test_the_same_is_not_started_twice_at_a_time(store: Store, dataset_id: int) -> None:
+    first = start(store, dataset_id)
+    assert start(store, dataset_id).id == first.id
+    assert claim(store, "a").id == first.id
+    assert start(store, dataset_id).id == first.id
+    others = [start(store, dataset_id, "other"), start(store, dataset_id, mode=Mode.ONLINE)]
+    assert len({first.id, *(job.id for job in others)}) == 3
+    finish_job(store, first.id, "a", State.DONE)
+    again = start(store, dataset_id)
+    assert again.id not in {first.id, *(job.id for job in others)}
+    assert [job.id for job in list_jobs(store)] == sorted([first.id, again.id, *(job.id for job in others)])[::-1]
+    assert [job.id for job in list_jobs(store, limit=1, offset=1)] == [list_jobs(store)[1].id]
+
+
+def test_many_who_start_it_at_once_get_one_job(store: Store, dataset_id: int) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        started = list(pool.map(lambda _: start(store, dataset_id).id, range(16)))
+    assert len(set(started)) == 1
+
+
+def test_the_database_itself_refuses_a_second_one(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    with pytest.raises(IntegrityError), store.write() as session:
+        session.add(JobRow(dataset_id=dataset_id, evaluator="x", spec="x", fingerprint=job.fingerprint,
+                           mode="hindsight", state="queued", total=1))  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [{"state": "lost"}, {"mode": "later"}, {"state": "running"}], ids=str)
+def test_the_database_refuses_what_is_no_state(store: Store, dataset_id: int, wrong: dict[str, str]) -> None:
+    job = start(store, dataset_id)
+    with pytest.raises(IntegrityError), store.write() as session:
+        session.execute(update(JobRow).where(JobRow.id == job.id).values(**wrong))
+
+
+def test_the_oldest_is_taken_up_first_and_by_one_worker(store: Store, dataset_id: int) -> None:
+    jobs = [start(store, dataset_id, name).id for name in ("one", "two")]
+    first = claim(store, "a")
+    assert (first.id, first.state, first.worker) == (jobs[0], State.RUNNING, "a")
+    assert claim(store, "b").id == jobs[1]
+    assert claim_job(store, "c") is None
+
+
+def test_workers_at_once_never_get_the_same_job(store: Store, dataset_id: int) -> None:
+    jobs = {start(store, dataset_id, f"evaluator {number}").id for number in range(12)}
+    with ThreadPoolExecutor(6) as pool:
+        claimed = [job.id for job in pool.map(lambda n: claim_job(store, f"w{n}"), range(18)) if job is not None]
+    # One that finds the rows locked may come away with nothing, but none is given twice.
+    assert len(claimed) == len(set(claimed))
+    while (job := claim_job(store, "last")) is not None:
+        claimed.append(job.id)
+    assert sorted(claimed) == sorted(jobs)
+
+
+def test_progress_and_the_time_that_is_left(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    claim(store, "a")
+    assert begin_job(store, job.id, "a", total=100, done=20)
+    assert get_job(store, job.id).progress == 0.2
+    with store.write() as session:
+        session.execute(update(JobRow).values(started=now() - timedelta(seconds=10)))
+    assert beat(store, job.id, "a", done=50, left_out=10, reason="too long")
+    found = get_job(store, job.id)
+    assert (found.done, found.left_out, found.reason) == (50, 10, "too long")
+    # 60 of 100 are gone through. 30 were judged in 10 s: 3 a second, and 40 are left.
+    assert found.progress == 0.6
+    assert found.rate == pytest.approx(3, rel=0.2)
+    assert found.seconds_left == pytest.approx(40 / 3, rel=0.2)
+    finish_job(store, job.id, "a", State.DONE)
+    assert get_job(store, job.id).rate is None
+
+
+def test_a_job_whose_worker_is_gone_is_taken_up_by_another(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    claim(store, "a")
+    beat(store, job.id, "a", done=3, left_out=0)
+    silence(store, job, LEASE - timedelta(seconds=5))
+    assert claim_job(store, "b") is None
+    silence(store, job, LEASE + timedelta(seconds=5))
+    taken = claim(store, "b")
+    assert (taken.id, taken.worker, taken.done) == (job.id, "b", 3)
+    # The first worker comes back, and learns that nothing of it is his any more.
+    assert not beat(store, job.id, "a", done=4, left_out=0)
+    assert not finish_job(store, job.id, "a", State.DONE)
+    assert not release_job(store, job.id, "a")
+    assert not begin_job(store, job.id, "a", total=4, done=4)
+    assert get_job(store, job.id).done == 3
+    assert beat(store, job.id, "b", done=4, left_out=0)
+
+
+def test_a_job_that_ends_its_workers_fails_after_the_third(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    for worker in ("a", "b", "c"):
+        assert claim(store, worker).id == job.id
+        silence(store, job, 2 * LEASE)
+    assert claim_job(store, "d") is None
+    found = get_job(store, job.id)
+    assert found.state == State.FAILED
+    assert "3 workers in a row ended" in found.reason
+
+
+def test_one_that_gets_on_is_taken_up_however_often_its_workers_end(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    for number in range(1, 8):
+        worker = f"w{number}"
+        assert claim(store, worker).id == job.id
+        begin_job(store, job.id, worker, total=100, done=number)
+        assert beat(store, job.id, worker, done=number + 1, left_out=0)
+        silence(store, job, 2 * LEASE)
+    assert get_job(store, job.id).state == State.RUNNING
+
+
+def test_a_worker_that_is_asked_to_stop_gives_the_job_back(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    claim(store, "a")
+    assert release_job(store, job.id, "a")
+    assert get_job(store, job.id).state == State.QUEUED
+    assert claim(store, "b").id == job.id
+
+
+def test_cancelling_takes_effect_at_once_and_the_worker_learns_of_it(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    claim(store, "a")
+    cancelled = cancel_job(store, job.id)
+    assert cancelled.state == State.CANCELLED
+    assert cancelled.finished is not None
+    assert not beat(store, job.id, "a", done=1, left_out=0)
+    assert not finish_job(store, job.id, "a", State.DONE)
+    assert get_job(store, job.id).state == State.CANCELLED
+    assert claim_job(store, "b") is None
+    with pytest.raises(UserError, match=f"Job {job.id} cannot be cancelled: it is cancelled"):
+        cancel_job(store, job.id)
+
+
+@pytest.mark.parametrize("ended", [State.FAILED, State.CANCELLED])
+def test_what_failed_or_was_cancelled_can_be_resumed(store: Store, dataset_id: int, ended: State) -> None:
+    job = start(store, dataset_id)
+    claim(store, "a")
+    if ended == State.FAILED:
+        finish_job(store, job.id, "a", State.FAILED, "no such folder")
+        assert get_job(store, job.id).reason == "no such folder"
+    else:
+        cancel_job(store, job.id)
+    resumed = resume_job(store, job.id)
+    assert (resumed.state, resumed.reason, resumed.worker, resumed.finished) == (State.QUEUED, "", None, None)
+    assert claim(store, "b").id == job.id
+
+
+def test_what_runs_or_is_done_cannot_be_resumed_nor_what_another_job_does(store: Store, dataset_id: int) -> None:
+    job = start(store, dataset_id)
+    with pytest.raises(UserError, match="it is queued"):
+        resume_job(store, job.id)
+    cancel_job(store, job.id)
+    other = start(store, dataset_id)
+    with pytest.raises(UserError, match=f"Job {other.id} does the same and is queued"):
+        resume_job(store, job.id)
+    claim(store, "a")
+    finish_job(store, other.id, "a", State.DONE)
+    with pytest.raises(UserError, match="it is done"):
+        resume_job(store, other.id)
+
+
+@pytest.mark.parametrize("number", [0, -1, 99, 2**40])
+def test_an_unknown_number_is_told(store: Store, number: int) -> None:
+    for act in (get_job, cancel_job, resume_job):
+        with pytest.raises(NotFoundError, match=f"There is no job {number}"):
+            act(store, number)
+
+
+def test_an_unknown_dataset_is_told(store: Store) -> None:
+    with pytest.raises(NotFoundError, match="There is no dataset 99"):
+        start(store, 99)
+
+
+def test_a_job_goes_with_its_dataset(store: Store, dataset_id: int) -> None:
+    start(store, dataset_id)
+    with store.write() as session:
+        session.execute(delete(DatasetRow).where(DatasetRow.id == dataset_id))
+        assert session.scalar(select(func.count()).select_from(JobRow)) == 0
+    assert list_jobs(store) == []

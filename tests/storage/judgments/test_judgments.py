@@ -1,0 +1,279 @@
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sqlalchemy import select, text
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.storage.database.schema import JudgmentRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.upsert import insert_or_update
+from stepsight.storage.judgments import judgments
+from stepsight.storage.judgments.judgments import (
+    count_missing,
+    find_judgment,
+    missing_traces,
+    pack,
+    read_judgments,
+    read_many,
+    save_judgments,
+    save_together,
+    unpack,
+)
+from stepsight.storage.traces import queries
+from stepsight.storage.traces.queries import StoredTrace, get_trace
+from tests.storage.samples import ERROR, add, evaluator, judge, many, same, scores, triangle
+
+
+@pytest.fixture
+def traces(store: Store) -> list[StoredTrace]:
+    return add(store)
+
+
+def rows(store: Store) -> list[JudgmentRow]:
+    with store.read() as session:
+        return list(session.scalars(select(JudgmentRow).order_by(JudgmentRow.id)))
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_judgment_comes_back_to_the_bit(store: Store, traces: list[StoredTrace], mode: Mode) -> None:
+    mini = evaluator(store)
+    made = [judge(trace, mode, seed) for seed, trace in enumerate(traces)]
+    assert save_judgments(store, mini.id, made) == 4
+    for trace, before in zip(traces, made, strict=True):
+        (read,) = read_judgments(store, trace)
+        assert (read.mode, read.evaluator, read.stale, read.trace) == (mode, mini, False, trace)
+        assert same(read.result, before.result)
+
+
+def test_probabilities_are_little_endian_float32_row_by_row() -> None:
+    made = StepScores(np.array([[1, 0, 0], [0.25, 0.25, 0.5]], np.float32))
+    # 1.0 is 0x3f800000, 0.25 is 0x3e800000, 0.5 is 0x3f000000.
+    packed = bytes.fromhex("0000803f 00000000 00000000 0000803e 0000803e 0000003f")
+    assert pack(made) == packed
+    assert same(unpack(packed, "offline"), made)
+    three = triangle(3)
+    assert len(pack(three)) == 6 * 3 * 4
+    assert same(unpack(pack(three), Mode.HINDSIGHT), three)
+
+
+def test_what_can_be_sorted_by(store: Store, traces: list[StoredTrace]) -> None:
+    # Three sub-steps. Online validity 0.9, 0.8, 0.6; offline 0.3, 0.7, 0.6.
+    first = np.array([[0.1, 0.2, 0.7]], np.float32)
+    second = np.array([[0.5, 0.1, 0.4], [0.2, 0.3, 0.5]], np.float32)
+    third = np.array([[0.7, 0.1, 0.2], [0.3, 0.6, 0.1], [0.4, 0.0, 0.6]], np.float32)
+    hindsight = Hindsight((first, second, third))
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [Judgment(traces[0], Mode.HINDSIGHT, hindsight)])
+    save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, hindsight.offline)])
+    late, plain = rows(store)
+    assert (late.validity, late.redundancy) == pytest.approx((0.3, 0.6))
+    assert (late.online_validity, late.online_redundancy) == pytest.approx((0.6, 0.3))
+    # Changes -0.6, -0.1, 0: the largest is taken without its sign.
+    assert late.retroactive == pytest.approx(0.6)
+    assert (plain.validity, plain.redundancy) == (late.validity, late.redundancy)
+    assert (plain.online_validity, plain.online_redundancy, plain.retroactive) == (None, None, None)
+
+
+def test_hindsight_answers_for_online_and_offline(store: Store, traces: list[StoredTrace]) -> None:
+    mini, trace = evaluator(store), traces[0]
+    made = triangle(3)
+    save_judgments(store, mini.id, [Judgment(trace, Mode.HINDSIGHT, made)])
+    for mode, expected in (("online", made.online), ("offline", made.offline)):
+        found = find_judgment(store, trace, mini.id, mode)
+        assert found is not None
+        answer = getattr(found, mode)
+        assert same(answer, expected)
+
+
+def test_the_mode_itself_comes_before_hindsight(store: Store, traces: list[StoredTrace]) -> None:
+    mini, trace = evaluator(store), traces[0]
+    save_judgments(store, mini.id, [judge(trace, "hindsight"), judge(trace, "online")])
+    found = [find_judgment(store, trace, mini.id, mode) for mode in Mode]
+    assert [one.mode for one in found if one] == ["hindsight", "online", "hindsight"]
+    assert find_judgment(store, traces[1], mini.id, "online") is None
+
+
+def test_online_does_not_answer_for_offline(store: Store, traces: list[StoredTrace]) -> None:
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(traces[0], "online")])
+    assert find_judgment(store, traces[0], mini.id, "offline") is None
+    assert find_judgment(store, traces[0], mini.id, "hindsight") is None
+
+
+def test_saving_again_changes_nothing_and_saving_other_replaces(store: Store, traces: list[StoredTrace]) -> None:
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
+    before = [(row.id, row.created, row.probabilities) for row in rows(store)]
+    save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
+    assert [(row.id, row.created, row.probabilities) for row in rows(store)] == before
+    save_judgments(store, mini.id, [judge(traces[0], "offline", seed=9)])
+    after = {row.trace_id: row for row in rows(store)}
+    assert len(after) == 4
+    assert after[traces[0].trace_id].created > before[0][1]
+    (read,) = read_judgments(store, traces[0])
+    assert same(read.result, scores(3, 9))
+
+
+def test_the_last_of_two_in_one_batch_stays(store: Store, traces: list[StoredTrace]) -> None:
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(traces[0], "offline", seed) for seed in (1, 2, 3)])
+    (read,) = read_judgments(store, traces[0])
+    assert same(read.result, scores(3, 3))
+
+
+def test_judgments_are_read_by_evaluator_name_and_mode(store: Store, traces: list[StoredTrace]) -> None:
+    b, a = evaluator(store, "b"), evaluator(store, "a")
+    for one in (b, a):
+        save_judgments(store, one.id, [judge(trace, mode) for trace in traces for mode in ("online", "offline")])
+    for trace, found in zip(traces, read_many(store, traces), strict=True):
+        assert [(one.evaluator.name, one.mode) for one in found] == [
+            ("a", "offline"), ("a", "online"), ("b", "offline"), ("b", "online"),
+        ]  # fmt: skip
+        assert all(one.trace is trace for one in found)
+    assert [len(found) for found in read_many(store, traces, a.id)] == [2, 2, 2, 2]
+    assert read_many(store, []) == []
+
+
+def test_what_is_missing(store: Store, traces: list[StoredTrace]) -> None:
+    mini, other = evaluator(store), evaluator(store, "other")
+    add(store, many(3), "elsewhere")
+    dataset_id = traces[0].dataset_id
+    save_judgments(store, other.id, [judge(trace, "hindsight") for trace in traces])
+    save_judgments(store, mini.id, [judge(traces[0], "offline"), judge(traces[1], "hindsight")])
+
+    def missing(mode: str) -> list[str]:
+        found = [trace.id for trace in missing_traces(store, dataset_id, mini.id, mode)]
+        assert count_missing(store, dataset_id, mini.id, mode) == len(found)
+        return found
+
+    assert missing("offline") == ["missing", "first"]
+    assert missing("online") == ["error", "missing", "first"]
+    assert missing("hindsight") == ["error", "missing", "first"]
+
+
+def test_a_judgment_of_a_changed_trace_is_stale_and_missing(store: Store, traces: list[StoredTrace]) -> None:
+    mini, trace = evaluator(store), traces[0]
+    save_judgments(store, mini.id, [judge(trace, "offline")])
+    with store.write() as session:
+        session.execute(text("UPDATE judgments SET trace_digest = 'before'"))
+    assert read_judgments(store, trace)[0].stale
+    assert find_judgment(store, trace, mini.id, "offline") is None
+    assert count_missing(store, trace.dataset_id, mini.id, "offline") == 4
+    save_judgments(store, mini.id, [judge(trace, "offline")])
+    assert not read_judgments(store, trace)[0].stale
+
+
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_scoring_what_is_missing_can_stop_and_go_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(queries, "BATCH", 4)
+    monkeypatch.setattr(judgments, "_BATCH", batch)
+    dataset_id, mini = add(store, many(11))[0].dataset_id, evaluator(store)
+    done: list[str] = []
+
+    def score(stop: int) -> Iterator[Judgment]:
+        for number, trace in enumerate(missing_traces(store, dataset_id, mini.id, "offline")):
+            if number == stop:
+                raise KeyboardInterrupt
+            done.append(trace.id)
+            yield judge(trace, "offline")
+
+    with pytest.raises(KeyboardInterrupt):
+        save_judgments(store, mini.id, score(5))
+    # What was scored before the interruption is kept.
+    assert count_missing(store, dataset_id, mini.id, "offline") == 6
+    assert save_judgments(store, mini.id, score(99)) == 6
+    assert done == [str(i) for i in range(11)]
+    assert list(missing_traces(store, dataset_id, mini.id, "offline")) == []
+
+
+def test_slow_judgments_are_committed_on_the_way(
+    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judgments, "_SECONDS", 0.0)
+    mini = evaluator(store)
+
+    def slow() -> Iterator[Judgment]:
+        for number, trace in enumerate(traces):
+            assert len(rows(store)) == number
+            yield judge(trace, "offline")
+
+    save_judgments(store, mini.id, slow())
+
+
+def test_together_all_are_stored_or_none(
+    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judgments, "_BATCH", 2)
+    mini = evaluator(store)
+
+    def failing() -> Iterator[Judgment]:
+        yield from (judge(trace, "offline") for trace in traces[:3])
+        raise UserError("no scores for the fourth")
+
+    with pytest.raises(UserError, match="fourth"), store.write() as session:
+        save_together(session, mini.id, failing())
+    assert rows(store) == []
+    with store.write() as session:
+        assert save_together(session, mini.id, (judge(trace, "offline") for trace in traces)) == 4
+    assert len(rows(store)) == 4
+
+
+def test_a_score_of_the_whole_is_kept_and_replaced(store: Store, traces: list[StoredTrace]) -> None:
+    mini, made = evaluator(store), judge(traces[0], "offline")
+    for solution in (None, 0.025, 0.5, None):
+        save_judgments(store, mini.id, [replace(made, solution=solution)])
+        assert [found.solution for found in read_judgments(store, traces[0])] == [solution]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -0.1, 1.1])
+def test_a_value_that_is_no_probability(store: Store, traces: list[StoredTrace], value: float) -> None:
+    wrong = scores(3).probs.copy()
+    wrong[1, 2] = value
+    with pytest.raises(ValueError, match="no probability"):
+        save_judgments(store, evaluator(store).id, [Judgment(traces[0], Mode.OFFLINE, StepScores(wrong))])
+    assert rows(store) == []
+
+
+def test_what_does_not_fit_the_trace(store: Store, traces: list[StoredTrace]) -> None:
+    mini = evaluator(store)
+    for wrong, message in (
+        (Judgment(traces[0], Mode.OFFLINE, scores(2)), "2 rows for 3 sub-steps of trace 'error'"),
+        (Judgment(traces[0], Mode.OFFLINE, triangle(3)), "a Hindsight in offline mode"),
+        (Judgment(traces[0], Mode.HINDSIGHT, scores(3)), "a StepScores in hindsight mode"),
+        (judge(ERROR, "offline"), "trace 'error' is not from the store"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            save_judgments(store, mini.id, [wrong])
+    assert rows(store) == []
+
+
+def test_the_digest_kept_is_that_of_what_was_scored(store: Store, traces: list[StoredTrace]) -> None:
+    """A trace that changed while it was being scored makes the judgment stale."""
+    mini = evaluator(store)
+    before = replace(traces[0], problem="What it was before")
+    save_judgments(store, mini.id, [judge(before, "offline")])
+    assert read_judgments(store, get_trace(store, before.trace_id))[0].stale
+
+
+def test_what_could_not_be_written_is_tried_once_more(
+    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judgments, "_BATCH", 4)
+    attempts: list[int] = []
+
+    def busy(*args: object, **options: object) -> None:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise UserError("database is locked")
+        insert_or_update(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(judgments, "insert_or_update", busy)
+    with pytest.raises(UserError, match="locked"):
+        save_judgments(store, evaluator(store).id, [judge(trace, "offline") for trace in traces])
+    assert len(rows(store)) == 4

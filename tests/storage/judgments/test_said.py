@@ -1,0 +1,144 @@
+"""Rows of released score files, in every form there is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Outputs
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.judgments.imports import parse_said
+
+# Three steps, of which the second has two sub-steps.
+TRACE = Trace("7", "q", (Step(("a",)), Step(("b", "c")), Step(("d",))))
+
+
+def verdict(word: str, steps: str, **other: Any) -> dict[str, Any]:
+    return {"id": 7, "response": "…", "correctness_pred": word, "error_step_pred": steps} | other
+
+
+def read(row: dict[str, Any], on_redundancy: bool = False) -> list[list[float]]:
+    found: list[list[float]] = parse_said(row).scores(TRACE, on_redundancy).probs.tolist()
+    return found
+
+
+def test_three_numbers_per_substep() -> None:
+    probs = [[0.25, 0.5, 0.25], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    said = parse_said({"id": 7, "scores": probs})
+    assert (said.id, said.outputs, said.solution) == ("7", Outputs.THREE_WAY, None)
+    assert said.scores(TRACE).probs.tolist() == probs
+
+
+def test_one_number_per_substep_is_its_validity() -> None:
+    said = parse_said({"id": "x", "scores": [0.75, 1, 0, 0.5]})
+    assert (said.id, said.outputs) == ("x", Outputs.VALIDITY)
+    # 1 - s_val is neg, the rest pos: nothing is said of neu.
+    assert said.scores(TRACE).probs.tolist() == [[0.25, 0, 0.75], [0, 0, 1], [1, 0, 0], [0.5, 0, 0.5]]
+
+
+def test_one_number_for_the_solution_says_nothing_of_steps() -> None:
+    said = parse_said({"id": 7, "scores": 0.0354})
+    assert (said.outputs, said.solution) == (Outputs.SOLUTION, 0.0354)
+    assert not said.scores(TRACE).probs.any()
+
+
+VALID, NEG, NEU, UNREAD = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("word", "steps", "solution", "expected"),
+    [
+        ("Correct", "N/A", 1.0, [VALID] * 4),
+        ("correct", "Step 1", 1.0, [VALID] * 4),
+        ("Wrong", "Step 2", 0.0, [VALID, NEG, NEG, UNREAD]),
+        ("wrong", "1", 0.0, [NEG, UNREAD, UNREAD, UNREAD]),
+        # Only the first number counts.
+        ("Wrong", "Steps 3 and 1", 0.0, [VALID, VALID, VALID, NEG]),
+        # Past the end, or before the start: no step is blamed.
+        ("Wrong", "Step 4", 0.0, [VALID] * 4),
+        ("Wrong", "0, 2", 0.0, [VALID] * 4),
+        ("Wrong", "9" * 5000, 0.0, [VALID] * 4),
+        ("Wrong", "N/A", 0.0, [VALID] * 4),
+        # A verdict that could not be read; the step beside it was.
+        ("Unsure", "Step 3", None, [VALID, VALID, VALID, NEG]),
+    ],
+)
+def test_a_verdict_on_validity(word: str, steps: str, solution: float | None, expected: list[list[int]]) -> None:
+    said = parse_said(verdict(word, steps))
+    assert (said.outputs, said.solution, said.on_redundancy) == (Outputs.VERDICT, solution, False)
+    assert said.scores(TRACE).probs.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "steps", "solution", "expected"),
+    [
+        ("Absent", "N/A", 1.0, [VALID] * 4),
+        ("Present", "Step 1, Step 2", 0.0, [NEU, NEU, NEU, VALID]),
+        ("present", "[3, 9, 0]", 0.0, [VALID, VALID, VALID, NEU]),
+        # GPT-4 puts a full stop there twice: the verdict could not be read, the steps were.
+        ("Present.", "Step 3", None, [VALID, VALID, VALID, NEU]),
+        # Steps named in spite of the verdict count.
+        ("Absent", "Step 3", 1.0, [VALID, VALID, VALID, NEU]),
+    ],
+)
+def test_a_verdict_on_redundancy(word: str, steps: str, solution: float | None, expected: list[list[int]]) -> None:
+    said = parse_said(verdict(word, steps))
+    assert (said.solution, said.on_redundancy) == (solution, True)
+    assert said.scores(TRACE, on_redundancy=True).probs.tolist() == expected
+
+
+def test_a_verdict_in_an_object_of_its_own() -> None:
+    inner = {"correctness_pred": "Wrong", "error_step_pred": "Step 1"}
+    said = parse_said({"id": "u", "question_type": "POT", "gpt3_5_eval_output": inner})
+    assert (said.id, said.solution, said.blamed) == ("u", 0.0, (1,))
+
+
+def test_an_id_may_be_a_uuid_or_missing() -> None:
+    assert parse_said({"uuid": "179ede83", "scores": 1}).id == "179ede83"
+    assert parse_said({"scores": 1}).id is None
+
+
+def test_a_sum_may_be_off_by_a_thousandth() -> None:
+    assert parse_said({"scores": [[0.5, 0.25, 0.251]]}).outputs == Outputs.THREE_WAY
+    assert parse_said({"scores": [[0.5, 0.25, 0.249]]}).outputs == Outputs.THREE_WAY
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"scores": [[0.5, 0.3, 0.3]]}, r"the scores of step 1 sum to 1\.1000\. Expected 1, within 0\.001"),
+        ({"scores": [[0, 0, 1], [0.5, 0.25, 0.2515]]}, "the scores of step 2 sum to 1.0015"),
+        ({"scores": [[0.5, 0.5]]}, "the scores of step 1 are a list. Expected three numbers"),
+        ({"scores": [[0, 0, 1], 0.5]}, "the scores of step 2 are 0.5. Expected three numbers"),
+        ({"scores": [0.5, [0, 0, 1]]}, "score 2 is a list, expected a finite number"),
+        ({"scores": [float("nan")]}, "score 1 is nan, expected a finite number"),
+        ({"scores": [[float("nan"), 0, 1]]}, "a score of step 1 is nan, expected a finite number"),
+        ({"scores": float("inf")}, "the score is inf, expected a finite number"),
+        ({"scores": 10**400}, "the score is 1000.*, expected a finite number"),
+        ({"scores": [True]}, "score 1 is true"),
+        ({"scores": [1.2]}, "score 1 is 1.2, expected a probability from 0 to 1"),
+        ({"scores": [-0.5]}, "score 1 is -0.5, expected a probability"),
+        ({"scores": []}, "the field 'scores' is a list. Expected a number, or a list of them"),
+        ({"scores": "0.5"}, "the field 'scores' is '0.5'"),
+        ({"id": 1}, "the field 'scores' is missing"),
+        ({"id": [1], "scores": 1}, "the field 'id' is a list, expected text or a whole number"),
+        ({"id": True, "scores": 1}, "the field 'id' is true"),
+        ({"correctness_pred": "Wrong"}, "the field 'error_step_pred' is missing"),
+        ({"correctness_pred": 0, "error_step_pred": ""}, "the field 'correctness_pred' is 0, expected text"),
+    ],
+)
+def test_what_is_no_score(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        parse_said(row)
+
+
+@pytest.mark.parametrize("scores", [[0.5] * 3, [[0, 0, 1]] * 5])
+def test_a_count_that_is_not_the_traces(scores: list[Any]) -> None:
+    with pytest.raises(UserError, match=f"{len(scores)} scores for the 4 sub-steps of trace '7'"):
+        parse_said({"id": 7, "scores": scores}).scores(TRACE)
+
+
+def test_rows_are_single_precision() -> None:
+    assert parse_said({"scores": [[0.1, 0.2, 0.7]] * 4}).scores(TRACE).probs.dtype == np.float32
+    assert len(read({"scores": 0.5})) == 4

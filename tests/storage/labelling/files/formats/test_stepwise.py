@@ -1,0 +1,22 @@
+import pytest
+
+from stepsight.storage.importers import stepwise as importer
+from stepsight.storage.labelling.files.formats.layout import UntellableError
+from stepsight.storage.labelling.files.formats.stepwise import format_row
+from tests.storage.labelling.files.formats.made import labelled
+
+
+def test_valid_is_true() -> None:
+    row = format_row(labelled("pos", "neu", "neg"))
+    assert row == {
+        "prompt": "What?",
+        "completions": ["First.", "Second.\nStill.", "Third."],
+        "labels": [True, True, False],
+    }
+    assert [step.valid for step in importer.parse(row, "row 1").steps] == [True, True, False]
+
+
+def test_unlabelled_is_null() -> None:
+    assert format_row(labelled("neg", None, None))["labels"] == [False, None, None]
+    with pytest.raises(UntellableError, match="traces without a label"):
+        format_row(labelled(None, None, None))

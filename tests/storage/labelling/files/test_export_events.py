@@ -1,0 +1,34 @@
+import json
+
+from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, SlotRow
+from stepsight.storage.database.schema import EvaluatorRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.files.export_events import EVALUATOR, EVENT, SETTINGS, SLOT, write_events
+from tests.storage.labelling.labelled_sums import labelled
+
+
+def test_the_log_holds_every_column() -> None:
+    """Those that are numbers of the database are told by name, place or key instead."""
+    columns = {
+        CampaignRow: ({*SETTINGS, "name"}, {"id", "dataset_id", "evaluator_id", "created_by"}),
+        SlotRow: ({*SLOT}, {"id", "campaign_id", "item_id", "user_id"}),
+        EventRow: ({*EVENT, "kind"}, {"id", "campaign_id", "item_id", "slot_id", "user_id", "of"}),
+        EvaluatorRow: ({*EVALUATOR}, {"id", "created"}),
+    }
+    for model, (told, numbers) in columns.items():
+        assert {column.name for column in model.__table__.columns} == told | numbers
+
+
+def test_a_log_is_a_campaign_its_guidelines_its_traces_and_its_events(store: Store, tmp_path) -> None:
+    made = labelled(store)
+    count = write_events(store, made, tmp_path / "log")
+    rows = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines()]
+    kinds = [next(key for key in ("format", "event", "item", "guideline") if key in row) for row in rows]
+    assert kinds == ["format", "guideline", "item", "item", "item"] + ["event"] * count
+    assert (rows[0]["campaign"]["name"], rows[0]["campaign"]["created_by"]) == ("first", "boss")
+    assert [slot["annotator"] for slot in rows[2]["slots"]] == ["annotator 1", "annotator 2", "annotator 3"]
+    first, undo = rows[5], next(row for row in rows if row.get("cause") == "undo")
+    assert (first["event"], first["step"], first["old"], first["new"]) == ("label", 0, None, "neg")
+    # The second label of step 1 is taken back.
+    assert (undo["old"], undo["new"], undo["of"]) == ("pos", "neg", rows[6]["key"])
+    assert [row["slot"] for row in rows if row.get("event") == "decide"] == [None, None]

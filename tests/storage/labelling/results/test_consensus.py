@@ -1,0 +1,73 @@
+import pytest
+
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.results.consensus import iterate_consensus, vote
+from stepsight.storage.people.exposures import note_exposure
+from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
+from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, take
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["pos"], ("pos", "majority")),
+        (["pos", "pos", "neg"], ("pos", "majority")),
+        # More than any other is enough, though it is not more than half: 2 of 5.
+        (["neg", "neg", "neu", "pos", "unsure"], ("neg", "majority")),
+        (["pos", "neg"], (None, "tie")),
+        (["neg", "neu", "pos"], (None, "tie")),
+        (["pos", "unsure"], (None, "tie")),
+        (["unsure", "unsure", "pos"], (None, "unsure")),
+        # Who did not label the step takes no part.
+        (["pos", None, None], ("pos", "majority")),
+        ([None, None], (None, "none")),
+        ([], (None, "none")),
+    ],
+)
+def test_the_label_of_a_step(labels: list[str | None], expected: tuple[str | None, str]) -> None:
+    assert vote(labels) == expected
+
+
+def test_what_annotators_agree_on(store: Store) -> None:
+    made = labelled(store)
+    found = list(iterate_consensus(store, made.id))
+    assert {one.external_id: one.labels for one in found} == AGREED
+    assert {one.external_id: one.how for one in found} == HOW
+    assert [one.external_id for one in found] == ["two", "three", "one"]
+    assert {one.annotators for one in found} == {3}
+    (decision,) = found[1].decisions
+    assert (decision.step, decision.label, decision.user) == (1, "neu", "eve")
+
+
+def test_answers_of_people_who_had_seen_something_do_not_count(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2)
+    careful, exposed = people(store, 2)
+    label_all(store, take(store, made, careful), careful, ["pos", "neg"])
+    task = take(store, made, exposed)
+    note_exposure(store, exposed.id, [task.trace.trace_id], "gold")
+    label_all(store, task, exposed, ["neu", "neg"])
+    (without,) = iterate_consensus(store, made.id)
+    assert (without.labels, without.annotators) == (("pos", "neg"), 1)
+    (with_them,) = iterate_consensus(store, made.id, exposed=True)
+    # One pos, one neu; two neg.
+    assert (with_them.labels, with_them.how, with_them.annotators) == ((None, "neg"), ("tie", "majority"), 2)
+
+
+def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store: Store) -> None:
+    made = campaign(store, [THREE], overlap=3, after_error=False)
+    said = (["neg"], ["neg"], ["pos", "pos", "neg"])
+    for user, labels in zip(people(store, 3), said, strict=True):
+        label_all(store, take(store, made, user), user, labels)
+    (found,) = iterate_consensus(store, made.id)
+    # Only the one who missed the error saw reason to label what follows.
+    assert (found.labels, found.how) == (("neg", None, None), ("majority", "none", "none"))
+
+
+def test_a_trace_that_nobody_labelled_has_none(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2)
+    assert list(iterate_consensus(store, made.id)) == []
+    (person,) = people(store, 1)
+    task = take(store, made, person)
+    note_exposure(store, person.id, [task.trace.trace_id], "scores")
+    label_all(store, task, person, ["pos", "neg"])
+    assert list(iterate_consensus(store, made.id)) == []

@@ -1,0 +1,156 @@
+"""Decisions of adjudicators: events that nothing takes away."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select, update
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.labelling.queue import Task
+from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.results.decisions import decide, past_decisions, read_decisions
+from stepsight.storage.people.exposures import GOLD, note_exposure
+from stepsight.storage.people.users import Role, User
+from tests.storage.labelling.samples import campaign, key, label_all, people, person, take
+
+
+@pytest.fixture
+def judge(store: Store) -> User:
+    return person(store, "judge", Role.ADJUDICATOR)
+
+
+@pytest.fixture
+def first(store: Store) -> Campaign:
+    return campaign(store, overlap=2)
+
+
+@pytest.fixture
+def task(store: Store, first: Campaign) -> Task:
+    """Two people have labelled its two steps differently."""
+    anna, ben = people(store, 2)
+    found = take(store, first, anna)
+    label_all(store, found, anna, ["pos", "neg"])
+    label_all(store, take(store, first, ben), ben, ["neu", "pos"])
+    return found
+
+
+def test_the_last_one_is_in_force_and_all_are_kept(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    decide(store, first.id, task.item_id, 0, "neu", "Nothing needs it.", judge, key())
+    decide(store, first.id, task.item_id, 1, None, "Cannot be told.", judge, key())
+    boss = person(store, "boss")
+    last = decide(store, first.id, task.item_id, 0, "pos", "The end needs it.", boss, key())
+    found = read_decisions(store, first.id)
+    assert {place: (one.label, one.reason, one.user) for place, one in found.items()} == {
+        (task.item_id, 0): ("pos", "The end needs it.", "boss"),
+        (task.item_id, 1): (None, "Cannot be told.", "judge"),
+    }
+    assert found[task.item_id, 0] == last
+    assert [one.label for one in past_decisions(store, task.item_id)] == ["neu", None, "pos"]
+    # What the annotators said stays.
+    assert [answer.labels for answer in iterate_answers(store, first.id)] == [("pos", "neg"), ("neu", "pos")]
+
+
+def test_one_that_was_not_seen_is_not_replaced(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    where, boss = (store, first.id, task.item_id, 0), person(store, "boss")
+    made = decide(*where, "neu", "So.", judge, key(), after=0)
+    with pytest.raises(ConflictError, match="decided meanwhile"):
+        decide(*where, "pos", "No.", boss, key(), after=0)
+    # One of another step stands against nothing.
+    decide(store, first.id, task.item_id, 1, "neg", "So.", judge, key(), after=0)
+    last = decide(*where, "pos", "No.", boss, key(), after=made.event_id)
+    assert read_decisions(store, first.id)[task.item_id, 0] == last
+    with pytest.raises(ConflictError, match="decided meanwhile"):
+        decide(*where, "neg", "Yes.", judge, key(), after=made.event_id)
+
+
+def test_as_an_event(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    decide(store, first.id, task.item_id, 0, "neu", " So. ", judge, "key-a")
+    # Who has the trace to be labelled yet, and saw its gold elsewhere, decides with that in view.
+    note_exposure(store, judge.id, [task.trace.trace_id], GOLD)
+    decide(store, first.id, task.item_id, 0, "pos", "No.", judge, "key-b")
+    with store.read() as session:
+        one, two = session.scalars(select(EventRow).where(EventRow.kind == "decide").order_by(EventRow.id))
+    assert (one.old, one.new) == (None, {"label": "neu", "reason": "So.", "own": False})
+    assert (two.old, two.new["label"]) == (one.new, "pos")
+    assert (one.slot_id, one.step, one.guideline, one.view, one.cause) == (None, 0, 1, "whole", "")
+    assert one.visible == {"scores": False, "gold": False, "labels": True}
+    assert two.visible == {"scores": False, "gold": True, "labels": True}
+
+
+def test_who_labelled_the_trace_decides_and_it_is_told(store: Store, first: Campaign, task: Task) -> None:
+    (anna,) = people(store, 1)
+    assert decide(store, first.id, task.item_id, 0, "pos", "Mine.", replace(anna, role=Role.ADMIN), key()).own
+    assert read_decisions(store, first.id)[task.item_id, 0].own
+
+
+def test_a_request_that_is_repeated(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    made = decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same")
+    assert decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same") == made
+    assert len(past_decisions(store, task.item_id)) == 1
+    for step, label, reason in ((0, "pos", "So."), (0, "neu", "Not so."), (1, "neu", "So.")):
+        with pytest.raises(ConflictError, match="used for something else"):
+            decide(store, first.id, task.item_id, step, label, reason, judge, "same")
+    # A key that an annotator used in a slot is another person's; the same person's is refused.
+    (anna,) = people(store, 1)
+    with store.read() as session:
+        used = session.scalar(select(EventRow.key).where(EventRow.user_id == anna.id).limit(1))
+    assert used is not None
+    with pytest.raises(ConflictError, match="used for something else"):
+        decide(store, first.id, task.item_id, 0, "neu", "So.", anna, used)
+
+
+def test_a_request_that_comes_twice_at_once(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(
+            pool.map(lambda _: decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same"), range(4))
+        )
+    assert made == [made[0]] * 4
+    assert len(past_decisions(store, task.item_id)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        ({"item_id": 99999}, NotFoundError, "no item 99999"),
+        ({"item_id": 2**40}, NotFoundError, "no item"),
+        ({"campaign_id": 99999}, NotFoundError, "no item"),
+        ({"step": 2}, UserError, "There is no step 3: the trace has 2"),
+        ({"step": -1}, UserError, "There is no step 0"),
+        ({"label": "unsure"}, UserError, "expected neg, neu, pos or null"),
+        ({"reason": " "}, UserError, "has no reason"),
+        ({"reason": "x" * 5000}, UserError, "5,000 characters"),
+        ({"key": ""}, UserError, "The key is ''"),
+        ({"key": "a b"}, UserError, "The key is 'a b'"),
+    ],
+)
+def test_refusals(
+    store: Store, first: Campaign, task: Task, judge: User, changes: dict[str, object], kind: type, message: str
+) -> None:
+    given = {"campaign_id": first.id, "item_id": task.item_id, "step": 0, "label": "neu", "reason": "So."}
+    with pytest.raises(kind, match=message):
+        decide(store, **(given | {"user": judge, "key": key()} | changes))
+    assert read_decisions(store, first.id) == {}
+
+
+def test_what_nobody_submitted(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    (anna,) = people(store, 1)
+    begun = take(store, first, anna)
+    with pytest.raises(UserError, match="Nobody has submitted"):
+        decide(store, first.id, begun.item_id, 0, "pos", "So.", judge, key())
+
+
+def test_a_trace_that_has_changed(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    with store.write() as session:
+        session.execute(update(TraceRow).where(TraceRow.id == task.trace.trace_id).values(digest="0" * 64))
+    with pytest.raises(ConflictError, match="has changed since"):
+        decide(store, first.id, task.item_id, 0, "pos", "So.", judge, key())
+
+
+def test_a_closed_campaign(store: Store, first: Campaign, task: Task, judge: User) -> None:
+    close_campaign(store, first.id)
+    assert decide(store, first.id, task.item_id, 0, "pos", "So.", judge, key()).label == "pos"

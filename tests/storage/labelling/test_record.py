@@ -1,0 +1,346 @@
+"""Recording: what an event says, what is refused, and that nothing is stored twice."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, select, update
+from sqlalchemy.exc import DBAPIError
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.labelling_schema import EventRow, ExposureRow, SlotRow
+from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.labelling.annotation import Act
+from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
+from stepsight.storage.labelling.queue import Task, claim
+from stepsight.storage.labelling.record import read_draft, record, redo_act, undo_act
+from stepsight.storage.people.users import User
+from tests.storage.labelling.samples import ONE, THREE, act, campaign, do, expire, label_all, people, person, take
+from tests.storage.samples import evaluator
+
+
+def log(store: Store) -> list[EventRow]:
+    with store.read() as session:
+        return list(session.scalars(select(EventRow).order_by(EventRow.id)))
+
+
+def state(store: Store, slot_id: int) -> tuple[str, int | None]:
+    with store.read() as session:
+        found = session.execute(select(SlotRow.state, SlotRow.user_id).where(SlotRow.id == slot_id)).one()
+    return found.state, found.user_id
+
+
+class Scene:
+    """A campaign over one trace of three steps, and somebody who has it."""
+
+    def __init__(self, store: Store, **changes: Any) -> None:
+        self.store = store
+        self.campaign: Campaign = campaign(store, [THREE], **changes)
+        self.user: User = person(store, "ann")
+        self.task: Task = take(store, self.campaign, self.user)
+        self.slot = self.task.slot_id
+
+    def do(self, kind: str, *about: Any, **other: Any) -> Any:
+        return do(self.store, self.slot, self.user, kind, *about, **other)
+
+    def refused(self, kind_of_error: type[UserError], message: str, given: Act) -> None:
+        before = [event.id for event in log(self.store)], state(self.store, self.slot)
+        with pytest.raises(kind_of_error, match=message):
+            record(self.store, self.slot, self.user, given)
+        assert ([event.id for event in log(self.store)], state(self.store, self.slot)) == before
+
+
+@pytest.fixture
+def scene(store: Store) -> Scene:
+    return Scene(store)
+
+
+@pytest.fixture
+def stepwise(store: Store) -> Scene:
+    return Scene(store, view="stepwise")
+
+
+def test_an_event_says_who_did_what_and_what_they_saw(store: Store, scene: Scene) -> None:
+    scene.do("label", 1, "neu", seconds=2.5, guideline=1)
+    found = scene.do("label", 1, "neg")
+    first, second = log(store)
+    assert (first.campaign_id, first.item_id, first.slot_id) == (scene.campaign.id, scene.task.item_id, scene.slot)
+    assert (first.user_id, first.kind, first.step, first.old, first.new) == (scene.user.id, "label", 1, None, "neu")
+    assert (first.seconds, first.digest, first.guideline, first.view) == (2.5, THREE.digest, 1, "whole")
+    assert (first.revealed, first.visible) == (None, {"scores": False, "gold": False, "labels": False})
+    assert (second.id, second.moment, second.old, second.new) == (found.event_id, found.moment, "neu", "neg")
+    assert now() - timedelta(minutes=1) < first.moment <= second.moment <= now()
+
+
+def test_what_was_seen_elsewhere_is_part_of_it(store: Store, scene: Scene) -> None:
+    with store.write() as session:
+        seen = {"user_id": scene.user.id, "trace_id": scene.task.trace.trace_id}
+        session.add_all([ExposureRow(**seen, what="gold"), ExposureRow(**seen, what="scores")])
+    scene.do("label", 0, "pos")
+    assert log(store)[0].visible == {"scores": True, "gold": True, "labels": False}
+
+
+def test_a_campaign_that_shows_scores_says_so(store: Store) -> None:
+    scene = Scene(store, shows="scores", evaluator=evaluator(store).id)
+    scene.do("label", 0, "pos")
+    assert log(store)[0].visible == {"scores": True, "gold": False, "labels": False}
+
+
+def test_the_database_keeps_the_log(store: Store, scene: Scene) -> None:
+    scene.do("label", 0, "pos")
+    for change in (update(EventRow).values(new="neg"), delete(EventRow)):
+        with pytest.raises(DBAPIError, match="append-only"), store.write() as session:
+            session.execute(change)
+    assert log(store)[0].new == "pos"
+
+
+def test_the_same_again_is_stored_once(store: Store, scene: Scene) -> None:
+    given = act("label", 0, "pos", seconds=1.0)
+    first = record(store, scene.slot, scene.user, given)
+    again = record(store, scene.slot, scene.user, replace(given, seconds=9.0))
+    assert not first.repeated
+    assert (again.event_id, again.moment, again.repeated) == (first.event_id, first.moment, True)
+    assert len(log(store)) == 1
+
+
+def test_at_the_same_moment_too(store: Store, scene: Scene) -> None:
+    given = act("label", 0, "pos")
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: record(store, scene.slot, scene.user, given), range(12)))
+    assert len({one.event_id for one in found}) == 1
+    assert sum(not one.repeated for one in found) == 1
+    assert len(log(store)) == 1
+
+
+def test_it_is_answered_as_before_whatever_happened_since(store: Store, scene: Scene) -> None:
+    labels = [act("label", step, "pos") for step in range(3)]
+    for given in labels:
+        record(store, scene.slot, scene.user, given)
+    submit = act("submit")
+    first = record(store, scene.slot, scene.user, submit)
+    close_campaign(store, scene.campaign.id)
+    for given in (*labels, submit):
+        assert record(store, scene.slot, scene.user, given).repeated
+    assert record(store, scene.slot, scene.user, submit).event_id == first.event_id
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"new": "neg"}, {"step": 1}, {"kind": "comment"}, {"kind": "", "cause": "undo"}, {"new": None}],
+    ids=str,
+)
+def test_a_key_is_for_one_thing(scene: Scene, change: dict[str, Any]) -> None:
+    given = act("label", 0, "pos")
+    record(scene.store, scene.slot, scene.user, given)
+    scene.refused(ConflictError, "used for something else", replace(given, **change))
+
+
+def test_a_key_is_for_one_slot_and_one_person(store: Store) -> None:
+    scene, other = Scene(store, overlap=2), person(store, "bob")
+    given = act("label", 0, "pos")
+    record(store, scene.slot, scene.user, given)
+    theirs = take(store, scene.campaign, other)
+    with pytest.raises(ConflictError, match="used for something else"):
+        record(store, theirs.slot_id, scene.user, given)
+    assert not record(store, theirs.slot_id, other, given).repeated
+
+
+def test_undo_is_repeated_once_too(store: Store, scene: Scene) -> None:
+    scene.do("label", 0, "pos")
+    scene.do("label", 0, "neg")
+    first = undo_act(store, scene.slot, scene.user, "u")
+    assert undo_act(store, scene.slot, scene.user, "u").event_id == first.event_id
+    assert read_draft(store, scene.slot).labels[0] == "pos"
+    with pytest.raises(ConflictError, match="used for something else"):
+        redo_act(store, scene.slot, scene.user, "u")
+
+
+@pytest.mark.parametrize(
+    ("kind", "about", "message"),
+    [
+        ("label", (3, "pos"), "There is no step 4. The trace has 3"),
+        ("comment", (99, "Text."), "There is no step 100"),
+        ("label", (0, "good"), "The label is 'good'"),
+        ("reveal", (None, 2), "All steps are seen"),
+        ("submit", (), "Steps 1, 2, 3 are not labelled yet"),
+    ],
+    ids=str,
+)
+def test_what_the_trace_does_not_allow(scene: Scene, kind: str, about: tuple[Any, ...], message: str) -> None:
+    scene.refused(UserError, message, act(kind, *about))
+
+
+def test_an_answer_is_complete_when_every_step_is_labelled(scene: Scene) -> None:
+    scene.do("label", 0, "pos")
+    scene.do("label", 2, "unsure")
+    scene.refused(UserError, "Step 2 is not labelled yet", act("submit"))
+    scene.do("label", 1, "neg")
+    scene.do("submit")
+    assert state(scene.store, scene.slot)[0] == "submitted"
+
+
+def test_or_up_to_the_first_error_where_labelling_ends_there(store: Store) -> None:
+    scene = Scene(store, after_error=False)
+    scene.do("label", 1, "neg")
+    scene.refused(UserError, "Step 1 is not labelled yet", act("submit"))
+    scene.do("label", 0, "pos")
+    scene.do("submit")
+    assert state(store, scene.slot)[0] == "submitted"
+
+
+def test_step_by_step_nothing_is_said_of_what_is_not_revealed(stepwise: Scene) -> None:
+    for kind, new in (("label", "pos"), ("comment", "Text."), ("correction", "Text."), ("error", "circular")):
+        stepwise.refused(UserError, "Step 2 is not revealed yet", act(kind, 1, new))
+    # Not even how many there are.
+    stepwise.refused(UserError, "Step 9 is not revealed yet", act("label", 8, "pos"))
+    stepwise.refused(UserError, "Step 1 is not labelled yet", act("reveal", None, 2))
+    stepwise.do("label", 0, "pos")
+    stepwise.refused(UserError, "Step 2 comes before step 3", act("reveal", None, 3))
+    stepwise.refused(UserError, "There are more steps", act("submit"))
+    stepwise.refused(UserError, "shows 2 steps, and 1 are revealed", act("label", 0, "neu", revealed=2))
+    stepwise.do("reveal", None, 2)
+    stepwise.do("label", 1, "neg", revealed=2)
+    # Seen from two windows, the step is revealed once.
+    stepwise.do("reveal", None, 2)
+    stepwise.do("reveal", None, 3)
+    stepwise.refused(UserError, "All steps are revealed", act("reveal", None, 4))
+    stepwise.refused(UserError, "There is no step 4", act("label", 3, "pos"))
+    assert [(event.kind, event.old, event.revealed) for event in log(stepwise.store)] == [
+        ("label", None, 1), ("reveal", 1, 1), ("label", None, 2), ("reveal", 2, 2), ("reveal", 2, 2),
+    ]  # fmt: skip
+
+
+def test_step_by_step_an_error_may_end_it(store: Store) -> None:
+    scene = Scene(store, view="stepwise", after_error=False)
+    scene.do("label", 0, "neg")
+    scene.do("submit")
+    assert read_draft(store, scene.slot).submitted
+
+
+def test_once_submitted_it_stays_until_it_is_taken_back(scene: Scene) -> None:
+    label_all(scene.store, scene.task, scene.user, ["pos", "neu", "pos"])
+    for given in (act("label", 0, "neg"), act("submit"), act("skip", None, "Why not."), act("comment", 0, "Text.")):
+        scene.refused(ConflictError, "submitted already", given)
+    scene.refused(ConflictError, "submitted already", Act("", "u", cause="undo"))
+    scene.do("reopen")
+    assert state(scene.store, scene.slot)[0] == "leased"
+    scene.refused(ConflictError, "not submitted", act("reopen"))
+    undo_act(scene.store, scene.slot, scene.user, "u2")
+    scene.refused(UserError, "Step 3 is not labelled yet", act("submit"))
+    scene.do("label", 2, "neg")
+    scene.do("submit")
+    assert read_draft(scene.store, scene.slot).labels == ("pos", "neu", "neg")
+
+
+def test_a_closed_campaign_takes_nothing_but_a_withdrawal(scene: Scene) -> None:
+    label_all(scene.store, scene.task, scene.user, ["pos", "neu", "pos"])
+    close_campaign(scene.store, scene.campaign.id)
+    scene.refused(ConflictError, "The campaign is closed", act("reopen"))
+    scene.do("withdraw")
+    assert state(scene.store, scene.slot)[0] == "skipped"
+    scene.refused(ConflictError, "skipped or withdrawn already", act("withdraw"))
+
+
+def test_another_guideline_has_to_be_read_first(store: Store, scene: Scene) -> None:
+    scene.do("label", 0, "pos", guideline=1)
+    add_guideline(store, scene.campaign.id, "Be strict.", person(store, "boss"))
+    scene.refused(
+        ConflictError, "version 2 is in force, and the page shows version 1", act("label", 1, "pos", guideline=1)
+    )
+    scene.do("label", 1, "pos", guideline=2)
+    scene.do("label", 2, "pos")
+    assert [event.guideline for event in log(store)] == [1, 2, 2]
+
+
+def test_a_trace_that_changed_is_not_labelled_on(store: Store, scene: Scene) -> None:
+    with store.write() as session:
+        session.execute(update(TraceRow).values(digest="changed"))
+    scene.refused(ConflictError, "The trace was changed", act("label", 0, "pos"))
+
+
+def test_a_slot_of_somebody_else_or_of_nobody(store: Store) -> None:
+    made = campaign(store, [ONE], overlap=2)
+    one, other = people(store, 2)
+    task = take(store, made, one)
+    with pytest.raises(ConflictError, match="Somebody else has this trace"):
+        do(store, task.slot_id, other, "label", 0, "pos")
+    with store.read() as session:
+        free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
+    with pytest.raises(ForbiddenError, match="Nobody has taken this trace"):
+        do(store, free, other, "label", 0, "pos")
+    for wrong in (0, 99, 2**40):
+        with pytest.raises(NotFoundError, match=f"There is no slot {wrong}"):
+            do(store, wrong, other, "label", 0, "pos")
+    assert log(store) == []
+
+
+def test_who_comes_late_goes_on_unless_somebody_took_it(store: Store) -> None:
+    made = campaign(store, [ONE])
+    one, other = people(store, 2)
+    task = take(store, made, one)
+    do(store, task.slot_id, one, "label", 0, "pos")
+    expire(store, task.slot_id)
+    do(store, task.slot_id, one, "label", 0, "neu")
+    assert claim(store, made.id, other) is None
+    expire(store, task.slot_id)
+    assert take(store, made, other).slot_id == task.slot_id
+    with pytest.raises(ConflictError, match="Somebody else has this trace now: your time for it ran out"):
+        do(store, task.slot_id, one, "label", 0, "neg")
+    # What the first one did stays, and is not the second one's.
+    assert [event.new for event in log(store)] == ["pos", "neu"]
+    assert read_draft(store, task.slot_id).labels == (None,)
+    assert read_draft(store, task.slot_id, one.id).labels == ("neu",)
+
+
+def test_every_act_renews_the_lease(store: Store) -> None:
+    scene = Scene(store, lease=100)
+    with store.write() as session:
+        session.execute(update(SlotRow).values(expires=now() + timedelta(seconds=5)))
+    scene.do("label", 0, "pos")
+    with store.read() as session:
+        left = session.scalars(select(SlotRow.expires)).one()
+    assert left is not None
+    assert timedelta(seconds=60) < left - now() <= timedelta(seconds=100)
+
+
+@pytest.mark.parametrize("kind", ["skip", "withdraw"])
+def test_a_trace_that_is_given_up_goes_to_somebody_else(store: Store, kind: str) -> None:
+    made = campaign(store, [ONE])
+    one, other = people(store, 2)
+    task = take(store, made, one)
+    if kind == "withdraw":
+        label_all(store, task, one, ["pos"])
+        do(store, task.slot_id, one, "withdraw")
+    else:
+        do(store, task.slot_id, one, "skip", None, "I know the author.")
+    assert state(store, task.slot_id) == ("skipped", one.id)
+    with pytest.raises(ConflictError, match="You skipped this trace, or withdrew"):
+        do(store, task.slot_id, one, "label", 0, "pos")
+    assert claim(store, made.id, one) is None
+    theirs = take(store, made, other)
+    assert (theirs.item_id, theirs.slot_id == task.slot_id) == (task.item_id, False)
+    assert claim(store, made.id, person(store, "third")) is None
+
+
+def test_nothing_to_undo_or_redo(scene: Scene) -> None:
+    scene.refused(UserError, "There is nothing to undo", Act("", "a", cause="undo"))
+    scene.refused(UserError, "There is nothing to redo", Act("", "b", cause="redo"))
+    label_all(scene.store, scene.task, scene.user, ["pos", "pos", "pos"])
+    scene.do("reopen")
+    for number in range(3):
+        undo_act(scene.store, scene.slot, scene.user, f"u{number}")
+    # Submitting and taking back cannot be undone.
+    scene.refused(UserError, "There is nothing to undo", Act("", "c", cause="undo"))
+
+
+def test_undo_says_what_it_takes_back(scene: Scene) -> None:
+    first = scene.do("label", 0, "pos")
+    second = scene.do("label", 0, "neg")
+    scene.refused(ConflictError, "Something else was done", Act("", "a", cause="undo", of=first.event_id))
+    scene.do("", cause="undo", of=second.event_id)
+    event = log(scene.store)[-1]
+    assert (event.kind, event.step, event.old, event.new) == ("label", 0, "neg", "pos")
+    assert (event.cause, event.of) == ("undo", second.event_id)

@@ -1,0 +1,168 @@
+"""Bad rows: all counted in a refusal, or left out, listed and remembered."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.schema import LeftOutRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces import imports
+from stepsight.storage.traces import imports as bad_rows
+from stepsight.storage.traces.imports import ImportSummary, import_file
+from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.storage.samples import plain_row, write_lines
+
+BAD: list[Any] = [
+    "nonsense",
+    plain_row(5, labels=["pos"]),
+    plain_row(1, problem="Other"),
+    plain_row(7, x=float("nan")),
+]
+WHAT = [
+    "not JSON (Expecting value: line 1 column 1 (char 0)). Write one JSON object per line.",
+    "1 labels for 2 steps. Give one label per step, null where unlabelled.",
+    "the id '1' stands earlier in the file with other content. Give every trace an id of its own.",
+    "a number is NaN or infinite. Write null instead.",
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Six rows, of which the third to the sixth are bad."""
+    return write_lines(tmp_path / "rows.jsonl", [plain_row(1), plain_row(2), *BAD])
+
+
+@pytest.fixture
+def listing(tmp_path: Path) -> Path:
+    return tmp_path / "rows.skipped.jsonl"
+
+
+def remembered(store: Store) -> list[tuple[str, str, str]]:
+    found = select(LeftOutRow.source, LeftOutRow.place, LeftOutRow.error).order_by(LeftOutRow.place)
+    with store.read() as session:
+        return [tuple(row) for row in session.execute(found)]
+
+
+def test_a_refusal_counts_all_and_shows_the_first_few(store: Store, file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        import_file(store, "plain", file)
+    head = f"{file}: 4 of 6 rows are bad, so that nothing was stored; fix them, or leave them out with --skip-bad."
+    lines = [f"  line {number}: {what}" for number, what in enumerate(WHAT, start=3)]
+    assert str(caught.value).splitlines() == [head, *lines]
+    write_lines(file, [plain_row(0), *(f"bad {i}" for i in range(8))])
+    with pytest.raises(UserError) as caught:
+        import_file(store, "plain", file)
+    shown = str(caught.value).splitlines()
+    assert (len(shown), shown[-1]) == (7, "  and 3 more")
+    assert list_datasets(store) == []
+    assert [path.name for path in tmp_path.iterdir() if "skipped" in path.name] == []
+
+
+def test_a_single_bad_row_is_told_by_itself(store: Store, file: Path) -> None:
+    write_lines(file, [plain_row(1), BAD[1]])
+    with pytest.raises(
+        UserError, match=r"rows\.jsonl line 2: 1 labels for 2 .* Or leave it out with --skip-bad\.$"
+    ):
+        import_file(store, "plain", file)
+
+
+def test_bad_rows_are_left_out_listed_and_remembered(store: Store, file: Path, listing: Path) -> None:
+    summary = import_file(store, "plain", file, skipped=listing)
+    assert summary == ImportSummary("rows", "plain", added=2, unchanged=0, repeated=0, total=2, left_out=4)
+    assert str(summary) == "rows: 2 traces added, 4 bad rows left out; 2 in the dataset."
+    rows = [json.loads(line) for line in listing.read_text(encoding="utf-8").splitlines()]
+    assert rows == [
+        {"file": "rows.jsonl", "line": number, "error": what} for number, what in enumerate(WHAT, start=3)
+    ]
+    assert remembered(store) == [
+        ("rows.jsonl", f"line {number}", what) for number, what in enumerate(WHAT, start=3)
+    ]
+    dataset = find_dataset(store, "rows")
+    assert (dataset.traces, dataset.left_out, dataset.size) == (2, 4, "2 of 6")
+    assert [trace.id for trace in iterate_traces(store, dataset.id)] == ["1", "2"]
+    assert not list(listing.parent.glob("*.partial"))
+
+
+def test_importing_again_counts_a_row_once(store: Store, file: Path, listing: Path, tmp_path: Path) -> None:
+    import_file(store, "plain", file, skipped=listing)
+    before = remembered(store), listing.read_bytes()
+    again = import_file(store, "plain", file, skipped=listing)
+    # The row with the id of another is now told from what is stored, which is another message.
+    assert str(again) == "rows: nothing new, 2 traces already stored, 4 bad rows left out."
+    assert (remembered(store), listing.read_bytes()) == before
+
+
+def test_a_longer_file_adds_its_own_bad_rows(store: Store, file: Path, listing: Path, tmp_path: Path) -> None:
+    import_file(store, "plain", file, skipped=listing)
+    longer = write_lines(tmp_path / "longer.jsonl", [plain_row(1), plain_row(2), "more", *BAD, plain_row(9)])
+    summary = import_file(store, "plain", longer, dataset="rows", skipped=tmp_path / "longer.skipped.jsonl")
+    assert (summary.added, summary.left_out) == (1, 5)
+    assert find_dataset(store, "rows").size == "3 of 8"
+
+
+def test_equal_bad_rows_are_as_many_as_there_are(store: Store, file: Path, listing: Path) -> None:
+    write_lines(file, [plain_row(1), "{", "{", "{"])
+    for _ in range(2):
+        assert import_file(store, "plain", file, skipped=listing).left_out == 3
+        assert find_dataset(store, "rows").left_out == 3
+
+
+def test_without_bad_rows_nothing_is_listed(store: Store, file: Path, listing: Path) -> None:
+    write_lines(file, [plain_row(1)])
+    assert import_file(store, "plain", file, skipped=listing).left_out == 0
+    assert not listing.exists()
+    assert find_dataset(store, "rows").size == "1"
+
+
+def test_another_list_is_never_overwritten(store: Store, file: Path, listing: Path) -> None:
+    listing.write_text("precious")
+    with pytest.raises(UserError, match=r"skipped\.jsonl: there already, .* Name another file with --skipped\."):
+        import_file(store, "plain", file, skipped=listing)
+    assert listing.read_text() == "precious"
+    assert list_datasets(store) == []
+    assert not list(listing.parent.glob("*.partial"))
+
+
+def test_a_list_that_cannot_be_written(store: Store, file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none/x\.jsonl: cannot be written \(No such file"):
+        import_file(store, "plain", file, skipped=tmp_path / "none" / "x.jsonl")
+    assert list_datasets(store) == []
+
+
+def test_a_file_of_bad_rows_only_is_refused(store: Store, file: Path, listing: Path) -> None:
+    write_lines(file, ["nonsense", "more"])
+    with pytest.raises(UserError, match=r"rows\.jsonl: all of its 2 rows are bad"):
+        import_file(store, "plain", file, skipped=listing)
+    assert list_datasets(store) == []
+    assert not listing.exists()
+
+
+def test_an_array_that_breaks_off_is_refused_whatever_is_skipped(store: Store, file: Path, listing: Path) -> None:
+    file.write_text(f"[{json.dumps(plain_row(1))},\n3,\n{{]")
+    with pytest.raises(UserError, match=r"rows\.jsonl row 3: not JSON"):
+        import_file(store, "plain", file, skipped=listing)
+    assert list_datasets(store) == []
+    assert [path.name for path in file.parent.glob("rows*")] == ["rows.jsonl"]
+
+
+def test_places_of_an_array_are_rows(store: Store, file: Path, listing: Path) -> None:
+    file.write_text(json.dumps([plain_row(1), plain_row(2, steps=[])]))
+    import_file(store, "plain", file, skipped=listing)
+    assert json.loads(listing.read_text()) == {
+        "file": "rows.jsonl", "row": 2, "error": "there are no steps. Give at least one step.",
+    }  # fmt: skip
+
+
+def test_few_rows_are_held_at_once(
+    store: Store, file: Path, listing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bad_rows, "_BATCH", 7)
+    monkeypatch.setattr(imports, "_BATCH", 10)
+    rows = [plain_row(i) if i % 3 else f"bad {i}" for i in range(100)]
+    summary = import_file(store, "plain", write_lines(file, rows), skipped=listing)
+    assert (summary.added, summary.left_out) == (66, 34)
+    assert len(listing.read_text().splitlines()) == len(remembered(store)) == 34

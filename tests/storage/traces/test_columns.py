@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from stepsight.core.metrics.table import SILENT
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.columns import GOLD, Catalogue, read_catalogue, read_relabelled, with_relabelled
+from tests.storage.labelling.samples import TRACES, campaign, label_all, people, take
+from tests.storage.samples import SAMPLES, add
+
+
+def late(n: int, first: int, id: str) -> Trace:
+    """A trace of `n` steps with its first error at the 0-based `first`."""
+    steps = tuple(Step((f"s{i}",), valid=i != first) for i in range(n))
+    return Trace(id, "p", steps, {"question_type": "algebra", "family": "f"})
+
+
+def test_a_dataset_as_columns(store: Store) -> None:
+    add(store, [late(2, 0, "x")], "elsewhere")
+    traces = add(store, [*SAMPLES, late(3, 2, "late"), late(1, 0, "only")])
+    with store.read() as session:
+        found = read_catalogue(session, traces[0].dataset_id)
+    assert found.trace_ids.tolist() == [trace.trace_id for trace in traces]
+    assert found.digests.tolist() == [trace.digest[:16].encode() for trace in traces]
+    assert found.steps.tolist() == [2, 1, 2, 3, 3, 1]
+    assert found.first_error.tolist() == [1, SILENT, SILENT, 1, 2, 0]
+    assert [GOLD[code] for code in found.gold] == ["error", "clean", "missing", "error", "error", "error"]
+    assert [found.groups[code] if code >= 0 else "" for code in found.group] == [
+        "", "hand", "", "", "algebra", "algebra",
+    ]  # fmt: skip
+    # Middles of steps: 1.5 of 2 is late, 1.5 of 3 in the middle, 2.5 of 3 late, 0.5 of 1 in the middle.
+    assert found.third.tolist() == [2, SILENT, SILENT, 1, 2, 1]
+    assert not found.relabelled.any()
+    assert found.nbytes > 6 * 8
+
+
+def test_places() -> None:
+    ids = np.array([7, 3, 9])
+    empty = np.zeros(3, np.int8)
+    found = Catalogue(ids, empty, empty, empty, empty, empty, (), empty, empty)  # type: ignore[arg-type]
+    assert found.places(np.array([9, 7, 4, 99, 3])).tolist() == [2, 0, SILENT, SILENT, 1]
+
+
+@pytest.mark.parametrize("dataset_id", [1, 99])
+def test_an_empty_dataset(store: Store, dataset_id: int) -> None:
+    add(store, [])
+    with store.read() as session:
+        found = read_catalogue(session, dataset_id)
+    assert (len(found), found.groups) == (0, ())
+    assert found.places(np.array([1])).tolist() == [SILENT]
+
+
+def test_traces_that_people_labelled(store: Store) -> None:
+    made = campaign(store, TRACES, overlap=2)
+    first, second = people(store, 2)
+    with store.read() as session:
+        assert read_relabelled(session, made.dataset_id).tolist() == []
+    task = take(store, made, first)
+    label_all(store, task, first, ["pos", "neg"])
+    # Somebody who has only begun gave no labels yet; two who labelled the same trace make it one.
+    label_all(store, take(store, made, second), second, ["pos", "neg"])
+    take(store, made, second)
+    with store.read() as session:
+        found = read_relabelled(session, made.dataset_id)
+        catalogue = with_relabelled(read_catalogue(session, made.dataset_id), found)
+        assert read_relabelled(session, made.dataset_id + 1).tolist() == []
+    assert found.tolist() == [task.trace.trace_id]
+    assert catalogue.relabelled.tolist() == [True, False, False]

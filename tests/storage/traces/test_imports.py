@@ -1,0 +1,217 @@
+"""Importing files: what is stored, what is refused, and that nothing of a failed file stays."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.importers.kind import OnBad
+from stepsight.storage.traces.imports import ImportSummary, import_file
+from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from stepsight.storage.traces.writer import Located, TraceWriter
+from tests.conftest import ROOT
+from tests.storage.samples import invalid_row, plain_row, redundant_row, write_lines
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "rows.jsonl"
+
+
+def test_mr_math_invalid(store: Store, data: Path) -> None:
+    import_file(store, "mr-math-invalid", data / "mr-math" / "mr-math_invalid_errors.json")
+    dataset = find_dataset(store, "mr-math-invalid")
+    assert (dataset.traces, dataset.errors, dataset.steps, dataset.substeps) == (159, 83, 1078, 1721)
+    traces = list(iterate_traces(store, dataset.id))
+    assert [trace.id for trace in traces] == [str(i) for i in range(159)]
+    assert all(trace.has_gold for trace in traces)
+    assert sum(trace.first_error is not None for trace in traces) == 83
+
+
+def test_mr_math_redundant(store: Store, data: Path) -> None:
+    import_file(store, "mr-math-redundant", data / "mr-math" / "mr-math_redundant_errors.json")
+    dataset = find_dataset(store, "mr-math-redundant")
+    assert dataset.traces == 300
+    labels = [label for trace in iterate_traces(store, dataset.id) for label in trace.labels]
+    assert None not in labels
+    assert len(labels) == dataset.steps
+
+
+def test_importing_again_changes_nothing_and_says_so(store: Store, file: Path) -> None:
+    write_lines(file, [plain_row(1), plain_row(2)])
+    first = import_file(store, "plain", file)
+    assert first == ImportSummary("rows", "plain", added=2, unchanged=0, repeated=0, total=2)
+    assert str(first) == "rows: 2 traces added; 2 in the dataset."
+    before = list_datasets(store), list(iterate_traces(store, 1))
+    again = import_file(store, "jsonl", file)
+    assert again == ImportSummary("rows", "plain", added=0, unchanged=2, repeated=0, total=2)
+    assert str(again) == "rows: nothing new, 2 traces already stored."
+    assert (list_datasets(store), list(iterate_traces(store, 1))) == before
+
+
+def test_new_rows_of_an_extended_file_are_added_after_the_others(store: Store, file: Path, tmp_path: Path) -> None:
+    import_file(store, "plain", write_lines(file, [plain_row(1), plain_row(2)]))
+    longer = write_lines(tmp_path / "longer.jsonl", [plain_row(0), plain_row(1), plain_row(2), plain_row(0)])
+    summary = import_file(store, "plain", longer, dataset="rows")
+    assert str(summary) == "rows: 1 trace added, 2 already stored, 1 repeated in the file; 3 in the dataset."
+    assert [trace.id for trace in iterate_traces(store, 1)] == ["1", "2", "0"]
+    assert find_dataset(store, "rows").source == "longer.jsonl"
+
+
+def test_a_dataset_knows_its_source(store: Store, file: Path) -> None:
+    write_lines(file, [plain_row(1)])
+    import_file(store, "plain", file, dataset="named")
+    dataset = find_dataset(store, "named")
+    assert (dataset.kind, dataset.source) == ("plain", "rows.jsonl")
+    assert dataset.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_blank_lines_a_byte_order_mark_and_a_missing_last_newline(store: Store, file: Path) -> None:
+    text = '\ufeff{"id": 1, "problem": "P", "steps": ["a"]}\r\n\r\n  \n{"id": 2, "problem": "P", "steps": ["a"]}'
+    file.write_text(text, encoding="utf-8", newline="")
+    assert import_file(store, "plain", file).added == 2
+
+
+BAD: list[tuple[str, Any, str]] = [
+    ("plain", '{"id": 3, "problem": "P", "steps": ["a"', r"line 3: not JSON .*Write one JSON object per line"),
+    ("plain", "[1, 2]", "line 3: list found, expected an object"),
+    ("plain", "[" * 100_000, "line 3: not JSON"),
+    ("plain", {"id": 3, "problem": "P"}, "line 3: the field 'steps' is missing"),
+    ("plain", plain_row(3, labels=["pos"]), "line 3: 1 labels for 2 steps"),
+    ("plain", plain_row(3, labels=[0, 1]), "line 3: label 0 found, expected neg, neu, pos or null"),
+    ("plain", plain_row(3, steps=[]), "line 3: there are no steps"),
+    ("plain", plain_row(3, steps="a"), "line 3: steps is str, expected a list"),
+    ("plain", plain_row(3, steps=["a", ""]), "line 3: step 2 is empty"),
+    ("plain", plain_row(3, problem=["P"]), "line 3: the problem is list, expected text"),
+    ("plain", plain_row(3, problem="a\x00b"), "line 3: the problem holds a NUL byte"),
+    ("plain", plain_row(3, steps=["\ud800"]), "line 3: step 1 holds half of a surrogate pair"),
+    ("plain", plain_row(3, score=float("nan")), "line 3: a number is NaN or infinite"),
+    ("plain", plain_row(1, problem="Other"), "line 3: the id '1' stands earlier in the file with other content"),
+    ("plain", redundant_row(), "line 3: .*looks like mr-math-redundant, not plain. Import it as mr-math-redundant"),
+    (
+        "mr-math-invalid",
+        invalid_row(model_output_solution_first_error_step=9),
+        "line 3: .*expected a step from 1 to 3",
+    ),
+    ("mr-math-redundant", redundant_row(rating=[1, 1]), "line 3: 2 ratings for 3 steps"),
+    ("mr-math-redundant", redundant_row(rating=[1, 1, 5]), "line 3: the rating of step 3 is 5"),
+]
+GOOD = {
+    "plain": plain_row,
+    "mr-math-invalid": lambda i: invalid_row(id=i),
+    "mr-math-redundant": lambda i: redundant_row(id=i),
+}
+
+
+@pytest.mark.parametrize(("kind", "bad", "message"), BAD, ids=[message[:40] for _, _, message in BAD])
+def test_a_bad_line_fails_the_file_and_nothing_is_stored(
+    store: Store, file: Path, kind: str, bad: Any, message: str
+) -> None:
+    write_lines(file, [GOOD[kind](1), GOOD[kind](2), bad, GOOD[kind](4)])
+    with pytest.raises(UserError, match=message) as caught:
+        import_file(store, kind, file)
+    assert str(caught.value).startswith(str(file))
+    assert list_datasets(store) == []
+
+
+def test_a_file_that_is_not_utf8(store: Store, file: Path) -> None:
+    write_lines(file, [plain_row(1)])
+    file.write_bytes(file.read_bytes() + '{"id": 2, "problem": "é"'.encode("latin-1"))
+    with pytest.raises(UserError, match="line 2: byte 23 is not UTF-8"):
+        import_file(store, "plain", file)
+    assert list_datasets(store) == []
+
+
+def test_a_bad_line_after_many_good_ones_leaves_the_dataset_as_it_was(store: Store, file: Path) -> None:
+    import_file(store, "plain", write_lines(file, [plain_row(0)]))
+    write_lines(file, [*(plain_row(i) for i in range(1200)), "{"])
+    with pytest.raises(UserError, match="line 1201: not JSON"):
+        import_file(store, "plain", file)
+    assert find_dataset(store, "rows").traces == 1
+
+
+def test_changed_content_is_refused(store: Store, file: Path) -> None:
+    import_file(store, "plain", write_lines(file, [plain_row(1), plain_row(2)]))
+    write_lines(file, [plain_row(3), plain_row(2, steps=["Other."])])
+    with pytest.raises(UserError, match="line 2: the dataset 'rows' holds trace '2' with other content"):
+        import_file(store, "plain", file)
+    assert find_dataset(store, "rows").traces == 2
+
+
+@pytest.mark.parametrize("content", ["", "\n", " \n\n"])
+def test_an_empty_file(store: Store, file: Path, content: str) -> None:
+    file.write_text(content)
+    with pytest.raises(UserError, match="no trace found, the file is empty"):
+        import_file(store, "plain", file)
+    assert list_datasets(store) == []
+
+
+def test_what_is_no_file_or_no_name(store: Store, tmp_path: Path, file: Path) -> None:
+    with pytest.raises(UserError, match=r"none\.jsonl: cannot be read .No such file"):
+        import_file(store, "plain", tmp_path / "none.jsonl")
+    with pytest.raises(UserError, match=r"cannot be read .Is a directory"):
+        import_file(store, "plain", tmp_path)
+    with pytest.raises(UserError, match="the name of the dataset is empty"):
+        import_file(store, "plain", write_lines(file, [plain_row(1)]), dataset="")
+
+
+def test_progress_tells_traces_and_the_part_of_the_file(store: Store, file: Path) -> None:
+    calls: list[tuple[int, float]] = []
+    write_lines(file, [plain_row(10_000 + i) for i in range(1250)])
+    import_file(store, "plain", file, progress=lambda count, part: calls.append((count, part)))
+    # Rows are equally long: after 500 of 1,250 two fifths of the file are read.
+    assert [count for count, _ in calls] == [500, 1000, 1250]
+    assert [part for _, part in calls] == pytest.approx([0.4, 0.8, 1.0], abs=0.001)
+
+
+def test_a_bounded_number_of_traces_is_held(store: Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    add = TraceWriter.add
+
+    def watched(writer: TraceWriter, batch: list[Located], on_bad: OnBad) -> None:
+        sizes.append(len(batch))
+        add(writer, batch, on_bad)
+
+    monkeypatch.setattr(TraceWriter, "add", watched)
+    import_file(store, "plain", write_lines(file, [plain_row(i) for i in range(1300)]))
+    assert sizes == [500, 500, 300]
+
+
+def test_two_imports_of_one_file_at_once(store: Store, file: Path) -> None:
+    write_lines(file, [plain_row(i) for i in range(700)])
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: import_file(store, "plain", file), range(3)))
+    assert sorted((summary.added, summary.unchanged) for summary in found) == [(0, 700), (0, 700), (700, 0)]
+    assert find_dataset(store, "rows").traces == 700
+
+
+KILLED = """
+import os, signal, sys
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.database.store import open_store
+
+def die(count, part):
+    if count >= 1000:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+import_file(open_store(sys.argv[1]), "plain", sys.argv[2], progress=die)
+"""
+
+
+def test_a_killed_import_stores_nothing(address: str, file: Path) -> None:
+    write_lines(file, [plain_row(i) for i in range(3000)])
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, address, str(file)], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert killed.returncode == -signal.SIGKILL
+    with open_store(address) as store:
+        assert list_datasets(store) == []
+        assert import_file(store, "plain", file).added == 3000

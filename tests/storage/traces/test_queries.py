@@ -1,0 +1,126 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import event, text
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.traces import queries
+from stepsight.storage.traces.queries import (
+    find_dataset,
+    find_trace,
+    get_trace,
+    iterate_traces,
+    list_datasets,
+)
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
+
+
+@contextmanager
+def counted(store: Store) -> Iterator[list[str]]:
+    """Collects the statements that are run."""
+    statements: list[str] = []
+
+    def collect(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if not statement.startswith(("BEGIN", "SELECT pg_catalog", "SHOW")):
+            statements.append(statement)
+
+    event.listen(store.engine, "before_cursor_execute", collect)
+    yield statements
+    event.remove(store.engine, "before_cursor_execute", collect)
+
+
+def test_datasets_are_listed_by_name_with_their_counts(store: Store) -> None:
+    add(store, SAMPLES, "b")
+    add(store, [CLEAN], "a")
+    add(store, [], "empty")
+    found = list_datasets(store)
+    assert [dataset.name for dataset in found] == ["a", "b", "empty"]
+    # Of b: ERROR has 2 steps and 3 sub-steps, CLEAN 1 and 1, MISSING 2 and 2, FIRST_ERROR 3 and 4.
+    counts = [(dataset.traces, dataset.errors, dataset.steps, dataset.substeps) for dataset in found]
+    assert counts == [(1, 0, 1, 1), (4, 2, 8, 10), (0, 0, 0, 0)]
+    assert find_dataset(store, "b") == found[1]
+
+
+def test_listing_takes_one_query_however_many_datasets_there_are(store: Store) -> None:
+    for name in "abcdef":
+        add(store, [CLEAN], name)
+    with counted(store) as statements:
+        assert len(list_datasets(store)) == 6
+    assert len(statements) == 1
+
+
+def test_an_unknown_dataset_names_those_that_are_there(store: Store) -> None:
+    with pytest.raises(NotFoundError, match=r"no dataset 'x'\. The store is empty; import a file first"):
+        find_dataset(store, "x")
+    add(store)
+    with pytest.raises(NotFoundError, match=r"no dataset 'x'\. The store holds sums\."):
+        find_dataset(store, "x")
+    with pytest.raises(UserError, match="NUL byte"):
+        find_dataset(store, "\x00")
+
+
+def test_a_trace_by_its_id_or_by_dataset_and_name(store: Store) -> None:
+    stored = add(store)[0]
+    assert stored.digest == ERROR.digest
+    assert (stored.dataset, stored.position) == ("sums", 0)
+    assert get_trace(store, stored.trace_id) == stored
+    assert find_trace(store, "sums", "error") == stored
+
+
+@pytest.mark.parametrize("trace_id", [0, -1, 99, 2**31, 10**30])
+def test_no_such_trace(store: Store, trace_id: int) -> None:
+    add(store)
+    with pytest.raises(NotFoundError, match=f"no trace {trace_id}"):
+        get_trace(store, trace_id)
+
+
+def test_no_such_trace_in_the_dataset(store: Store) -> None:
+    add(store)
+    for dataset, id in (("sums", "none"), ("none", "error")):
+        with pytest.raises(NotFoundError, match=f"no trace '{id}' in the dataset '{dataset}'"):
+            find_trace(store, dataset, id)
+    with pytest.raises(UserError, match="the id holds a NUL byte"):
+        find_trace(store, "sums", "\x00")
+
+
+def test_going_through_a_dataset_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(store, many(3), "other")
+    dataset_id = add(store, many(25))[0].dataset_id
+    for size in (1, 5, 24, 25, 26):
+        monkeypatch.setattr(queries, "BATCH", size)
+        assert [trace.id for trace in iterate_traces(store, dataset_id)] == [str(i) for i in range(25)]
+    assert list(iterate_traces(store, 99)) == []
+
+
+def test_deleted_traces_do_not_stop_the_rest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset_id = add(store, many(25))[0].dataset_id
+    with store.write() as session:
+        session.execute(text("DELETE FROM traces WHERE position BETWEEN 3 AND 20"))
+    monkeypatch.setattr(queries, "BATCH", 5)
+    assert [trace.position for trace in iterate_traces(store, dataset_id)] == [0, 1, 2, 21, 22, 23, 24]
+
+
+def test_a_batch_takes_a_fixed_number_of_queries(store: Store) -> None:
+    dataset_id = add(store, many(400))[0].dataset_id
+    with counted(store) as statements:
+        assert len(list(iterate_traces(store, dataset_id))) == 400
+    # Traces, sub-steps, steps, and where the dataset ends.
+    assert len(statements) == 4
+
+
+def test_no_connection_is_held_between_batches(store: Store) -> None:
+    dataset_id = add(store, many(3))[0].dataset_id
+    traces = iterate_traces(store, dataset_id)
+    next(traces)
+    # Those that lie idle were used before.
+    assert store.engine.pool.checkedin() >= 1  # type: ignore[attr-defined]
+    assert store.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+def test_a_stored_trace_is_not_the_trace_it_was_made_of(store: Store) -> None:
+    stored = add(store, [ERROR])[0]
+    assert isinstance(stored, Trace)
+    assert (stored.id, stored.digest) == (ERROR.id, ERROR.digest)

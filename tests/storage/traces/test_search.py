@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from stepsight.core.trace import Trace
+from stepsight.storage.browse.browse import browse
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.search import find_text
+from tests.storage.samples import add, many
+
+
+def found(store: Store, wanted: str) -> list[str]:
+    page = browse(store, 1, TraceFilter(text=wanted))
+    assert page.total == len(page.rows)
+    return [row.id for row in page.rows]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        ("", ["error", "clean", "missing", "first"]),
+        ("  ", ["error", "clean", "missing", "first"]),
+        ("what is", ["error", "clean", "missing", "first"]),
+        ("WHAT IS 2", ["clean"]),
+        (" it is ", ["error", "clean", "missing"]),
+        ("so 1 + 1 = 3", ["error"]),
+        # The middle of a word, and what is too short for the index.
+        ("ha", ["error", "clean", "missing", "first"]),
+        ("hat", ["error", "clean", "missing", "first"]),
+        ("3", ["error", "missing"]),
+        ("nowhere", []),
+        # A text is looked for within one sub-step: "Done." follows in the next.
+        ("3. Done", []),
+        ("3.Done", []),
+        (".D", []),
+    ],
+)
+def test_text_in_problem_or_substep_whatever_the_case(store: Store, wanted: str, ids: list[str]) -> None:
+    add(store)
+    assert found(store, wanted) == ids
+
+
+MATHS = ("3/4", r"\frac{1}{2}", "x^2", "x_{n+1}", "a \\cdot b", "$5 and $6", "{}", "->", "|x|", "1,000", "=", "^2")
+
+
+@pytest.mark.parametrize("wanted", MATHS)
+def test_formulas(store: Store, wanted: str) -> None:
+    traces = [Trace.of(f"Of {part} in a text", ["s"], id=part) for part in MATHS]
+    add(store, [*traces, Trace.of("Of frac 1 2, 3 4, x 2 and 1000", ["s"], id="words")])
+    expected = [part for part in MATHS if wanted in part]
+    assert found(store, wanted) == expected
+
+
+SIGNS = ("%", "_", "\\", "100%_", "'", '"', '""', "/", "--", "\\%", "*", "[a]", ":x", "%(x)s")
+QUERIES = ("a AND b", "a OR b", "NOT a", "NEAR(a b)", "text:a", "(a", "-a b", "a*")
+
+
+@pytest.mark.parametrize("special", [*SIGNS, *QUERIES])
+def test_every_character_stands_for_itself(store: Store, special: str) -> None:
+    add(
+        store,
+        [
+            Trace.of(f"before {special} after", ["s"], id="with"),
+            Trace.of("before 100 percent after", ["s"], id="without"),
+        ],
+    )
+    assert found(store, special) == ["with"]
+
+
+OTHER = ("größe", "GRÖßE", "Größe", "ß", "ΠΡΌΒΛΗΜΑ", "πρόβλημα", "задача", "ЗАДАЧА", "数学", "学", "数学好")
+
+
+@pytest.mark.parametrize("wanted", OTHER)
+def test_case_in_other_scripts(store: Store, wanted: str) -> None:
+    add(store, [Trace.of("Die Größe", ["Πρόβλημα, Задача, 数学好"], id="with"), Trace.of("x", ["y"], id="without")])
+    assert found(store, wanted) == ["with"]
+
+
+def test_any_part_of_any_text_is_found(store: Store) -> None:
+    """Every substring of three texts against Python's own search."""
+    texts = {"one": "Let x^2 = 4, so x = 2.", "two": "Half of \\frac{3}{4} is 3/8.", "three": "αβγ β 44"}
+    add(store, [Trace.of(body, ["-"], id=id) for id, body in texts.items()])
+    parts = {body[i : i + n] for body in texts.values() for i in range(len(body) - 5) for n in (1, 2, 3, 5)}
+    parts = {part for part in parts if part == part.strip()}
+    assert len(parts) > 90
+    ids = np.array([1, 2, 3])
+    for part in sorted(parts):
+        with store.read() as session:
+            hits = find_text(session, ids, part)
+        assert hits.tolist() == [part.lower() in body.lower() for body in texts.values()], part
+
+
+def test_other_datasets_and_deleted_traces_are_not_found(store: Store) -> None:
+    add(store, many(6), "first")
+    ids = np.array([trace.trace_id for trace in add(store, many(6), "second")])
+    with store.write() as session:
+        session.execute(text("DELETE FROM traces WHERE dataset_id = 2 AND position = 2"))
+    with store.read() as session:
+        assert find_text(session, ids, "step of").tolist() == [True, True, False, True, True, True]
+        assert find_text(session, ids, "Problem 4").tolist() == [False] * 4 + [True, False]
+        assert find_text(session, np.zeros(0, np.int64), "step").tolist() == []
+
+
+def test_the_index_is_used(store: Store) -> None:
+    """That it finds the same without the index is tested above: here, that the database looks into it."""
+    add(store, many(3))
+    explain = {"sqlite": "EXPLAIN QUERY PLAN ", "postgresql": "EXPLAIN "}[store.engine.dialect.name]
+    with store.read() as session:
+        if store.engine.dialect.name == "sqlite":
+            query = "SELECT rowid FROM trace_search WHERE trace_search MATCH '\"oblem\"'"
+            assert "VIRTUAL TABLE INDEX" in str(session.execute(text(explain + query)).all())
+            return
+        session.execute(text("SET LOCAL enable_seqscan = off"))
+        query = "SELECT trace_id FROM substeps WHERE search_trigrams(text) @> search_trigrams('oblem')"
+        assert "ix_search_text" in str(session.execute(text(explain + query)).all())

@@ -1,0 +1,100 @@
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.storage.traces.writer import TraceWriter
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
+
+
+def test_traces_come_back_as_they_were(store: Store) -> None:
+    stored = add(store)
+    for trace, before in zip(stored, SAMPLES, strict=True):
+        assert trace.digest == before.digest
+        assert trace.steps == before.steps
+        assert (trace.id, trace.problem, trace.meta) == (before.id, before.problem, before.meta)
+        assert trace.labels == before.labels
+        assert [step.valid for step in trace.steps] == [step.valid for step in before.steps]
+
+
+def test_texts_of_every_script_and_meta_of_every_shape_come_back(store: Store) -> None:
+    problem = "π ≤ 4? 数学 🙂 \t' \" \\ % _ ; -- \u202e \r\n"
+    meta = {"nested": {"z": [1, 2.5, None, True, {"é": "\\u0000"}]}, "big": 10**30, "nul": "\x00", "": []}
+    trace = add(store, [Trace("ид 1", problem, (Step((problem,)),), meta)])[0]
+    assert (trace.id, trace.problem, trace.substeps) == ("ид 1", problem, (problem,))
+    assert trace.meta == meta
+    assert list(trace.meta) == list(meta)
+
+
+def test_counts_and_positions(store: Store) -> None:
+    add(store, many(3))
+    with store.write() as session:
+        writer = TraceWriter(session, "sums", "plain", "more.jsonl")
+        five = many(5)
+        writer.add([("row", trace) for trace in five[:4]])
+        writer.add([("row", trace) for trace in [five[4], five[3], five[0]]])
+        # 3 and 4 are new, 0, 1, 2 and 0 again were stored before, 3 is repeated.
+        assert (writer.added, writer.unchanged, writer.repeated) == (2, 4, 1)
+        assert (writer.read, writer.total) == (7, 5)
+    assert [(trace.id, trace.position) for trace in add(store, [])] == [(str(i), i) for i in range(5)]
+
+
+def test_meta_is_kept_as_first_stored(store: Store) -> None:
+    add(store, [CLEAN])
+    assert add(store, [Trace(CLEAN.id, CLEAN.problem, CLEAN.steps, {"generator": "other"})])[0].meta == CLEAN.meta
+
+
+@pytest.mark.parametrize(
+    "other", [Trace(ERROR.id, "Other?", ERROR.steps), Trace.of(ERROR.problem, ["x"], id=ERROR.id)]
+)
+def test_the_same_id_with_other_content_is_refused(store: Store, other: Trace) -> None:
+    with pytest.raises(UserError, match="row 2: the id 'error' stands earlier in the file with other content"):
+        add(store, [ERROR, other])
+    add(store, [ERROR])
+    with pytest.raises(UserError, match="row 1: the dataset 'sums' holds trace 'error' with other content"):
+        add(store, [other])
+    assert add(store, [])[0].digest == ERROR.digest
+
+
+def test_the_same_id_in_another_dataset_is_another_trace(store: Store) -> None:
+    assert add(store, [ERROR])[0].trace_id != add(store, [ERROR], "other")[0].trace_id
+
+
+@pytest.mark.parametrize(
+    ("id", "meta", "message"),
+    [
+        ("", {}, "row 1: the id is empty"),
+        ("a\x00", {}, "row 1: the id holds a NUL byte"),
+        ("\ud800", {}, "row 1: the id holds half of a surrogate pair"),
+        ("x" * 501, {}, "row 1: the id has 501 characters. Use at most 500"),
+        ("a", {"score": float("nan")}, "row 1: a number is NaN or infinite"),
+        ("a", {"score": [float("-inf")]}, "row 1: a number is NaN or infinite"),
+        ("a", {"text": "\udfff"}, "row 1: a text holds half of a surrogate pair"),
+    ],
+)
+def test_what_cannot_be_stored(store: Store, id: str, meta: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        add(store, [Trace(id, "p", (Step(("s",)),), meta)])
+
+
+def test_the_longest_id_in_any_script(store: Store) -> None:
+    assert add(store, [Trace("🙂" * 500, "p", (Step(("s",)),))])[0].id == "🙂" * 500
+
+
+def test_a_dataset_keeps_its_kind(store: Store) -> None:
+    add(store)
+    with pytest.raises(UserError, match="of kind plain, the file is imported as other"), store.write() as session:
+        TraceWriter(session, "sums", "other", "f")
+
+
+def test_statistics_are_refreshed_on_the_way(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshed = []
+    monkeypatch.setattr(TraceWriter, "_refresh", lambda self: refreshed.append(self.added))
+    with store.write() as session:
+        writer = TraceWriter(session, "d", "plain", "f")
+        for start in range(0, 5000, 500):
+            writer.add([("row", trace) for trace in many(5000)[start : start + 500]])
+        writer.finish("f", "0" * 64)
+    assert refreshed == [1000, 4000, 5000]
+    assert find_dataset(store, "d").traces == 5000

@@ -1,0 +1,150 @@
+"""Examples by hand: with the template `{problem}`, a one-letter text is one token and so is each separator."""
+
+import numpy as np
+import pytest
+import torch
+
+from stepsight.core.models.model import IGNORED
+from stepsight.core.prompts.encoding import Encoder, PromptTemplate
+from stepsight.core.prompts.template import Read
+from stepsight.core.trace import Trace
+from stepsight.training.data.examples import Example, build_examples, collate
+from tests.checkpoints import tiny_tokenizer
+
+NEG, NEU, POS = 0, 1, 2
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return Encoder(tiny_tokenizer(), PromptTemplate(prompt="{problem}"))
+
+
+def build(encoder, *traces, truncation="as-labelled", seed=0, longest=100):
+    return build_examples(traces, encoder, truncation, seed, longest)[0]
+
+
+def test_labels_stand_at_the_ends_of_substeps(encoder):
+    trace = Trace.of("q", ["x", ["y", "z"], "w"], ["pos", "neg", None])
+    (example,) = build(encoder, trace)
+    # q | x | y | z | w |: reads at the separators after the first one.
+    assert len(example.ids) == 10
+    assert example.ends.tolist() == [3, 5, 7, 9]
+    assert example.labels.tolist() == [POS, NEG, NEG, IGNORED]
+    assert (example.ids[example.ends] == encoder.separator).all()
+
+
+def test_labels_stand_where_the_template_reads():
+    template = PromptTemplate(prompt="{problem}", read=Read.SECOND_TO_LAST)
+    (example,) = build(Encoder(tiny_tokenizer(), template), Trace.of("q", ["12", "345"], ["pos", "neg"]))
+    # q 1 2 3 4 5, each digit a token: the steps end at 2 and 5 and are read one before.
+    assert len(example.ids) == 6
+    assert example.ends.tolist() == [1, 4]
+    assert example.labels.tolist() == [POS, NEG]
+
+
+def test_what_has_no_label_or_is_too_long_is_dropped(encoder):
+    labelled = Trace.of("q", ["x"], ["neu"])
+    longer = Trace.of("q", ["x", "y"], ["pos", "pos"])
+    kept = build(encoder, Trace.of("q", ["x"]), labelled, longer, longest=4)
+    assert [example.labels.tolist() for example in kept] == [[NEU]]
+    assert len(build(encoder, longer, longest=6)) == 1
+
+
+def four_steps():
+    return Trace.of("q", ["x", ["y", "z"], "w", "v"], ["pos", "neu", "neg", "pos"])
+
+
+def test_as_labelled_keeps_every_trace_whole(encoder):
+    assert {len(example.ends) for example in build(encoder, *[four_steps()] * 50)} == {5}
+
+
+def test_random_truncation_cuts_every_second_trace_uniformly_between_steps(encoder):
+    count = 2000
+    whole, *_ = build(encoder, four_steps())
+    examples = build(encoder, *[four_steps()] * count, truncation="random")
+    for example in examples:
+        n = len(example.ends)
+        assert example.labels.tolist() == whole.labels[:n].tolist()
+        assert example.ids.tolist() == whole.ids[: whole.ends[n - 1] + 1].tolist()
+    # Kept steps 1, 2, 3, 4 have 1, 3, 4, 5 sub-steps. Half the traces are cut, each length with 1/4:
+    # 1/8 for each of the first three, 1/8 + 1/2 for the whole. The largest standard deviation is 0.011.
+    lengths = np.array([len(example.ends) for example in examples])
+    shares = [(lengths == n).mean() for n in (1, 3, 4, 5)]
+    np.testing.assert_allclose(shares, [1 / 8, 1 / 8, 1 / 8, 5 / 8], atol=0.04)
+
+
+def test_a_cut_depends_on_the_seed_and_the_place_alone(encoder):
+    def lengths(traces, seed=0):
+        return [len(example.ids) for example in build(encoder, *traces, truncation="random", seed=seed)]
+
+    forty = lengths([four_steps()] * 40)
+    assert lengths([four_steps()] * 80)[:40] == forty
+    assert lengths([four_steps()] * 40) == forty
+    assert lengths([four_steps()] * 40, seed=1) != forty
+    # Other traces before it change nothing but themselves.
+    other = Trace.of("q", ["x"], ["pos"])
+    assert lengths([other, *[four_steps()] * 39])[1:] == forty[1:]
+
+
+def test_a_cut_that_would_leave_no_label_is_not_made(encoder):
+    late = Trace.of("q", ["x", "y"], [None, "pos"])
+    kept = build(encoder, *[late] * 40, truncation="random")
+    assert len(kept) == 40
+    assert {tuple(example.labels) for example in kept} == {(IGNORED, POS)}
+
+
+def test_the_context_counts_what_is_left_after_the_cut(encoder):
+    kept = build(encoder, *[four_steps()] * 40, truncation="random", longest=4)
+    assert {len(example.ids) for example in kept} == {4}
+
+
+def test_a_batch_is_padded_on_the_right_and_masked_by_length():
+    short = Example(np.array([5, 1, 6, 1]), np.array([3]), np.array([POS]))
+    # Token 0 is a token like any other: the mask must not be read from the ids.
+    long = Example(np.array([0, 1, 7, 1, 0, 1]), np.array([3, 5]), np.array([NEG, IGNORED]))
+    batch = collate([short, long])
+    assert {name: tensor.dtype for name, tensor in batch.items()} == dict.fromkeys(
+        ("input_ids", "attention_mask", "ends", "labels"), torch.int64
+    )
+    assert batch["input_ids"].shape == batch["attention_mask"].shape == (2, 32)
+    assert batch["input_ids"][:, :7].tolist() == [[5, 1, 6, 1, 0, 0, 0], [0, 1, 7, 1, 0, 1, 0]]
+    assert batch["attention_mask"].sum(1).tolist() == [4, 6]
+    assert batch["attention_mask"][:, :4].all()
+    assert batch["ends"].tolist() == [[3, 0], [3, 5]]
+    assert batch["labels"].tolist() == [[POS, IGNORED], [NEG, IGNORED]]
+
+
+def test_continued_traces_are_cut_as_with_random_truncation(encoder):
+    traces = [four_steps()] * 200
+    continued, cut, whole = (
+        [example.ids.tolist() for example in build(encoder, *traces, truncation=truncation)]
+        for truncation in ("continued", "random", "as-labelled")
+    )
+    assert continued == cut != whole
+
+
+def test_each_copy_of_a_trace_is_cut_on_its_own(encoder):
+    # Pairs of copies: with a cut in every second copy, uniform over four lengths, both are whole with
+    # (5/8)^2 and equal with (5/8)^2 + 3 (1/8)^2 = 0.44; standard deviation 0.016.
+    lengths = [len(e.ends) for e in build(encoder, *[four_steps()] * 2000, truncation="random")]
+    equal = [first == second for first, second in zip(lengths[::2], lengths[1::2], strict=True)]
+    assert np.mean(equal) == pytest.approx(0.4375, abs=0.06)
+
+
+@pytest.mark.parametrize(("length", "width"), [(1, 32), (32, 32), (33, 64), (64, 64)])
+def test_the_width_is_a_multiple_of_32(length, width):
+    example = Example(np.zeros(length, np.int64), np.array([0]), np.array([POS]))
+    assert collate([example])["input_ids"].shape == (1, width)
+
+
+def test_the_width_ends_with_the_context():
+    # 40 tokens would be padded to 64, of which a table of 50 positions holds none beyond the 50th.
+    example = Example(np.zeros(40, np.int64), np.array([0]), np.array([POS]))
+    assert collate([example], limit=50)["attention_mask"].shape == (1, 50)
+    assert collate([example], limit=100)["attention_mask"].shape == (1, 64)
+
+
+def test_what_is_left_out_is_counted(encoder):
+    labelled, bare = four_steps(), Trace.of("q", ["a"])
+    examples, dropped = build_examples([labelled, bare, labelled], encoder, "as-labelled", 0, 1000)
+    assert (len(examples), dropped) == (2, 1)

@@ -1,0 +1,34 @@
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.training.data.transforms import settle
+
+# Valid before the error and after it, as PRMBench says; the last step is unlabelled.
+TRACE = Trace(
+    "7", "q", (Step(("a", "b"), valid=True), Step(("c",), Label.NEG), Step(("d",), valid=True), Step(("e",)))
+)
+
+
+def test_valid_steps_become_pos_where_that_is_asked_for():
+    settled = settle(TRACE, "pos")
+    assert settled.labels == (Label.POS, Label.NEG, Label.POS, None)
+    assert (settled.id, settled.problem, settled.substeps) == ("7", "q", ("a", "b", "c", "d", "e"))
+
+
+def test_or_stay_as_they_are():
+    assert settle(TRACE, "unlabelled") is TRACE
+
+
+def test_nobody_is_asked_where_every_valid_step_is_rated():
+    rated = Trace.of("q", ["a", "b", "c"], ["neu", None, "neg"])
+    assert settle(rated, None) is rated
+    assert settle(rated, "pos") is rated
+
+
+def test_otherwise_what_is_meant_has_to_be_said():
+    with pytest.raises(
+        UserError, match=r"trace '7': step 1 is valid, but nothing .* Give the source valid: pos, or"
+    ):
+        settle(TRACE, None)

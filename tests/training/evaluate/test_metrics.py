@@ -1,0 +1,166 @@
+"""The measures, on the traces of `tests.training.hand`, worked out by hand."""
+
+import numpy as np
+import pytest
+
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.table import StepTable, TableBuilder
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.training.evaluate.metrics import (
+    Measured,
+    Subject,
+    as_json,
+    kinds_of_error,
+    others,
+    prm_scores,
+    protocol,
+    three_way,
+)
+from tests.training.hand import GOLDS, SAID, traces
+
+WEIGHTS = resamples(4, 200)
+
+
+def table(group: str = "", only: str = "ABCD") -> StepTable:
+    builder = TableBuilder()
+    for trace in traces({id: GOLDS[id] for id in only}):
+        builder.add(trace, StepScores(np.array(SAID[trace.id], np.float32)), group=group)
+    return builder.build()
+
+
+def subject(outputs: Outputs = Outputs.THREE_WAY, **thresholds: float) -> Subject:
+    return Subject(table(), outputs, Thresholds(**thresholds))
+
+
+def numbers(measured: dict[str, Measured]) -> dict[str, float]:
+    return {name: found.value.number for name, found in measured.items()}
+
+
+def test_invalid_errors() -> None:
+    """Steps, without A 3 and D 2 after the first error: 4 valid ones called valid, 1 (B 2) called wrong; of the
+    wrong ones D 1 found, A 2 missed.
+
+    F1 of valid 8 / (8 + 1 + 1) = 0.8, of wrong 2 / (2 + 1 + 1) = 0.5. AUC: of 5 x 2 pairs only B 2 (0.4) is below
+    A 2 (0.61). Solutions: 0.61 and 0.1 wrong, 0.4 and 0.7 right; each class has one found and one missed; of four
+    pairs only B below A is out of order.
+    """
+    found = numbers(protocol(subject(), Errors.INVALID, WEIGHTS))
+    assert found == pytest.approx({"sol_f1": 0.5, "sol_auc": 0.75, "step_f1": 0.65, "step_auc": 0.9})
+
+
+def test_redundant_errors() -> None:
+    """Steps, all of them: C 1 (0.15, a tie) found; A 2 and C 2 called so and are not; 6 of 8 others right.
+
+    F1 12 / (12 + 2) and 2 / (2 + 2). AUC: of 8 pairs A 2 and C 2 have more than 0.15. Solutions: C found (0.3), A
+    called so (0.2): F1 4 / (4 + 1) and 2 / (2 + 1), mean 11 / 15; C has the largest of all.
+    """
+    found = numbers(protocol(subject(), Errors.REDUNDANT, WEIGHTS))
+    assert found == pytest.approx(
+        {"sol_f1": 11 / 15, "sol_auc": 1.0, "step_f1": (6 / 7 + 0.5) / 2, "step_auc": 6 / 8}
+    )
+
+
+def test_thresholds_move_f1_and_not_auc() -> None:
+    """From 0.65 on A 2 is found as well: F1 of valid 8 / (8 + 1), of wrong 4 / (4 + 1)."""
+    found = numbers(protocol(subject(validity=0.65), Errors.INVALID, WEIGHTS))
+    assert found["step_f1"] == pytest.approx((8 / 9 + 4 / 5) / 2)
+    assert found["step_auc"] == pytest.approx(0.9)
+
+
+def test_three_classes() -> None:
+    """Argmax is right but for A 2 and C 1, called pos, and B 2, called neg. F1: neg 2 / (2 + 2), neu 0, pos
+    10 / (6 + 7).
+
+    AUC: neg 0.39 and 0.9 against 7 others, of which B 2 (0.6) is above 0.39: 13 of 14. neu 0.15 against 8, of which
+    A 2 and C 2 have more: 6 of 8. pos: 6 against 0.41, 0.55, 0.1: B 2 (0.35) beats only 0.1: 16 of 18.
+    """
+    found = numbers(three_way(subject(), WEIGHTS))
+    aucs = {"neg_auc": 13 / 14, "neu_auc": 6 / 8, "pos_auc": 16 / 18}
+    expected = {"accuracy": 6 / 9, "macro_f1": (0.5 + 0 + 10 / 13) / 3, "macro_auc": sum(aucs.values()) / 3}
+    assert found == pytest.approx(expected | aucs)
+
+
+def test_validity_alone_has_no_three_classes() -> None:
+    assert numbers(three_way(subject(Outputs.VALIDITY), WEIGHTS)) == pytest.approx({"neg_auc": 13 / 14})
+
+
+def test_first_errors_and_calibration() -> None:
+    """A: none predicted, the second is wrong; B: the second predicted, none is wrong; C and D right.
+
+    One of two with an error and one of two without: 0.5 each, and no correlation of verdicts. Brier: the mean of
+    0.01, 0.3721, 0.04, 0.36, 0.09, 0.01, 0.01. Calibration: of ten bins 0.9 twice, both valid (0.1 off), 0.61
+    wrong, 0.8, 0.4 and 0.7 valid, 0.1 wrong: (0.2 + 0.61 + 0.2 + 0.6 + 0.3 + 0.1) / 7.
+    """
+    found = numbers(dict(others(subject(), WEIGHTS)))
+    expected = {"first_error_accuracy": 0.5, "processbench_f1": 0.5, "mr_mcc": 0.0}
+    assert found == pytest.approx(expected | {"ece": 2.01 / 7, "brier": 0.8921 / 7}, abs=1e-6)
+
+
+def test_what_says_nothing_of_steps() -> None:
+    assert dict(others(subject(Outputs.SOLUTION), WEIGHTS)) == {}
+    found = protocol(subject(Outputs.SOLUTION), Errors.INVALID, WEIGHTS)
+    assert found["step_f1"].value.reason == found["step_auc"].value.reason == "the evaluator says nothing of steps"
+    assert np.isnan(found["step_auc"].draws).all()
+    assert found["step_auc"].draws.shape == (200,)
+
+
+def test_a_verdict_has_no_curve() -> None:
+    found = protocol(subject(Outputs.VERDICT), Errors.INVALID, WEIGHTS)
+    assert found["step_auc"].value.reason == "the evaluator gives no scores to rank by"
+    assert found["step_f1"].value.exists
+    assert three_way(subject(Outputs.VERDICT), WEIGHTS) == {}
+
+
+def test_a_class_that_is_missing_has_a_reason_and_no_draws() -> None:
+    # B and C have no invalid error.
+    judged = Subject(table(only="BC"), Outputs.THREE_WAY, Thresholds())
+    found = protocol(judged, Errors.INVALID, resamples(2, 50))
+    assert {measured.value.reason for measured in found.values()} == {"the gold has one class only"}
+    assert all(np.isnan(measured.draws).all() for measured in found.values())
+
+
+def test_every_interval_holds_its_figure() -> None:
+    for errors in Errors:
+        for name, found in protocol(subject(), errors, WEIGHTS).items():
+            value = found.value
+            assert value.low <= value.number <= value.high, (errors, name)
+            assert found.draws.shape == (200,)
+
+
+def test_kinds_of_error() -> None:
+    assert kinds_of_error(table()) == [Errors.INVALID, Errors.REDUNDANT]
+    assert kinds_of_error(table(only="ABD")) == [Errors.INVALID]
+    assert kinds_of_error(table(only="C")) == [Errors.REDUNDANT]
+    assert kinds_of_error(table(only="B")) == [Errors.INVALID]
+
+
+def test_prm_scores_are_given_for_the_classes_there_are() -> None:
+    """All steps are of one class, so that the score of the class, its category and all of them are the same."""
+    found = prm_scores(Subject(table("deception"), Outputs.THREE_WAY, Thresholds()), WEIGHTS)
+    assert set(found) == {"prmscore", "prmscore_sensitivity", "prmscore_deception"}
+    assert len({measured.value.number for measured in found.values()}) == 1
+
+
+def test_prm_scores_of_validity_alone_are_of_validity() -> None:
+    """In a class of simplicity the same table gives other figures by validity than by redundancy."""
+    three, two = (
+        numbers(prm_scores(Subject(table("circular"), outputs, Thresholds()), WEIGHTS))
+        for outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)
+    )
+    assert three.keys() == two.keys()
+    assert three["prmscore_circular"] != two["prmscore_circular"]
+
+
+def test_as_json_is_fractions_and_null() -> None:
+    judged = Subject(table(only="BC"), Outputs.THREE_WAY, Thresholds())
+    shown = as_json(protocol(judged, Errors.INVALID, resamples(2, 50)))
+    reason = "the gold has one class only"
+    names = ["sol_f1", "sol_auc", "step_f1", "step_auc"]
+    assert shown == dict.fromkeys(names) | {
+        "intervals": {name: [None, None] for name in names},
+        "reasons": dict.fromkeys(names, reason),
+    }
+    shown = as_json(protocol(subject(), Errors.INVALID, WEIGHTS))
+    assert shown["step_f1"] == pytest.approx(0.65)
+    assert shown["reasons"] == {}

@@ -1,0 +1,65 @@
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.training.experiments.filtering.check import check_pool
+from stepsight.training.experiments.filtering.pool import Pool, unwatched
+from tests.training.experiments.filtering.pools import open_pool, sums, write_rows
+
+BAD = {"instruction": "Q"}
+LONG = {"instruction": "Q", "output": "word " * 400}
+
+
+def checked(tmp_path, evaluator, rows, skip_bad=False):
+    return check_pool(open_pool(tmp_path, rows), evaluator, skip_bad, unwatched)
+
+
+def test_the_rows_are_counted(tmp_path, evaluator):
+    seen = []
+    pool = open_pool(tmp_path, sums(3))
+    assert check_pool(pool, evaluator, False, lambda *told: seen.append(told)) == 3
+    assert seen == [("rows looked through", number, None) for number in (1, 2, 3)]
+
+
+def test_one_bad_row_is_told_with_file_and_line(tmp_path, evaluator):
+    with pytest.raises(UserError) as told:
+        checked(tmp_path, evaluator, [*sums(2), BAD])
+    assert str(told.value).startswith("pool.jsonl line 3: the field 'output' is missing")
+    assert str(told.value).endswith("Mend the row, or leave it out with --skip-bad.")
+
+
+def test_a_row_that_is_too_long_is_told_with_file_and_line(tmp_path, evaluator):
+    with pytest.raises(
+        UserError, match=r"pool.jsonl line 2: the trace has [\d,]+ tokens, tiny reads at most 256\."
+    ):
+        checked(tmp_path, evaluator, [sums(1)[0], LONG])
+
+
+def test_of_many_bad_rows_the_first_are_told(tmp_path, evaluator):
+    with pytest.raises(UserError) as told:
+        checked(tmp_path, evaluator, [sums(1)[0], *[BAD] * 7, "oops"])
+    lines = str(told.value).splitlines()
+    assert lines[0] == "8 of 9 rows cannot be scored; fix them, or leave them out with --skip-bad."
+    assert [line.split(":")[0] for line in lines[1:6]] == [f"  pool.jsonl line {number}" for number in range(2, 7)]
+    assert lines[6:] == ["  and 3 more"]
+
+
+def test_bad_rows_can_be_left_out(tmp_path, evaluator):
+    assert checked(tmp_path, evaluator, [sums(1)[0], BAD, LONG], skip_bad=True) == 3
+
+
+def test_a_pool_of_nothing_but_benchmark_problems_is_refused(tmp_path, evaluator):
+    benchmark = write_rows(tmp_path / "test.jsonl", [{"problem": row["instruction"]} for row in sums(2)])
+    pool = Pool.open([write_rows(tmp_path / "pool.jsonl", sums(2))], benchmarks=[benchmark])
+    with pytest.raises(UserError, match="all 2 rows are problems of the benchmarks"):
+        check_pool(pool, evaluator, False, unwatched)
+
+
+def test_a_pool_of_which_nothing_can_be_scored_is_refused(tmp_path, evaluator):
+    with pytest.raises(UserError, match=r"none of 2 rows can be scored: pool\.jsonl line 1: the trace has"):
+        checked(tmp_path, evaluator, [LONG, LONG], skip_bad=True)
+
+
+def test_an_empty_pool_is_refused(tmp_path, evaluator):
+    pool = Pool.open([write_rows(tmp_path / "pool.jsonl", [])], ("query", "response"))
+    with pytest.raises(UserError, match="there is no row in the pool"):
+        check_pool(pool, evaluator, False, unwatched)

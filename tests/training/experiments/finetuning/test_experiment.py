@@ -1,0 +1,157 @@
+"""A whole study, from the pool to the results, in as few steps as there can be."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+from stepsight.core.errors import UserError
+from stepsight.training.experiments.finetuning.cell import main as run_share
+from stepsight.training.experiments.finetuning.cell import result_path
+from stepsight.training.experiments.finetuning.experiment import Experiment
+from stepsight.training.experiments.finetuning.results import read_results
+from stepsight.training.experiments.finetuning.study import Cell, read_study
+from tests.conftest import ROOT
+from tests.training.experiments.finetuning.small import STUDY
+from tests.training.experiments.finetuning.test_study import write
+
+
+def test_every_run_has_a_result_and_its_model_is_gone(done):
+    path, folder = done
+    study = read_study(path)
+    results = read_results([folder])
+    assert {(one.scorer, one.subset, one.seed, one.rows) for one in results} == {
+        ("mini-bidir", "red", 1, 6), ("mini-bidir", "random", 1, 6)
+    }  # fmt: skip
+    for cell in study.cells():
+        names = sorted(item.name for item in (folder / cell.name).iterdir())
+        assert names == ["log_history.json", "math500", "sft.json"]
+        card = json.loads((folder / cell.name / "sft.json").read_text())
+        # Two batches of six rows, once.
+        assert (card["steps"], card["examples"], card["seed"]) == (2, 6, 1)
+    cards = [json.loads((folder / cell.name / "sft.json").read_text()) for cell in study.cells()]
+    assert cards[0]["init"] == cards[1]["init"]
+    assert cards[0]["data"]["sha256"] != cards[1]["data"]["sha256"]
+
+
+def test_again_nothing_is_done(done):
+    path, folder = done
+    before = {item: item.read_bytes() for item in folder.rglob("*") if item.is_file()}
+    Experiment(read_study(path), path, folder).run(jobs=2)
+    assert {item: item.read_bytes() for item in folder.rglob("*") if item.is_file()} == before
+
+
+def test_what_is_missing_is_done_by_processes_of_their_own(done, tmp_path, capsys):
+    path, folder = done
+    copy = shutil.copytree(folder, tmp_path / "out")
+    cell = list(read_study(path).cells())[1]
+    shutil.rmtree(copy / cell.name)
+    Experiment(read_study(path), path, copy).run(jobs=2)
+    assert result_path(copy, cell).read_text() == result_path(folder, cell).read_text()
+    assert "1 of 1: mini-bidir, Random, seed 1: 0 of 3 right" in capsys.readouterr().err
+    assert "2 steps of 4 in 1 epoch" in (copy / "logs" / "1.txt").read_text()
+
+
+def test_another_study_or_a_missing_file_is_refused(done, tmp_path):
+    path, folder = done
+    other = write(path.with_name("other.yaml"), STUDY | {"tokens": 5})
+    with pytest.raises(UserError, match=r"out belongs to another study \(tokens\)\. Choose another --output, or"):
+        Experiment(read_study(other), other, folder).run(jobs=1)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds something else"):
+        Experiment(read_study(path), path, tmp_path).run(jobs=1)
+    lost = write(path.with_name("lost.yaml"), STUDY | {"pool": ["none.jsonl"]})
+    with pytest.raises(UserError, match=r"there is no file none\.jsonl in"):
+        Experiment(read_study(lost), lost, tmp_path / "lost").run(jobs=1)
+    assert not (tmp_path / "lost").exists()
+
+
+def test_a_recipe_that_was_changed_midway_is_refused(done, tmp_path):
+    path, folder = done
+    copy = shutil.copytree(folder, tmp_path / "out")
+    cell = list(read_study(path).cells())[1]
+    shutil.rmtree(copy / cell.name)
+    # The same recipe, now from a file; a run may be computed in other parts, and nothing else.
+    write(path.with_name("recipe.yaml"), STUDY["settings"] | {"accumulation": 2})
+    moved = write(path.with_name("moved.yaml"), STUDY | {"recipe": "recipe.yaml", "settings": {}})
+    study = read_study(moved)
+    Experiment(study, moved, copy)._claim()
+    write(path.with_name("recipe.yaml"), STUDY["settings"] | {"batch_size": 2})
+    with pytest.raises(UserError, match=r"out belongs to another study \(recipe\.batch_size\)"):
+        Experiment(study, moved, copy).run(jobs=1)
+    # A worker that began before looks once more.
+    assert run_share([str(moved), str(copy), "0", "1"]) == 2
+    assert not (copy / cell.name / "red-1").exists()
+    assert not result_path(copy, cell).exists()
+
+
+def test_a_failure_says_where_its_reason_is(done, tmp_path, capsys):
+    path, folder = done
+    copy = shutil.copytree(folder, tmp_path / "out")
+    study = read_study(path)
+    red, _ = study.cells()
+    shutil.rmtree(copy / red.name)
+    (copy / "mini-bidir" / "subsets" / "red.jsonl").write_text('{"query": "2 + 2?"}\n')
+    # What was said in an earlier call, by a worker that did the run and by the last one.
+    (copy / "logs").mkdir()
+    (copy / "logs" / "1.txt").write_text(f"{red.name}: no room\n")
+    (copy / "logs" / "2.txt").write_text("all is well\n")
+    with pytest.raises(UserError) as raised:
+        Experiment(study, path, copy).run(jobs=2)
+    said = rf"{red.name}: .*red\.jsonl line 1: .*response.* \({copy}/logs/1\.txt\)\. The same command"
+    assert re.match(rf"1 of 1 runs failed: {red.name}; {said}", str(raised.value))
+    capsys.readouterr()
+    with pytest.raises(UserError, match=rf"1 of 1 runs failed: {red.name}; what they said is above\. The same"):
+        Experiment(study, path, copy).run(jobs=1)
+    assert f"{red.name}: " in capsys.readouterr().err
+
+
+TOLD_TO_END = """
+import sys
+from pathlib import Path
+from stepsight.training.experiments.finetuning.experiment import Experiment
+from stepsight.training.experiments.finetuning.study import read_study
+
+path = Path(sys.argv[1])
+Experiment(read_study(path), path, Path(sys.argv[2])).run(int(sys.argv[3]))
+"""
+
+
+def test_a_study_that_is_told_to_end_leaves_no_training_behind(done, tmp_path):
+    def trainings():
+        shown = subprocess.run(["ps", "-A", "-ww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        return [line for line in shown.splitlines() if "--only" in line and str(copy) in line]
+
+    path, folder = done
+    copy = shutil.copytree(folder, tmp_path / "out")
+    for cell in read_study(path).cells():
+        shutil.rmtree(copy / cell.name)
+    several = write(path.with_name("several.yaml"), STUDY | {"processes": 2})
+    command = [sys.executable, "-c", TOLD_TO_END, str(several), str(copy), "1"]
+    parent = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 120
+        # What launches them, and two of them.
+        while len(trainings()) < 3:
+            assert parent.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        parent.terminate()
+        assert parent.wait(60) == 128 + signal.SIGTERM
+        assert trainings() == []
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+def test_a_study_names_its_runs(done):
+    study = read_study(done[0])
+    assert Cell("mini-bidir", "red", 1) in list(study.cells())
+    assert yaml.safe_load(done[0].read_text())["name"] == "small"

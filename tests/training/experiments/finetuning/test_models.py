@@ -1,0 +1,68 @@
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from stepsight.core.errors import UserError
+from stepsight.core.models.placement import Placement
+from stepsight.training.experiments.finetuning.models import (
+    context_of,
+    load_model,
+    load_text_tokenizer,
+    model_folder,
+    write_scratch_model,
+)
+from tests.checkpoints import write_evaluator
+from tests.training.experiments.finetuning.small import BACKBONE, ROWS
+
+
+def test_a_model_from_scratch_is_a_whole_folder_and_follows_from_its_seed(start, tmp_path):
+    texts = [text for row in ROWS for text in row]
+    write_scratch_model(tmp_path / "again", texts, BACKBONE, 320, seed=1)
+    write_scratch_model(tmp_path / "other", texts, BACKBONE, 320, seed=2)
+    weights = [
+        (folder / "model.safetensors").read_bytes() for folder in (start, tmp_path / "again", tmp_path / "other")
+    ]
+    assert weights[0] == weights[1] != weights[2]
+    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement())
+    assert (tokenizer.eos_token, tokenizer.pad_token) == ("<end>", "<pad>")
+    # The tokens that are learnt, and one that ends a text.
+    assert model.config.vocab_size == len(tokenizer) <= 321
+    assert (context_of(model), model.dtype) == (160, torch.float32)
+    assert tokenizer.decode(tokenizer("2 + 3 = 5.")["input_ids"]) == "2 + 3 = 5."
+
+
+def test_an_evaluator_or_an_encoder_is_no_language_model(start, tmp_path):
+    evaluator = write_evaluator(tmp_path / "evaluator", max_position_embeddings=2048)
+    with pytest.raises(UserError, match="an evaluator of steps, no causal language model"):
+        model_folder(str(evaluator))
+    encoder = shutil.copytree(start, tmp_path / "encoder")
+    config = json.loads((start / "config.json").read_text())
+    (encoder / "config.json").write_text(json.dumps(config | {"architectures": ["BertForMaskedLM"]}))
+    with pytest.raises(UserError, match="a BertForMaskedLM, no causal language model"):
+        model_folder(str(encoder))
+    with pytest.raises(UserError, match="there is no folder 'nothing here'"):
+        model_folder("nothing here")
+    with pytest.raises(UserError, match=r"config\.json is missing"):
+        model_folder(str(tmp_path))
+
+
+def test_a_missing_head_is_named(start, tmp_path):
+    folder = shutil.copytree(start, tmp_path / "headless")
+    weights = load_file(folder / "model.safetensors")
+    del weights["lm_head.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"tensors are missing, the first is lm_head\.weight"):
+        load_model(folder, Placement())
+
+
+def test_a_tokenizer_needs_a_token_that_ends_a_text(start, tmp_path):
+    folder = shutil.copytree(start, tmp_path / "endless")
+    path = folder / "tokenizer_config.json"
+    values = json.loads(path.read_text())
+    del values["eos_token"]
+    path.write_text(json.dumps(values))
+    with pytest.raises(UserError, match="the tokenizer has no eos_token"):
+        load_text_tokenizer(folder)

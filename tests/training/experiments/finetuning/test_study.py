@@ -1,0 +1,87 @@
+import pytest
+import yaml
+
+from stepsight.core.errors import UserError
+from stepsight.training.experiments.finetuning.study import Cell, read_study
+from tests.conftest import ROOT
+from tests.training.experiments.finetuning.small import SMALL
+
+BACKBONE = SMALL["start"]["backbone"]
+
+
+def write(path, values):
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def test_the_papers_study_has_its_recipe_seeds_and_subsets():
+    study = read_study(ROOT / "training" / "configs" / "filter.yaml")
+    recipe = study.recipe_for(ROOT / "training" / "configs")
+    assert (recipe.init, recipe.epochs) == ("mistralai/Mistral-7B-v0.1", 4)
+    # Two evaluators, four subsets, three seeds.
+    assert len(list(study.cells())) == 24
+    assert (study.seeds, study.match, study.processes) == ((42, 43, 44), None, 4)
+
+
+def test_the_small_one_is_twelve_runs():
+    study = read_study(ROOT / "training" / "configs" / "filter-mini.yaml")
+    assert [cell.name for cell in study.cells()][2:5] == [
+        "mini-bidir/red-42", "mini-bidir/random-42", "mini-bidir/val+red-43"
+    ]  # fmt: skip
+    assert len(list(study.cells())) == 12
+
+
+def test_evaluators_of_a_hub_and_links_are_known_by_the_names_of_their_results(tmp_path):
+    (tmp_path / "ReasonEval-7B").mkdir()
+    (tmp_path / "other").symlink_to("ReasonEval-7B")
+    for local in ("ReasonEval-7B", "other"):
+        values = SMALL | {"evaluators": ["GAIR/ReasonEval-7B", str(tmp_path / local)]}
+        with pytest.raises(UserError, match="are both called ReasonEval-7B"):
+            read_study(write(tmp_path / "study.yaml", values))
+
+
+def test_its_values_are_those_of_its_recipe_wherever_they_stand(tmp_path):
+    def values(learnt, **changes):
+        write(tmp_path / "recipe.yaml", learnt)
+        return read_study(write(tmp_path / "study.yaml", SMALL | changes)).values(tmp_path)
+
+    before = values({}, settings={"epochs": 2})
+    assert (before["recipe.epochs"], before["recipe.batch_size"], before["match"]) == (2, 32, None)
+    assert values({"epochs": 2}, settings={}, recipe="recipe.yaml") == before
+    # What changes nothing of what is learnt may change, as in a run.
+    assert values({"epochs": 2, "accumulation": 4, "notes": "slowly"}, settings={}, recipe="recipe.yaml") == before
+    assert values({}, settings={"epochs": 2}, processes=2, threads=2, keep_models=True) == before
+    assert values({"epochs": 3}, settings={}, recipe="recipe.yaml") == before | {"recipe.epochs": 3}
+
+
+def test_a_folder_is_named_safely():
+    assert Cell("GAIR/ReasonEval-7B", "red", 42).name == "GAIR-ReasonEval-7B/red-42"
+    assert Cell("../..", "red", 42).name == "evaluator/red-42"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": []}, "seeds is empty"),
+        ({"seeds": [1, 1]}, "seeds has '1' twice"),
+        ({"subsets": ["best"]}, "subsets is 'best', expected one of"),
+        ({"match": 0}, "match is 0"),
+        ({"settings": {"seed": 1}}, r"settings\.seed is what the study itself sets"),
+        ({"settings": {"init": "x"}}, r"settings\.init is what the study itself sets"),
+        ({"settings": {"epoch": 1}}, "unknown key epoch"),
+        ({"start": None}, "there is no model to learn"),
+        ({"engine": "none"}, "engine is 'none'"),
+        ({"evaluators": ["a/b", "a b"]}, "evaluators has 'a-b' twice"),
+        ({"evaluators": ["runs/x/final", "runs/y/final"]}, "runs/x/final and runs/y/final are both called final"),
+        ({"seeds": [1, -1]}, r"seeds: seed is -1, expected 0 to 4294967295"),
+        ({"seeds": [2**32]}, r"seeds: seed is 4294967296"),
+        ({"filter_seed": -1}, "filter_seed is -1, expected 0 to"),
+        ({"start": SMALL["start"] | {"seed": -5}}, r"start\.seed is -5, expected 0 to"),
+        ({"start": {"backbone": BACKBONE | {"hidden": 30, "heads": 4}}}, r"start\.backbone\.hidden is not an even"),
+        ({"start": {"backbone": BACKBONE | {"layers": 0}}}, r"start\.backbone\.layers is 0"),
+    ],
+)
+def test_what_means_nothing_is_refused(tmp_path, changes, message):
+    values = {key: value for key, value in (SMALL | changes).items() if value is not None}
+    with pytest.raises(UserError, match=rf"study\.yaml: .*{message}"):
+        read_study(write(tmp_path / "study.yaml", values))

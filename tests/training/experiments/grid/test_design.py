@@ -1,0 +1,115 @@
+import copy
+from pathlib import Path
+
+import pytest
+
+import stepsight.training.train.config
+from stepsight.core.errors import UserError
+from stepsight.training.data.sources_config import Origin
+from stepsight.training.experiments.grid.design import Cell, read_design
+from tests.training.experiments.grid.toy import TOY, write_toy
+
+CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
+MINI = ("grid-mini-as-labelled", "grid-mini-random")
+
+
+def test_the_cells_are_all_combinations_and_pairs_come_together(tmp_path):
+    design = read_design(write_toy(tmp_path, sizes={"a": {}, "b": {"epochs": 2}}, seeds=[1, 2]))
+    assert [cell.name for cell in design.cells()] == [
+        "a-24-bidirectional-1", "a-24-causal-1", "a-24-bidirectional-2", "a-24-causal-2",
+        "b-24-bidirectional-1", "b-24-causal-1", "b-24-bidirectional-2", "b-24-causal-2",
+    ]  # fmt: skip
+    assert design.cell("b-24-causal-2") == Cell("b", "24", "causal", 2)
+    with pytest.raises(UserError, match="toy has no run 'c'"):
+        design.cell("c")
+
+
+def test_a_run_has_the_keys_of_its_size_and_data_and_leaves_out_the_tests(tmp_path):
+    design = read_design(write_toy(tmp_path, sizes={"a": {}, "b": {"epochs": 2}}))
+    config = design.config(Cell("b", "24", "causal", 13), "/somewhere")
+    assert (config.attention, config.seed, config.epochs, config.tokenizer) == ("causal", 13, 2, "/somewhere")
+    assert config.data.sources[0].sample == 24
+    assert config.data.benchmarks == (Origin("synthetic", size=12, seed=4),)
+    # Two tests of the same traces, one with a condition, are one benchmark.
+    twice = [TOY["tests"][0], {"name": "other", "source": {"kind": "synthetic", "size": 12, "seed": 4, "rho": 0.5}}]
+    shared = read_design(write_toy(tmp_path, tests=twice))
+    assert shared.config(Cell("tiny", "24", "causal", 13)).data.benchmarks == config.data.benchmarks
+    other = design.config(Cell("b", "24", "bidirectional", 13), "/somewhere")
+    assert {name for name in vars(config) if getattr(config, name) != getattr(other, name)} == {"attention"}
+
+
+def test_the_traces_of_a_test_are_those_that_pass_its_conditions(tmp_path):
+    whole, some = (
+        read_design(
+            write_toy(
+                tmp_path, tests=[{"name": "t", "source": {"kind": "synthetic", "size": 40, "seed": 4, "rho": rho}}]
+            )
+        )
+        .tests[0]
+        .traces(tmp_path)
+        for rho in (0, 0.5)
+    )
+    # A trace without a single error or detour has one label only.
+    assert len(whole) == 40
+    assert 0 < len(some) < 40
+    assert [trace for trace in whole if trace in some] == some
+
+
+@pytest.mark.parametrize("name", ["grid", *MINI])
+def test_the_shipped_grids_have_54_runs_in_27_pairs(name):
+    design = read_design(CONFIGS / f"{name}.yaml")
+    cells = list(design.cells())
+    # 3 sizes x 3 amounts of data x 3 seeds x 2 masks.
+    assert (len(cells), len({(cell.size, cell.data, cell.seed) for cell in cells})) == (54, 27)
+    assert design.seeds == (13, 42, 7)
+
+
+def test_the_papers_grid_has_the_papers_batches_and_optimiser():
+    design = read_design(CONFIGS / "grid.yaml")
+    for size, per_device in (("1B", 4), ("2B", 4), ("3B", 2)):
+        config = design.config(Cell(size, "3k", "causal", 42))
+        assert config.batch_size == design.processes * per_device
+        assert (config.betas, config.weight_decay, config.learning_rate) == ((0.9, 0.999), 0.01, 5e-5)
+        assert (config.warmup_steps, config.clip, config.epochs, config.max_length) == (8, 1.0, 3, 1024)
+        assert (config.initialisation, config.order) == ("mitchell", "sorted")
+        (source,) = config.data.sources
+        assert (source.rho, source.every_label, source.sample) == (0.5, True, 3000)
+
+
+def test_the_two_small_grids_differ_in_their_truncation_alone():
+    first, second = (read_design(CONFIGS / f"{name}.yaml") for name in MINI)
+    assert (first.base.pop("truncation"), second.base.pop("truncation")) == ("as-labelled", "random")
+    assert {name for name in vars(first) if getattr(first, name) != getattr(second, name)} == {"name", "notes"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sizes": {}}, "sizes is empty"),
+        ({"seeds": [1, 1]}, "seeds has '1' twice"),
+        ({"sizes": {"a b": {}}}, "sizes: 'a b' found, expected letters, digits"),
+        ({"masks": ["both"]}, "masks is 'both', expected one of bidirectional, causal"),
+        ({"sizes": {"a": {"seed": 3}}}, r"sizes\.a\.seed is what the grid itself sets"),
+        ({"sizes": {"a": {"epoch": 3}}}, r"a-24-bidirectional-13: unknown key epoch\. Did you mean epochs\?"),
+        ({"processes": 0}, "processes is 0, expected more than 0"),
+        (
+            {"tests": [{"name": "t", "source": {"kind": "synthetic", "size": 5, "seed": 3}}]},
+            "of which nothing would",
+        ),
+        (
+            {"tests": [{"name": "t", "modes": ["hindsight"], "source": {"kind": "synthetic", "size": 5}}]},
+            r"tests\[0\]\.modes is 'hindsight', expected one of offline, online",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        read_design(write_toy(tmp_path, **changes))
+
+
+def test_the_hash_follows_whatever_results_depend_on(tmp_path):
+    first = read_design(write_toy(tmp_path)).sha256
+    assert read_design(write_toy(tmp_path, notes="Why.")).sha256 == first
+    assert read_design(write_toy(tmp_path, tests=[TOY["tests"][0] | {"note": "Why."}])).sha256 == first
+    base = copy.deepcopy(TOY["base"]) | {"epochs": 2}
+    assert read_design(write_toy(tmp_path, base=base)).sha256 != first

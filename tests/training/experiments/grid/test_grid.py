@@ -1,0 +1,237 @@
+"""A real grid of two runs, each a few seconds of training."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.judgments import read_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.experiments.grid.design import read_design
+from stepsight.training.experiments.grid.grid import Grid
+from stepsight.training.experiments.grid.results import read_results, read_run
+from stepsight.training.experiments.grid.run import result_path
+from tests.conftest import ROOT
+from tests.training.experiments.grid.toy import TOY, without_times, write_toy
+from tests.training.small_runs import forked
+
+
+def grid(folder, **changes):
+    """A grid in `folder`, with the design beside its output."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = write_toy(folder, **changes)
+    return Grid(read_design(path), path, folder / "out")
+
+
+def run(made, jobs=1, store=None, db=None):
+    return made.run(list(made.design.cells()), jobs, store, db)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The grid in one go, with a store; not to be changed."""
+    folder = tmp_path_factory.mktemp("grid")
+    with open_store(str(folder / "store.db")) as store:
+        run(grid(folder / "whole"), store=store)
+    return folder
+
+
+def test_every_run_is_measured_in_both_modes(whole):
+    found = read_results(whole / "whole" / "out")
+    assert [run.cell.name for run in found.runs] == ["tiny-24-bidirectional-13", "tiny-24-causal-13"]
+    assert found.keys == [("synthetic", "offline"), ("synthetic", "online")]
+    assert found.notes == {"synthetic": "Complete."}
+    assert set(found.baselines) == {f"baseline:{name}" for name in ("constant", "position", "length", "last-step")}
+    bidirectional, causal = found.runs
+    # 12 traces; a causal evaluator says the same in both modes, a bidirectional one does not.
+    assert bidirectional.figures["synthetic", "offline"].traces == 12
+    assert causal.figures["synthetic", "offline"] == causal.figures["synthetic", "online"]
+    assert bidirectional.figures["synthetic", "offline"] != bidirectional.figures["synthetic", "online"]
+    assert 20 <= bidirectional.about["examples"] <= 24
+    assert bidirectional.about["steps"] == causal.about["steps"] == 3
+
+
+def test_both_masks_share_the_tokenizer_and_start(whole):
+    folders = [whole / "whole" / "out" / "runs" / f"tiny-24-{mask}-13" for mask in ("bidirectional", "causal")]
+    shared = (whole / "whole" / "out" / "tokenizer" / "tokenizer.json").read_text()
+    assert json.loads(shared)["model"]["vocab"].keys() <= {
+        *load_evaluator(folders[0]).encoder.tokenizer.get_vocab()
+    }
+    assert [load_evaluator(folder).attention for folder in folders] == ["bidirectional", "causal"]
+    # What was needed to go on is gone.
+    assert [(folder / "checkpoints").exists() for folder in folders] == [False, False]
+
+
+def test_judgments_are_in_the_store(whole):
+    with open_store(str(whole / "store.db")) as store:
+        traces = list(iterate_traces(store, find_dataset(store, "toy synthetic").id))
+        assert len(traces) == 12
+        names = [(one.evaluator.name, one.mode.value) for one in read_judgments(store, traces[0])]
+        assert sorted(names) == [
+            (f"toy tiny-24-{mask}-13", mode)
+            for mask in ("bidirectional", "causal")
+            for mode in ("offline", "online")
+        ]
+        assert len(list_evaluators(store)) == 2
+
+
+def test_the_same_again_changes_nothing(whole):
+    out = whole / "whole" / "out"
+    before = {
+        path: path.stat().st_mtime_ns for path in out.rglob("*") if path.parent.name != "out" and path.is_file()
+    }
+    made = Grid(read_design(whole / "whole" / "toy.yaml"), whole / "whole" / "toy.yaml", out)
+    text = (out / "results.json").read_text()
+    run(made)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert (out / "results.json").read_text() == text
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from stepsight.training import trainer
+from stepsight.training.experiments.grid.design import read_design
+from stepsight.training.experiments.grid.grid import Grid
+
+class Die(trainer.Progress):
+    def on_step_begin(self, args, state, control, **_):
+        if state.global_step == 2 and "causal" in str(args.output_dir):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+trainer.Progress = Die
+design = read_design(sys.argv[1])
+Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.cells()), 1, None)
+"""
+
+
+def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
+    made = grid(tmp_path)
+    killed = forked(KILLED, made.path, made.folder)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    first, second = made.design.cells()
+    # The first run was done, the second had a checkpoint after two of its three steps.
+    assert (result_path(made.folder, first).is_file(), result_path(made.folder, second).is_file()) == (True, False)
+    assert (made.folder / "runs" / second.name / "checkpoints" / "checkpoint-2").is_dir()
+    run(made)
+    assert without_times(made.folder / "results.json") == without_times(whole / "whole" / "out" / "results.json")
+
+
+def test_two_at_once_reach_the_same(whole, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    made = grid(tmp_path)
+    db = str(tmp_path / "store.db")
+    with open_store(db) as store:
+        run(made, jobs=2, store=store, db=db)
+        assert len(list_evaluators(store)) == 2
+    assert without_times(made.folder / "results.json") == without_times(whole / "whole" / "out" / "results.json")
+    assert "macro" not in (made.folder / "logs" / "tiny-24-causal-13.txt").read_text()
+
+
+def test_a_run_on_two_processes_is_measured_once(whole, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    made = grid(tmp_path, processes=2)
+    cell = next(made.design.cells())
+    made.run([cell], 1, None)
+    (run,) = read_results(made.folder).runs
+    expected = read_run(result_path(whole / "whole" / "out", cell))
+    assert (run.about["devices"], expected.about["devices"]) == ("2 x cpu", "1 x cpu")
+    assert run.about["final_loss"] == pytest.approx(expected.about["final_loss"], abs=1e-4)
+    assert run.figures["synthetic", "offline"].whole == pytest.approx(
+        expected.figures["synthetic", "offline"].whole, abs=0.02, nan_ok=True
+    )
+
+
+TOLD_TO_END = """
+import sys
+from pathlib import Path
+from stepsight.training.experiments.grid.design import read_design
+from stepsight.training.experiments.grid.grid import Grid
+
+design = read_design(sys.argv[1])
+Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.cells()), 2, None)
+"""
+
+
+def test_a_grid_that_is_told_to_end_leaves_no_run_behind(tmp_path):
+    def runs():
+        shown = subprocess.run(["ps", "-A", "-ww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        return [
+            line
+            for line in shown.splitlines()
+            if "stepsight.training.experiments.grid.run" in line and str(made.folder) in line
+        ]
+
+    made = grid(tmp_path)
+    command = [sys.executable, "-c", TOLD_TO_END, str(made.path), str(made.folder)]
+    parent = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 120
+        while len(runs()) < 2:
+            assert parent.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        parent.terminate()
+        assert parent.wait(60) == 128 + signal.SIGTERM
+        assert runs() == []
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+def test_a_run_that_fails_does_not_keep_the_others_back(whole, tmp_path):
+    copied = shutil.copytree(whole / "whole", tmp_path / "grid")
+    made = Grid(read_design(copied / "toy.yaml"), copied / "toy.yaml", copied / "out")
+    first, second = made.design.cells()
+    for cell in (first, second):
+        result_path(made.folder, cell).unlink()
+    # The first run's folder holds something else.
+    record = made.folder / "runs" / first.name / "config.used.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"epochs": 7}))
+    with pytest.raises(UserError, match=r"1 of 2 runs failed: tiny-24-bidirectional-13: .*\(epochs.*tries again"):
+        run(made)
+    assert [run.cell for run in read_results(made.folder).runs] == [second]
+
+
+def test_the_folder_of_another_grid_is_refused(whole, tmp_path):
+    other = write_toy(tmp_path, base=TOY["base"] | {"epochs": 2})
+    with pytest.raises(UserError, match="out belongs to another grid"):
+        run(Grid(read_design(other), other, whole / "whole" / "out"))
+
+
+HOLD = """
+import fcntl, sys, time
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
+    made = grid(tmp_path)
+    first = next(made.design.cells())
+    folder = made.folder / "runs" / first.name
+    folder.mkdir(parents=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder / "running.lock")], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match="another process is at this run"):
+            made.run([first], 1, None)
+    finally:
+        holder.kill()
+        holder.wait()
+        if holder.stdout:
+            holder.stdout.close()

@@ -1,0 +1,60 @@
+"""A grid of two runs that takes seconds, and results made by hand."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from stepsight.training.experiments.grid.design import Cell
+from stepsight.training.experiments.grid.figures import Figures
+from stepsight.training.experiments.grid.results import Results, RunResult
+
+KEY = ("synthetic", "offline")
+
+TOY = {
+    "name": "toy",
+    "learn_tokenizer": True,
+    "base": {
+        "backbone": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 32, "context": 1024},
+        "vocabulary": 300,
+        "batch_size": 8,
+        "warmup_steps": 2,
+        "save_steps": 2,
+        "saved_dtype": "float32",
+    },
+    "sizes": {"tiny": {}},
+    "data": {"24": {"data": {"sources": [{"kind": "synthetic", "size": 48, "seed": 3, "sample": 24}]}}},
+    "seeds": [13],
+    "tests": [{"name": "synthetic", "source": {"kind": "synthetic", "size": 12, "seed": 4}, "note": "Complete."}],
+}
+
+
+def write_toy(folder: Path, **changes) -> Path:
+    """The design as a file in `folder`."""
+    path = folder / "toy.yaml"
+    path.write_text(yaml.safe_dump(TOY | changes, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def without_times(path: Path) -> list[object]:
+    """The runs of a `results.json`, but for the seconds they took."""
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    for run in runs:
+        del run["about"]["seconds"]
+    return runs
+
+
+def figures(macro_auc, late=0.5, **more) -> Figures:
+    """Figures of which only some matter: accuracy is the macro-AUC minus 0.1, and macro-F1 minus 0.2."""
+    whole = {"accuracy": macro_auc - 0.1, "macro_f1": macro_auc - 0.2, "macro_auc": macro_auc, "late_auc": late}
+    return Figures(whole, traces=10, steps=30, **more)
+
+
+def results(numbers, name="by-hand", late=0.5, **more) -> Results:
+    """Results of pairs: `numbers` maps (size, data, seed) to macro-AUC of the bidirectional and the causal run."""
+    runs = [
+        RunResult(Cell(*place[:2], mask, place[2]), {KEY: figures(number, late)}, {"seconds": 1.0})
+        for place, both in numbers.items()
+        for mask, number in zip(("bidirectional", "causal"), both, strict=True)
+    ]
+    return Results(name, runs, len(runs), **more)

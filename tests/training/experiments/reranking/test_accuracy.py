@@ -1,0 +1,99 @@
+"""How often each way of choosing is right."""
+
+import numpy as np
+import pytest
+
+from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method
+from stepsight.training.experiments.reranking.accuracy import (
+    FIRST,
+    MAJORITY,
+    PASS,
+    RANDOM,
+    SCORED,
+    SHORTEST,
+    WAYS,
+    measure,
+)
+from stepsight.training.experiments.reranking.choices import Ranked
+
+
+def ranked(scores, groups, correct):
+    logs = np.log(np.array(scores))
+    return Ranked(
+        tuple(range(len(scores))),
+        dict.fromkeys(By, logs),
+        np.array(groups),
+        np.array([7, 3, 5][: len(scores)]),
+        None if correct is None else np.array(correct, bool),
+    )
+
+
+# The first problem: the best is right, and two of three give a wrong answer. The second: one candidate, wrong.
+PROBLEMS = [ranked([0.2, 0.9, 0.3], [0, 1, 0], [0, 1, 0]), ranked([0.4], [0], [0])]
+BEST = SCORED[0]
+VOTE = SCORED[3]
+
+
+def test_every_way_by_hand():
+    found = measure(PROBLEMS, draws=10)
+    assert found.sizes == (1, 2, 3)
+    assert (found.problems, found.fewer, found.unknown) == (2, 1, 0)
+
+    def means(way):
+        return [pytest.approx(2 * value.number) for value in found.means[way]]
+
+    # Sums over both problems; the second adds nothing.
+    assert means(FIRST) == [0, 0, 0]
+    assert means(RANDOM) == [1 / 3, 1 / 3, 1 / 3]
+    # Of two, the right one is in two subsets of three.
+    # The right one is the shortest.
+    assert means(SHORTEST) == [1 / 3, 2 / 3, 1]
+    assert means(PASS) == [1 / 3, 2 / 3, 1]
+    assert means(BEST) == [1 / 3, 2 / 3, 1]
+    # {1,2} and {2,3}: 0.9 wins; of three 0.9 against 0.5.
+    assert means(VOTE) == [1 / 3, 2 / 3, 1]
+    # {1,2} and {2,3}: ties, half right each; of three two against one.
+    assert means(MAJORITY) == [1 / 3, 1 / 3, 0]
+    assert found.gains[BEST, MAJORITY].number == pytest.approx(0.5)
+    assert found.gains[BEST, RANDOM].number == pytest.approx(0.5 - 1 / 6)
+    assert found.gains[MAJORITY, FIRST].number == 0
+
+
+def test_problems_of_which_nothing_is_known_are_left_out_and_counted():
+    found = measure([*PROBLEMS, ranked([0.5, 0.6], [0, 1], None)], draws=10)
+    assert (found.problems, found.unknown) == (2, 1)
+    assert found.sizes == (1, 2, 3)
+    assert measure([ranked([0.5], [0], None)]) is None
+
+
+def test_without_answers_nothing_is_voted_on():
+    found = measure([ranked([0.2, 0.9], [NO_ANSWER, NO_ANSWER], [0, 1])], draws=10)
+    assert not found.means[MAJORITY][0].exists
+    assert not found.means[VOTE][0].exists
+    assert found.means[MAJORITY][0].reason == "no candidate has an answer"
+    assert found.means[BEST][1].number == 1.0
+    assert {other for _, other in found.gains} == {FIRST, RANDOM, SHORTEST}
+
+
+def test_intervals_are_of_the_problems_and_differences_are_paired():
+    # In 40 of 100 problems the better candidate is right, in the others the first and worse one.
+    problems = [ranked([0.2, 0.9], [0, 1], [i >= 40, i < 40]) for i in range(100)]
+    found = measure(problems)
+    last = found.means[BEST][-1]
+    assert last.number == pytest.approx(0.4)
+    # 1.96 standard errors of a share of 100: 1.96 * sqrt(0.4 * 0.6 / 100) = 0.096.
+    assert last.low == pytest.approx(0.4 - 0.096, abs=0.02)
+    assert last.high == pytest.approx(0.4 + 0.096, abs=0.02)
+    gain = found.gains[BEST, FIRST]
+    assert gain.number == pytest.approx(-0.2)
+    # What one gains the other loses: twice the error.
+    assert gain.high - gain.low == pytest.approx(2 * (last.high - last.low), rel=0.1)
+    # A random one of two, of which one is right, is right half the time in every problem.
+    assert found.means[RANDOM][0].low == found.means[RANDOM][0].high == 0.5
+
+
+def test_ways_have_names_of_their_own():
+    assert len({way.key for way in WAYS}) == len({way.title for way in WAYS}) == len(WAYS) == 11
+    assert {(way.method, way.by) for way in SCORED} == {
+        (method, by) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE) for by in By
+    }

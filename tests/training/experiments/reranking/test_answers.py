@@ -1,0 +1,83 @@
+"""Which answers are the same."""
+
+import pytest
+
+from stepsight.core.metrics.best_of_n import NO_ANSWER
+from stepsight.training.experiments.reranking.answers import Answers, answer_of, normalised
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("18", "18"),
+        (" 18.0. ", "18"),
+        ("1,000", "1000"),
+        ("1,00", "1,00"),
+        ("(1, 2)", "(1,2)"),
+        (r"\frac{1}{2}", "1/2"),
+        (r"\dfrac12", "1/2"),
+        (r"-\frac{2}{4}", "-1/2"),
+        ("0.5", "1/2"),
+        (".5", "1/2"),
+        ("2/4", "1/2"),
+        ("1/0", "1/0"),
+        ("$18$", "18"),
+        (r"\$18", "18"),
+        (r"\boxed{\text{Evelyn}}", "Evelyn"),
+        (r"\left( 3, \frac{\pi}{2} \right)", r"(3,\frac{\pi}{2})"),
+        (r"\leftarrow", r"\leftarrow"),
+        (r"x \! + \, 1", "x+1"),
+        ("²", "²"),
+        ("-", "-"),
+        (".", ""),
+    ],
+)
+def test_an_answer_in_its_plainest_form(answer, expected):
+    assert normalised(answer) == expected
+
+
+def test_huge_numbers_take_no_time():
+    assert normalised("9" * 5000) == "9" * 5000
+    assert normalised("2^{10^{10}}") == "2^{10^{10}}"
+
+
+@pytest.mark.parametrize(
+    ("solution", "answer"),
+    [
+        (r"So \boxed{1}, no, \boxed{\frac{1}{2}}.", r"\frac{1}{2}"),
+        ("2 + 3 = 5\n#### 5", "5"),
+        ("#### 4\n#### 1,000 ", "1,000"),
+        (r"\boxed{4} but #### 5", "4"),
+        (r"\boxed{4", None),
+        (r"\boxed{ }", None),
+        ("So 5.", None),
+        ("####", None),
+    ],
+)
+def test_the_answer_that_a_solution_ends_in(solution, answer):
+    assert answer_of(solution) == answer
+
+
+def test_answers_in_groups():
+    with Answers(symbolic=False) as answers:
+        assert answers.described == "as texts and numbers"
+        assert answers.groups(["5", None, "6", "5.0", "x+1", r"\frac{10}{2}", "1+x"]) == [
+            0, NO_ANSWER, 1, 0, 2, 0, 3,
+        ]  # fmt: skip
+        assert answers.same("0.50", "1/2")
+        assert not answers.same("5", "5%")
+
+
+def test_math_verify_has_the_word_on_what_is_no_number():
+    pytest.importorskip("math_verify")
+    with Answers() as answers:
+        assert answers.described.startswith("as texts and numbers, else by math-verify ")
+        assert answers.groups(["x+1", "2", None, "1+x", r"\sqrt{4}"]) == [0, 1, NO_ANSWER, 0, 1]
+        # Two numbers are compared here, whatever it says.
+        assert not answers.same("0.3333", "1/3")
+
+
+def test_two_numbers_ask_nobody():
+    with Answers() as answers:
+        assert answers.groups([str(number) for number in range(50)]) == list(range(50))
+        assert answers._grader is None or answers._grader._process is None

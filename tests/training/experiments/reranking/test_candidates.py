@@ -1,0 +1,97 @@
+"""Reading candidates: problems, answers, and what is refused."""
+
+import json
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.training.experiments.reranking.candidates import read_pool
+from tests.training.experiments.reranking.samples import ROWS, write_rows
+
+
+def test_candidates_by_problem(tmp_path):
+    pool = read_pool(write_rows(tmp_path / "c.jsonl", ROWS))
+    assert [problem.candidates for problem in pool.problems] == [[0, 2, 3, 4], [1]]
+    assert [problem.gold for problem in pool.problems] == ["5", "5"]
+    assert [candidate.answer for candidate in pool.candidates] == ["6", "5", "5.0", "5", None]
+    # "2 + 3 = 6." and "So 6." have 10 and 5 signs.
+    assert pool.candidates[0].size == 15
+    assert [candidate.line for candidate in pool.candidates] == [1, 2, 3, 4, 5]
+    traces = list(pool.traces())
+    assert traces[0].substeps == ("2 + 3 = 6.", "So 6.")
+    assert traces[2].owners.tolist() == [0, 1, 1]
+    assert traces[4].id == f"{tmp_path}/c.jsonl line 5"
+    assert [trace.substeps for trace in pool.traces(3)] == [trace.substeps for trace in traces[3:]]
+    assert list(pool.traces(5)) == []
+    assert [row.get("id") for row in pool.rows(iter([4, 0]))] == [None, "a"]
+
+
+def test_blank_lines_other_fields_and_a_mark_at_the_beginning(tmp_path):
+    path = tmp_path / "c.jsonl"
+    rows = [json.dumps(row | {"more": [1]}) for row in ROWS]
+    path.write_bytes("\ufeff".encode() + "\n\n".join(rows).encode() + b"\n \n")
+    pool = read_pool(path)
+    assert [candidate.line for candidate in pool.candidates] == [1, 3, 5, 7, 9]
+    assert [trace.problem for trace in pool.traces()] == [row["problem"] for row in ROWS]
+
+
+def test_problems_with_an_id_are_told_apart_by_it(tmp_path):
+    twice = [row | {"problem_id": number} for number in (1, "2") for row in ROWS[:1]]
+    pool = read_pool(write_rows(tmp_path / "c.jsonl", [*twice, ROWS[0]]))
+    assert [problem.candidates for problem in pool.problems] == [[0], [1], [2]]
+
+
+def test_it_is_said_of_a_candidate_whether_it_is_right(tmp_path):
+    rows = [ROWS[0] | {"correct": True}, ROWS[2] | {"correct": None}]
+    pool = read_pool(write_rows(tmp_path / "c.jsonl", rows))
+    assert [candidate.correct for candidate in pool.candidates] == [True, None]
+
+
+GOOD = ROWS[0]
+BAD = [
+    ({"solution": "So 5."}, r"line 2: the field 'problem' is missing"),
+    (GOOD | {"problem": 5}, r"line 2: the problem is int, expected text"),
+    (GOOD | {"steps": ["a"]}, r"line 2: both of 'steps' and 'solution' found"),
+    ({"problem": "q"}, r"line 2: neither of 'steps' and 'solution' found"),
+    ({"problem": "q", "solution": "  "}, r"line 2: the solution is empty"),
+    ({"problem": "q", "solution": None}, r"line 2: the solution is NoneType, expected text"),
+    ({"problem": "q", "steps": []}, r"line 2: there are no steps"),
+    ({"problem": "q", "steps": "a"}, r"line 2: steps is str, expected a list"),
+    ({"problem": "q", "steps": ["a", 2]}, r"line 2: step 2 is 2, expected a text"),
+    ({"problem": "q", "steps": ["a", ["b", ""]]}, r"line 2: step 2 is empty"),
+    (GOOD | {"answer": [5]}, r"line 2: the answer is list, expected text"),
+    (GOOD | {"answer": " "}, r"line 2: the answer is empty"),
+    (GOOD | {"answer": True}, r"line 2: the answer is bool, expected text"),
+    (GOOD | {"gold": "6"}, r"line 2: gold is '6', and '5' in an earlier line of this problem"),
+    (GOOD | {"correct": 1}, r"line 2: correct is 1, expected true or false"),
+    (GOOD | {"problem_id": {}}, r"line 2: problem_id is dict, expected text"),
+    ([GOOD], r"line 2: list found, expected an object"),
+]
+
+
+@pytest.mark.parametrize(("row", "told"), BAD)
+def test_a_bad_row_is_named_by_its_line(tmp_path, row, told):
+    path = write_rows(tmp_path / "c.jsonl", [GOOD, row])
+    with pytest.raises(UserError, match=f"^{path} {told}"):
+        read_pool(path)
+
+
+def test_one_id_for_two_problems_is_refused(tmp_path):
+    rows = [ROWS[0] | {"problem_id": "7"}, ROWS[1] | {"problem_id": 7}]
+    with pytest.raises(UserError, match="line 2: problem '7' has another text than on line 1"):
+        read_pool(write_rows(tmp_path / "c.jsonl", rows))
+
+
+def test_a_file_without_candidates_or_without_json_is_refused(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n\n")
+    with pytest.raises(UserError, match="no candidate found"):
+        read_pool(path)
+    path.write_text(json.dumps(GOOD) + '\n{"problem":')
+    with pytest.raises(UserError, match="line 2: not JSON"):
+        read_pool(path)
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n\xff\n")
+    with pytest.raises(UserError, match="line 2: byte 1 is not UTF-8"):
+        read_pool(path)
+    with pytest.raises(UserError, match=r"none\.jsonl: cannot be read"):
+        read_pool(tmp_path / "none.jsonl")

@@ -1,0 +1,104 @@
+import json
+from html.parser import HTMLParser
+
+import plotly.graph_objects as go
+
+from stepsight.core.metrics.value import Value
+from stepsight.training.report.html import Chapter, Section, anchor, render
+from stepsight.training.report.plots import Plot
+from stepsight.training.report.tables import Column, Kind, Table
+
+NASTY = "a_b</script><b>&\"'"
+TABLE = Table(
+    "t-1", f"of {NASTY}", (Column("e", "Evaluator", Kind.TEXT), Column("f1", "F1")),
+    ((NASTY, Value(0.5).within(0.25, 0.75)), ("baseline:x", Value.none("no"))), ("a note",), (1,), (1,),
+)  # fmt: skip
+FIGURE = go.Figure(go.Scatter(x=[0, 1], y=[0, None], name=NASTY), layout={"template": "none"})
+DRAWN = Plot("drawn", FIGURE, ("noted",))
+CHAPTERS = [
+    Chapter(NASTY, "lead", [
+        Section("One", ["words", TABLE, [DRAWN, Plot("not drawn", None, ("for that",))]]),
+        Section("Two", []),
+    ], warning="beware"),
+    Chapter("Second", "", [Section("Three", ["x"])]),
+]  # fmt: skip
+PAGE = render("Title", "lead", CHAPTERS)
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and whether each was closed in its turn."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in ("meta", "wbr", "br", "link", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self.open[-1:] in (["script"], ["style"]) else data
+
+    def ids(self) -> list[str]:
+        return [attrs["id"] or "" for _, attrs in self.found if "id" in attrs]
+
+
+def test_elements_are_closed_and_names_are_escaped():
+    page = Elements(PAGE)
+    assert page.open == []
+    assert page.text.count(NASTY) >= 4
+    assert [tag for tag, _ in page.found].count("b") == 0
+
+
+def test_every_link_of_the_contents_leads_somewhere():
+    page = Elements(PAGE)
+    links = [attrs["href"] for tag, attrs in page.found if tag == "a"]
+    assert links == ["#c1", "#c1-1", "#c1-2", "#c2", "#c2-1"]
+    assert {link[1:] for link in links} <= set(page.ids())
+    assert len(page.ids()) == len(set(page.ids()))
+    assert anchor(2, 1) == "c2-1"
+
+
+def test_nothing_is_asked_of_the_network():
+    page = Elements(PAGE)
+    assert [attrs for tag, attrs in page.found if tag in ("link", "img", "iframe") or "src" in attrs] == []
+    (policy,) = [
+        attrs["content"] for _, attrs in page.found if attrs.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+    # Plotly's script is there, once.
+    assert [attrs for tag, attrs in page.found if tag == "script"] == [{}, {"type": "module"}]
+    assert PAGE.count("plotly.js v") == 1
+
+
+def test_a_figure_is_data_that_gives_back_its_names():
+    (data,) = [attrs["data-figure"] for _, attrs in Elements(PAGE).found if "data-figure" in attrs]
+    figure = json.loads(data)
+    assert figure["data"][0]["name"] == NASTY
+    assert figure["data"][0]["y"] == [0, None]
+
+
+def test_a_table_has_its_intervals_notes_and_files():
+    assert "<td>50.0<small>25.0, 75.0</small></td>" in PAGE
+    assert '<tr class="rule faint">' in PAGE
+    assert "<li>a note</li>" in PAGE
+    assert "<code>tables/t-1</code>" in PAGE
+    assert '<th scope="row">baseline:<wbr>x</th><td>–</td>' in PAGE
+
+
+def test_what_cannot_be_drawn_is_told_in_words():
+    assert '<figcaption>not drawn</figcaption><div class="empty"><p>for that</p></div>' in PAGE
+    assert '<p class="warning">beware</p>' in PAGE
+
+
+def test_the_same_chapters_give_the_same_page():
+    assert render("Title", "lead", CHAPTERS) == PAGE

@@ -1,0 +1,139 @@
+"""What a label patch changes, worked out by hand on the four traces of `tests.training.hand`."""
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.patch import Change, Patch
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from stepsight.training.evaluate.evaluation import evaluate
+from stepsight.training.report import patched
+from stepsight.training.report.patched import Patched, counts, evaluate_patched
+from tests.storage.samples import add, evaluator
+from tests.training.hand import say, traces
+
+DRAWS = 100
+FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
+
+
+@pytest.fixture
+def stored(sqlite_store: Store) -> list[StoredTrace]:
+    return add(sqlite_store, traces())
+
+
+@pytest.fixture
+def first(sqlite_store: Store, stored: list[StoredTrace]) -> StoredEvaluator:
+    found = evaluator(sqlite_store, "first")
+    say(sqlite_store, stored, found.id)
+    return found
+
+
+def patch(*changes: tuple[str, int, str | None, str | None]) -> Patch:
+    digests = {trace.id: trace.digest for trace in traces()}
+    made = tuple(Change(id, digests[id], step, old, new) for id, step, old, new in changes)
+    return Patch("sums", "", "", made, "fixes.json")
+
+
+def measure(store: Store, first: StoredEvaluator, made: Patch) -> Patched:
+    return evaluate_patched(store, find_dataset(store, "sums"), [first], made, draws=DRAWS)
+
+
+def change(found: Patched, name: str = "first", errors: Errors = Errors.INVALID) -> patched.Change:
+    (chosen,) = [
+        one for one in found.changes() if (one.before.evaluator, one.before.errors, one.before.mode) ==
+        (name, errors, "offline")
+    ]  # fmt: skip
+    return chosen
+
+
+def figures(row: patched.Row) -> list[float]:
+    return [row.measured[name].value.number for name in FIGURES]
+
+
+def test_an_error_that_is_none(sqlite_store: Store, first: StoredEvaluator) -> None:
+    """A 2 is pos. Steps count up to the first error, so A 3 counts now as well:
+
+    | step      | A1   | A2   | A3   | B1   | B2   | C1   | C2   | D1   |
+    | s_val     | 0.90 | 0.61 | 0.95 | 0.80 | 0.40 | 0.70 | 0.90 | 0.10 |
+    | gold, was | pos  | neg  | -    | pos  | pos  | neu  | pos  | neg  |
+    | gold, is  | pos  | pos  | pos  | pos  | pos  | neu  | pos  | neg  |
+
+    Steps: of 7 valid ones 6 are called valid, and of 1 wrong one 1 is called wrong, B2 wrongly so:
+    F1 = (12/13 + 2/3) / 2 = 31/39, and all 7 are above D1: AUC 1. Solutions: A 0.61, B 0.40 and C 0.70 are right, D
+    0.10 is wrong: F1 = (4/5 + 2/3) / 2 = 11/15, AUC 1.
+    """
+    found = change(measure(sqlite_store, first, patch(("A", 1, "neg", "pos"))))
+    assert figures(found.before) == pytest.approx([1 / 2, 3 / 4, 13 / 20, 9 / 10])
+    assert figures(found.after) == pytest.approx([11 / 15, 1.0, 31 / 39, 1.0])
+    assert [found.of(name).number for name in FIGURES] == pytest.approx([7 / 30, 1 / 4, 31 / 39 - 13 / 20, 1 / 10])
+    assert (found.before.n_steps, found.after.n_steps) == (7, 8)
+    # Paired: the same resamples on both sides.
+    low, high = found.of("sol_auc").low, found.of("sol_auc").high
+    assert 0 <= low <= 1 / 4 <= high <= 1
+    assert counts([found]) == ("4 solutions and 7 steps count with the benchmark's labels, 4 and 8 with the patch")
+
+
+def test_an_error_of_which_nothing_is_known(sqlite_store: Store, first: StoredEvaluator) -> None:
+    """A 2 is unlabelled: A has no known error, but is not known to be free of them, so that three solutions count:
+    B and C right, D wrong. Of A the steps 1 and 3 count, so 7 do in all, and the only wrong one is D1."""
+    found = change(measure(sqlite_store, first, patch(("A", 1, "neg", None))))
+    assert (found.after.n_solutions, found.after.n_steps) == (3, 7)
+    # Solutions: B is called wrong, C right, D wrong. F1 = (2/3 + 2/3) / 2, and 0.40 and 0.70 are above 0.10.
+    # Steps: 5 of 6 valid ones are called valid, B2 is not: F1 = (10/11 + 2/3) / 2.
+    assert figures(found.after) == pytest.approx([2 / 3, 1.0, (10 / 11 + 2 / 3) / 2, 1.0])
+    assert counts([found]).endswith("3 and 7 with the patch")
+
+
+def test_redundancy(sqlite_store: Store, first: StoredEvaluator) -> None:
+    """C 2 is neu as well. s_red: A 0, 0.2, 0; B 0.1, 0.05; C 0.15, 0.3; D 0, 0. Redundant from 0.15: A2, C1, C2.
+
+    Of 2 redundant steps 2 are found, with one false alarm: F1 = 2 * 2 / (2 * 2 + 1) = 4/5, and of 7 others 6 are
+    called so: 12/13. C1 ties with none and loses to A2: AUC = (7 + 6) / 14.
+    """
+    found = change(measure(sqlite_store, first, patch(("C", 1, "pos", "neu"))), errors=Errors.REDUNDANT)
+    assert figures(found.before)[2:] == pytest.approx([(6 / 7 + 0.5) / 2, 6 / 8])
+    assert figures(found.after)[2:] == pytest.approx([(4 / 5 + 12 / 13) / 2, 13 / 14])
+
+
+def test_a_kind_of_error_that_the_patch_takes_away(sqlite_store: Store, first: StoredEvaluator) -> None:
+    found = measure(sqlite_store, first, patch(("C", 0, "neu", "pos")))
+    assert {one.before.errors for one in found.changes()} == {Errors.INVALID}
+    assert {row.errors for row in found.before.rows} == set(Errors)
+
+
+def test_the_store_and_the_evaluation_without_stay_as_they_are(sqlite_store: Store, first: StoredEvaluator) -> None:
+    found = measure(sqlite_store, first, patch(("A", 1, "neg", "pos")))
+    alone = evaluate(sqlite_store, find_dataset(sqlite_store, "sums"), [first], draws=DRAWS)
+    assert found.before.as_json() == alone.as_json()
+    assert (alone.patch, found.after.patch) == (None, found.patch)
+
+
+def test_json(sqlite_store: Store, first: StoredEvaluator) -> None:
+    made = patch(("A", 1, "neg", "pos"))
+    shown = measure(sqlite_store, first, made).as_json()
+    assert list(shown) == ["dataset", "patch", "without", "with", "changes"]
+    assert shown["patch"] == {
+        "name": "fixes.json", "format": "stepsight-label-patch", "version": 1, "digest": made.digest,
+        "dataset": "sums", "sha256": "", "moment": "", "labels": 1, "traces": 1,
+    }  # fmt: skip
+    with_it, changes = shown["with"], shown["changes"]
+    assert isinstance(with_it, dict)
+    assert isinstance(changes, list)
+    assert with_it["patch"] == shown["patch"]
+    told = [
+        one for one in changes if (one["evaluator"], one["errors"], one["mode"]) == ("first", "invalid", "offline")
+    ]
+    assert told[0]["differences"]["sol_auc"]["value"] == pytest.approx(1 / 4)
+
+
+def test_a_patch_that_does_not_fit(sqlite_store: Store, first: StoredEvaluator) -> None:
+    with pytest.raises(UserError, match="trace 'A', step 1: the gold says pos, the patch changes neg"):
+        measure(sqlite_store, first, patch(("A", 0, "neg", "pos")))
+
+
+def test_figures_of_the_paper_are_not_of_changed_labels(sqlite_store: Store, first: StoredEvaluator) -> None:
+    found = measure(sqlite_store, first, patch(("A", 1, "neg", "pos")))
+    assert found.after.published == ()
+    assert all(row.published is None for row in found.after.rows)

@@ -1,0 +1,205 @@
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.value import Value
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.evaluators import judges_of, register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.storage.traces.writer import TraceWriter
+from stepsight.training.report.results import (
+    CALIBRATION,
+    FIRST_ERRORS,
+    PROTOCOL,
+    judges,
+    measures,
+    merged,
+    ordered,
+    prm_titles,
+    published,
+    results,
+    scored_rows,
+    slug,
+)
+from stepsight.training.report.tables import Kind, to_csv
+from tests.storage.samples import add, evaluator, judge
+from tests.training.judged import NEG, NEU, POS, fill, measure
+
+
+@pytest.fixture
+def found(sqlite_store):
+    return measure(sqlite_store, fill(sqlite_store))
+
+
+def rows_of(table):
+    return list(csv.DictReader(io.StringIO(to_csv(table))))
+
+
+@pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])
+@pytest.mark.parametrize("errors", list(Errors))
+def test_figures_are_those_of_the_evaluation(found, mode, errors):
+    told = {row["evaluator"]: row for row in rows_of(results(found, mode, errors))}
+    said = [row for row in found.as_json()["rows"] if (row["mode"], row["errors"]) == (mode, errors)]
+    assert told.keys() == {row["evaluator"] for row in said}
+    assert len(said) >= 5
+    for row in said:
+        shown = told[row["evaluator"]]
+        for name in PROTOCOL:
+            assert (float(shown[name]) if shown[name] else None) == row[name], (row["evaluator"], name)
+            ends = [float(shown[key]) if shown[key] else None for key in (f"{name}_low", f"{name}_high")]
+            assert ends == row["intervals"][name]
+        assert (int(shown["n_solutions"]), int(shown["n_steps"])) == (row["n_solutions"], row["n_steps"])
+        if not row["evaluator"].startswith("baseline:"):
+            assert float(shown["beats_baseline_by"]) == row["beats_baseline_by"]["value"]
+            assert shown["above_baselines"] == ("yes" if row["above_baselines"] else "no")
+
+
+def test_a_table_tells_what_is_missing_and_has_the_baselines_below(found):
+    table = results(found, Mode.OFFLINE, Errors.INVALID)
+    names = [row[0] for row in table.rows]
+    assert names[:2] == ["one_mind", "words"]
+    assert [name.startswith("baseline:") for name in names] == [False] * 2 + [True] * 4
+    assert table.rules == (2,)
+    assert "words: 3 of 4 traces judged" in table.notes
+    assert "words: the evaluator gives no scores to rank by" in table.notes
+    assert table.name == "three-way-invalid-offline"
+    assert table.caption.startswith("three_way: invalid errors, offline, 4 traces")
+
+
+def test_other_figures_keep_the_columns_that_have_a_value(found):
+    table = measures(found, "first-errors", "caption", FIRST_ERRORS, Kind.PERCENT)
+    assert [column.key for column in table.columns] == ["evaluator", "mode", *FIRST_ERRORS]
+    told = {(row["evaluator"], row["mode"]): row for row in rows_of(table)}
+    # Two traces have an error: offline the first one is found, the other is not; online neither.
+    assert float(told["one_mind", "offline"]["first_error_accuracy"]) == 0.5
+    assert float(told["one_mind", "online"]["first_error_accuracy"]) == 0
+    # An evaluator's modes stand together.
+    assert [row[:2] for row in table.rows[:3]] == [
+        ("one_mind", "offline"),
+        ("one_mind", "online"),
+        ("words", "offline"),
+    ]
+    assert measures(found, "none", "caption", {"mystery": "Mystery"}, Kind.PERCENT) is None
+
+
+def test_a_figure_that_nobody_has_is_left_out_with_its_reason(sqlite_store):
+    right = [["pos", "neu", "pos"], ["pos", "pos", "neu"], ["neu", "pos", "pos"], ["pos", "pos", "pos"]]
+    found = measure(sqlite_store, fill(sqlite_store, right))
+    assert measures(found, "first-errors", "caption", FIRST_ERRORS, Kind.PERCENT) is None
+    both = measures(found, "both", "caption", CALIBRATION | FIRST_ERRORS, Kind.NUMBER)
+    assert [column.key for column in both.columns] == ["evaluator", "mode", *CALIBRATION]
+    assert "First-error accuracy, ProcessBench F1: no trace has an error" in both.notes
+
+
+def test_calibration_by_hand(found):
+    (row,) = [row for row in rows_of(measures(found, "c", "c", CALIBRATION, Kind.NUMBER))
+              if (row["evaluator"], row["mode"]) == ("one_mind", "offline")]  # fmt: skip
+    # The 11 steps that count: 0.3 is wrong, two of 0.8 (neu and pos) and seven of 0.9 are valid, one of 0.9 is not.
+    squares = 0.3**2 + 2 * 0.2**2 + 7 * 0.1**2 + 0.9**2
+    assert float(row["brier"]) == pytest.approx(squares / 11, abs=1e-6)
+
+
+def test_scored_rows_are_one_per_evaluator(found):
+    names = [row.evaluator for row in scored_rows(found, Mode.OFFLINE)]
+    assert names[:2] == ["one_mind", "words"]
+    assert len(names) == len(set(names)) == 6
+    assert ordered(found.rows)[0].evaluator == "one_mind"
+
+
+def test_names_of_files():
+    assert slug("three_way") == "three-way"
+    assert slug("a/b: c.1") == "a-b-c.1"
+    assert slug("../..") == "dataset"
+
+
+def test_notes_of_the_same_kind_are_one():
+    assert merged(["a: x", "b: x", "a: x", "Alone", "c: y"]) == ("a, b: x", "Alone", "c: y")
+
+
+def test_what_the_paper_prints_never_looks_measured(sqlite_store):
+    """Of a benchmark's full size and kind, so that the paper's rows are of it."""
+    dataset, name = _benchmark(sqlite_store)
+    found = measure(sqlite_store, dataset)
+    table = results(found, Mode.OFFLINE, Errors.INVALID)
+    told = {row["evaluator"]: row for row in rows_of(table)}
+    assert told[name]["source"] == "measured"
+    assert told["LLaDA-PRM"]["source"] == "published"
+    assert (float(told["LLaDA-PRM"]["sol_f1"]), told["LLaDA-PRM"]["sol_f1_low"]) == (0.93, "")
+    assert {table.rows[place][0] for place in table.faint} == {row["evaluator"] for row in told.values()
+                                                              if row["source"] == "published"}  # fmt: skip
+    assert any("published in tab:" in note and "not measured here" in note for note in table.notes)
+    (row,) = rows_of(published(found, Errors.INVALID))
+    (said,) = [row for row in found.as_json()["rows"] if row["evaluator"] == name and row["mode"] == "offline"]
+    assert float(row["sol_f1"]) == said["published"]["sol_f1"] == 0.78
+    assert float(row["sol_f1_difference"]) == said["published"]["differences"]["sol_f1"]
+    assert row["mode"] == "offline"
+
+
+def _benchmark(store):
+    labels = (["pos", "neg", "pos"], ["pos", "pos", "pos"])
+    made = [Trace.of(f"q{i}", ["s"] * 3, labels[i % 2], id=str(i)) for i in range(159)]
+    with store.write() as session:
+        writer = TraceWriter(session, "invalid", "mr-math-invalid", "file.json")
+        writer.add([(f"row {i}", trace) for i, trace in enumerate(made)])
+        writer.finish("file.json", "0" * 64)
+    dataset = find_dataset(store, "invalid")
+    name = "reasoneval_mistral-7b"
+    one = register_evaluator(store, name=name, fingerprint="f", format="imported", attention="unknown")
+    save_judgments(
+        store, one.id, [judge(trace, "offline", i) for i, trace in enumerate(iterate_traces(store, dataset.id))]
+    )
+    return dataset, name
+
+
+def test_no_published_table_where_nothing_was_measured_again(found):
+    assert published(found, Errors.INVALID) is None
+    assert prm_titles(found) == {}
+
+
+def test_judges(sqlite_store):
+    dataset = fill(sqlite_store)
+    table = judges(judges_of(sqlite_store, dataset.id))
+    assert table.rows == (
+        ("one_mind", "stepsight", "bidirectional", "three-way", "f1"),
+        ("words", "imported", "unknown", "verdict", "f2"),
+    )
+
+
+def test_values_without_a_number_are_none(found):
+    (row,) = [row for row in results(found, Mode.OFFLINE, Errors.INVALID).rows if row[0] == "words"]
+    assert isinstance(row[3], Value)
+    assert not row[3].exists
+
+
+def test_prm_score_by_category_and_class(sqlite_store):
+    labels = {"circular": ["pos", "neu", "pos"], "confidence": ["pos", "neg", "pos"]}
+    made = [Trace.of(f"q{name}", ["s"] * 3, golds, id=name, meta={"classification": name})
+            for name, golds in labels.items()]  # fmt: skip
+    traces = add(sqlite_store, made, dataset="prm")
+    one = evaluator(sqlite_store)
+    # Validity at least 0.5 but at the wrong step; p_neu at least 0.15 at the redundant one: all rightly judged.
+    right = {"circular": [POS, NEU, POS], "confidence": [POS, NEG, POS]}
+    save_judgments(sqlite_store, one.id, [
+        Judgment(trace, Mode.OFFLINE, StepScores(np.array(right[trace.id], np.float32))) for trace in traces
+    ])  # fmt: skip
+    found = measure(sqlite_store, find_dataset(sqlite_store, "prm"))
+    titles = prm_titles(found)
+    assert titles == {
+        "prmscore": "PRMScore",
+        "prmscore_simplicity": "simplicity",
+        "prmscore_circular": "circular",
+        "prmscore_soundness": "soundness",
+        "prmscore_confidence": "confidence",
+    }
+    told = {
+        (row["evaluator"], row["mode"]): row for row in rows_of(measures(found, "prm", "c", titles, Kind.PERCENT))
+    }
+    assert {float(told["mini", "offline"][key]) for key in titles} == {1}
+    # A constant of 0.5 calls every step valid: of the class of errors F1 is 0, of two right ones of three 4 / 5.
+    assert float(told["baseline:constant", "offline"]["prmscore_confidence"]) == pytest.approx((4 / 5 + 0) / 2)

@@ -1,0 +1,59 @@
+"""Configurations of real runs that take a second or two, and what their tests share."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+
+import yaml
+
+from stepsight.core.trace import Trace
+from stepsight.training.data.sources_config import Data, Source
+from stepsight.training.train.config import Backbone, TrainConfig
+from tests.conftest import ROOT
+from tests.forked import Forked
+
+
+def synthetic(size, seed=0):
+    return Data((Source("synthetic", size=size, seed=seed),))
+
+
+# 240 traces in batches of 8: 30 steps an epoch, 60 in all, checkpoints at 10, 20, …
+CONFIG = TrainConfig(
+    attention="bidirectional",
+    data=synthetic(240, seed=3),
+    backbone=Backbone(hidden=32, layers=2, heads=2, mlp=48, context=1024),
+    vocabulary=400,
+    epochs=2,
+    batch_size=8,
+    learning_rate=1e-3,
+    warmup_steps=5,
+    save_steps=10,
+)
+TRACE = Trace.of("A pen costs $3. How much are 4 pens?", ["4 * 3 = 12.", "So 13.", "Check: 12 is not 13."])
+
+
+def write_config(path, config=CONFIG):
+    path.write_text(yaml.safe_dump(json.loads(json.dumps(asdict(config)))))
+    return path
+
+
+def forked(source, *arguments):
+    """Run a source with arguments, or without one `stepsight`, on one thread and without loading anything anew;
+    returns the finished process with its output."""
+    process = Forked(source, arguments, {**os.environ, "OMP_NUM_THREADS": "1"})
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def python(*arguments, **options):
+    """Run Python on this checkout, on one thread; returns the finished process with its output."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, **options)
+
+
+def train_command(config, output, *launcher):
+    """`stepsight train` in a process of its own, or in several of a launcher's."""
+    return python(*launcher, "-m", "stepsight", "train", config, "--output", output)

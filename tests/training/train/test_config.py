@@ -1,0 +1,254 @@
+import dataclasses
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+import yaml
+
+import stepsight.training.data.sources_config
+from stepsight.core.errors import UserError
+from stepsight.training.data.sources_config import Data, Origin, Source
+from stepsight.training.synth.corpus import generate
+from stepsight.training.train.config import Backbone, Expected, TrainConfig, read_config
+from tests.conftest import ROOT
+
+SHIPPED = Path(training.__file__).parent / "configs"
+FAMILY = next(generate(0, 1)).meta["family"]
+BACKBONE = {"hidden": 32, "layers": 1, "heads": 2, "mlp": 48}
+SYNTHETIC = {"kind": "synthetic", "size": 10}
+SMALL = {"attention": "causal", "data": {"sources": [SYNTHETIC]}, "backbone": BACKBONE}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read a configuration written as YAML, or given as YAML text."""
+
+    def read(values):
+        path = tmp_path / "config.yaml"
+        path.write_text(values if isinstance(values, str) else yaml.safe_dump(values), encoding="utf-8")
+        return read_config(path)
+
+    return read
+
+
+def test_what_a_file_leaves_out_has_its_default(read):
+    assert read(SMALL) == TrainConfig("causal", Data((Source("synthetic", size=10),)), Backbone(32, 1, 2, 48))
+    assert read(SMALL).backbone.context == 4096
+
+
+def test_every_key_can_be_set(read):
+    values = SMALL | {
+        "data": {
+            "sources": [
+                SYNTHETIC | {"seed": 4, "families": [FAMILY], "weight": 2},
+                {"kind": "prmbench", "path": "a/*.jsonl", "skip_bad": True, "rho": 0.5, "every_label": True}
+                | {"valid": "pos", "weight": 0.25},
+                {"kind": "store", "dataset": "mine"},
+            ],
+            "benchmarks": [{"kind": "problems", "path": "b.jsonl"}, SYNTHETIC | {"seed": 5}],
+        },
+        "backbone": BACKBONE | {"context": 128},
+        "vocabulary": 300,
+        "truncation": "as-labelled",
+        "epochs": 2,
+        "batch_size": 4,
+        "learning_rate": 1,
+        "betas": [0, 0.5],
+        "weight_decay": 0,
+        "warmup_steps": 0,
+        "clip": 2.5,
+        "seed": 7,
+        "bf16": True,
+        "max_length": 100,
+        "accumulation": 2,
+        "activation_checkpointing": True,
+        "fsdp": True,
+        "saved_dtype": "bfloat16",
+        "save_steps": 5,
+        "notes": "why",
+        "tokenizer": "folder",
+        "initialisation": "mitchell",
+        "order": "sorted",
+        "plan": {"gpu": "h200", "devices": 2, "traces": 5, "tokens": 6, "backbone": BACKBONE, "vocabulary": 7},
+    }
+    config = read(values)
+    sources = (
+        Source("synthetic", size=10, seed=4, families=(FAMILY,), weight=2.0),
+        Source("prmbench", path="a/*.jsonl", skip_bad=True, rho=0.5, every_label=True, valid="pos", weight=0.25),
+        Source("store", dataset="mine"),
+    )
+    assert config.data == Data(sources, (Origin("problems", path="b.jsonl"), Origin("synthetic", size=10, seed=5)))
+    assert config.backbone.context == 128
+    assert config.plan == Expected("h200", 2, 5, 6, Backbone(32, 1, 2, 48), 7)
+    # Whole numbers become real ones where those are meant.
+    assert (config.learning_rate, config.betas, config.weight_decay) == (1.0, (0.0, 0.5), 0.0)
+    assert isinstance(config.learning_rate, float)
+    given = {key: getattr(config, key) for key in values if key not in ("data", "backbone", "betas", "plan")}
+    assert given == {key: values[key] for key in given}
+    assert set(values) | {"init"} == {field.name for field in dataclasses.fields(TrainConfig)}
+
+
+def test_an_evaluator_can_be_the_start(read):
+    config = read({"attention": "causal", "data": {"sources": [SYNTHETIC]}, "init": "mini-bidir"})
+    assert (config.init, config.backbone) == ("mini-bidir", None)
+
+
+def test_the_shipped_pair_differs_in_its_mask_and_start_alone():
+    bidirectional, causal = (read_config(SHIPPED / f"mini-{name}.yaml") for name in ("bidir", "causal"))
+    assert (bidirectional.attention, causal.attention) == ("bidirectional", "causal")
+    # Each goes on from its own first stage, which differed in the mask alone.
+    assert (bidirectional.init, causal.init) == ("mini-bidir", "mini-causal")
+    assert dataclasses.replace(causal, attention="bidirectional", init="mini-bidir") == bidirectional
+
+
+def test_the_data_that_the_documentation_shows_can_be_read(read):
+    readme = re.search(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    docstring = textwrap.dedent(stepsight.training.data.sources_config.__doc__.partition("\n\n")[2])
+    for text in (readme, docstring):
+        config = read(SMALL | yaml.safe_load(text))
+        assert [source.kind for source in config.data.sources] == [
+            "synthetic", "prm800k", "prmbench", "store", "store",
+        ]  # fmt: skip
+        assert [benchmark.kind for benchmark in config.data.benchmarks] == ["prm800k", "problems"]
+
+
+@pytest.mark.parametrize("name", ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control"])
+def test_the_papers_recipes(name):
+    config = read_config(SHIPPED / f"{name}.yaml")
+    assert (config.epochs, config.max_length, config.learning_rate) == (1, 2048, 1e-6)
+    assert (config.betas, config.weight_decay, config.clip) == ((0.9, 0.95), 0.1, 0.5)
+    assert config.bf16
+    assert config.fsdp
+    assert config.activation_checkpointing
+    # What tells the three apart: appendix A.4.
+    told = (config.attention, config.batch_size, config.warmup_steps, config.plan.traces)
+    assert (
+        told
+        == {
+            "llada-prm-8b": ("bidirectional", 8, 64, 96_280),
+            "llada-prm-8b-bs64": ("bidirectional", 64, 8, 96_280),
+            "wizardmath-control": ("causal", 8, 64, 96_279),
+        }[name]
+    )
+
+
+@pytest.mark.parametrize("name", ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control", "grid"])
+def test_every_field_of_a_recipe_says_where_it_is_from(name):
+    text = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")
+    keys = "|".join(field.name for field in dataclasses.fields(TrainConfig) if field.name != "notes")
+    fields = re.findall(rf"^(?:  )?(?:{keys}): [^\[{{].*$", text, re.MULTILINE)
+    assert len(fields) > 10
+    assert [field for field in fields if not re.search(r"# (section|appendix|A\.\d|not said)", field)] == []
+
+
+BAD = [
+    ({"backbone": BACKBONE | {"kv_heads": 3}}, r"backbone\.heads 2 is no multiple of backbone\.kv_heads 3"),
+    ({"backbone": BACKBONE | {"kv_heads": 0}}, r"backbone\.kv_heads is 0, expected more than 0"),
+    ({"backbone": BACKBONE | {"rope_theta": -1}}, r"backbone\.rope_theta is -1\.0, expected more than 0"),
+    ({"initialisation": "michell"}, "initialisation is 'michell', expected one of library, mitchell"),
+    ({"order": "shuffled"}, "order is 'shuffled', expected one of mixed, sorted"),
+    ({"backbone": None, "init": "a", "tokenizer": "b"}, "tokenizer means nothing with init"),
+    ({"backbone": None, "init": "a", "initialisation": "mitchell"}, "initialisation means nothing with init"),
+    ({"plan": {"devices": 0}}, r"plan\.devices is 0, expected more than 0"),
+    ({"plan": {"traces": -1}}, r"plan\.traces is -1, expected more than 0"),
+    ({"plan": {"backbone": BACKBONE | {"heads": 5}}}, r"plan\.backbone\.hidden is not an even multiple"),
+    ({"data": {"sources": [SYNTHETIC | {"sample": 0}]}}, r"data\.sources\[0\]\.sample is 0, expected 1 or more"),
+    ({"learning_rte": 1.0}, r"unknown key learning_rte\. Did you mean learning_rate\?"),
+    ({"backbone": BACKBONE | {"layer": 1}}, r"unknown key backbone\.layer\. Did you mean backbone\.layers\?"),
+    ({"xyzzy": 1}, r"unknown key xyzzy\. Known keys: attention, data"),
+    ({7: 1}, r"unknown key 7\."),
+    ({"data": {}}, r"the key data\.sources is missing"),
+    ({"data": [1]}, "data is list, expected keys with values"),
+    ({"data": {"source": []}}, r"unknown key data\.source\. Did you mean data\.sources\?"),
+    ({"data": {"sources": SYNTHETIC}}, r"data\.sources is \{.*\}, expected a list\."),
+    ({"data": {"sources": [SYNTHETIC, 1]}}, r"data\.sources\[1\] is int, expected keys with values"),
+    ({"data": {"sources": [{"size": 1}]}}, r"the key data\.sources\[0\]\.kind is missing"),
+    (
+        {"data": {"sources": [SYNTHETIC | {"wieght": 2}]}},
+        r"unknown key data\.sources\[0\]\.wieght\. Did you mean data\.sources\[0\]\.weight\?",
+    ),
+    # A benchmark is not trained on, so it has no weight.
+    (
+        {"data": {"sources": [SYNTHETIC], "benchmarks": [SYNTHETIC | {"weight": 2}]}},
+        r"unknown key data\.benchmarks\[0\]\.weight\. Known keys: kind, path, ",
+    ),
+    (
+        {"data": {"sources": [SYNTHETIC | {"families": [1]}]}},
+        r"data\.sources\[0\]\.families\[0\] is 1, expected str",
+    ),
+    ({"data": {"sources": [SYNTHETIC | {"weight": "2"}]}}, r"data\.sources\[0\]\.weight is '2', expected float"),
+    ({"data": {"sources": [SYNTHETIC | {"skip_bad": 1}]}}, r"data\.sources\[0\]\.skip_bad is 1, expected bool"),
+    ({"data": {"sources": []}}, r"data\.sources is empty"),
+    ({"truncation": "continued"}, "truncation is 'continued', but no source can hold the rest"),
+    ({"attention": "sideways"}, "attention is 'sideways', expected one of bidirectional, causal"),
+    ({"truncation": "none"}, "truncation is 'none', expected one of random, as-labelled, continued"),
+    ({"backbone": None}, "give either backbone .* or init"),
+    ({"init": "mini-bidir"}, "give either backbone .* or init"),
+    ({"backbone": {"hidden": 32}}, r"the key backbone\.layers is missing"),
+    ({"backbone": BACKBONE | {"heads": 3}}, r"backbone\.hidden is not an even multiple of backbone\.heads"),
+    # Rotary positions pair the dimensions of a head: 6 / 2 = 3 is odd.
+    ({"backbone": BACKBONE | {"hidden": 6}}, r"backbone\.hidden is not an even multiple"),
+    ({"backbone": BACKBONE | {"heads": 0}}, r"backbone\.heads is 0, expected more than 0"),
+    ({"epochs": 0}, "epochs is 0, expected more than 0"),
+    ({"epochs": 1.5}, r"epochs is 1\.5, expected int"),
+    ({"epochs": True}, "epochs is True, expected int"),
+    ({"bf16": 1}, "bf16 is 1, expected bool"),
+    ({"batch_size": -4}, "batch_size is -4, expected more than 0"),
+    ({"save_steps": 0}, "save_steps is 0, expected more than 0"),
+    ({"warmup_steps": -1}, "warmup_steps is -1, expected 0 or more"),
+    ({"vocabulary": 0}, "vocabulary is 0, expected more than 0"),
+    ({"learning_rate": float("nan")}, "learning_rate is nan, expected more than 0"),
+    ({"betas": [0.9]}, r"betas is \[0\.9\], expected a list of 2"),
+    ({"betas": 0.9}, r"betas is 0\.9, expected a list of 2"),
+    ({"seed": None}, "seed is None, expected int"),
+    ({"seed": -1}, "seed is -1, expected 0 to 4294967295"),
+    ({"betas": [0.9, 1]}, r"betas is \[0\.9, 1\.0\], expected two numbers from 0 to below 1"),
+    ({"weight_decay": -0.1}, r"weight_decay is -0\.1, expected 0 or more"),
+    ({"accumulation": 0}, "accumulation is 0, expected more than 0"),
+    ({"batch_size": 6, "accumulation": 4}, "batch_size 6 is no multiple of accumulation 4"),
+    ({"max_length": 0}, "max_length is 0, expected more than 0"),
+    ({"max_length": 5000}, r"max_length is 5000, over backbone\.context 4096"),
+    ({"saved_dtype": "int8"}, "saved_dtype is 'int8', expected one of float16, bfloat16, float32"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=[str(change)[:40] for change, _ in BAD])
+def test_a_bad_value_is_named_with_its_file(read, tmp_path, change, message):
+    with pytest.raises(UserError, match=message) as caught:
+        read(SMALL | change)
+    assert str(caught.value).startswith(str(tmp_path / "config.yaml"))
+
+
+@pytest.mark.parametrize("key", ["attention", "data"])
+def test_a_missing_key_is_named(read, key):
+    with pytest.raises(UserError, match=f"the key {key} is missing"):
+        read({name: value for name, value in SMALL.items() if name != key})
+
+
+def test_the_trap_of_exponents_is_explained(read):
+    with pytest.raises(UserError, match=r"learning_rate is '1e-3', expected float\. .*write 1\.0e-3"):
+        read(yaml.safe_dump(SMALL) + "learning_rate: 1e-3\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is NoneType, expected keys with values"),
+        ("- a\n", "the file is list"),
+        ("a: [", "not YAML"),
+        ("a: !!python/object:os.system x", "not YAML"),
+        ("\x00", "not YAML"),
+    ],
+)
+def test_what_is_no_configuration_is_refused(read, text, message):
+    with pytest.raises(UserError, match=message):
+        read(text)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"none\.yaml: cannot be read .No such file"):
+        read_config(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes("notes: é".encode("latin-1"))
+    with pytest.raises(UserError, match=r"latin\.yaml: not YAML"):
+        read_config(tmp_path / "latin.yaml")

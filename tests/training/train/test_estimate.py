@@ -1,0 +1,152 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import stepsight.training.train.config
+from stepsight.core.errors import UserError
+from stepsight.core.models.model import StepModel
+from stepsight.training.data.sources_config import Data, Source
+from stepsight.training.synth.corpus import generate
+from stepsight.training.train.config import Backbone, Expected, read_config
+from stepsight.training.train.estimate import GIB, Gpu, Network, Plan, Work, make_plan, work_of
+from stepsight.training.train.init import llama_config
+from tests.training.small_runs import CONFIG, synthetic
+
+CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
+LLADA = read_config(CONFIGS / "llada-prm-8b.yaml")
+GPU = Gpu("toy", 100, 1e12, 1e9)
+# Of a million parameters: 10 layers of 90,000, and 100,000 in none, of which 80,000 look tokens up.
+NETWORK = Network(1_000_000, 90_000, 100_000, 80_000, 10, 64, 128)
+
+
+def plan(devices=1, traces=1000, tokens=100.0, **changes):
+    return Plan(replace(CONFIG, **changes), NETWORK, Work(traces, tokens, counted=True), GPU, devices)
+
+
+def test_the_papers_own_run():
+    found = make_plan(LLADA, CONFIGS)
+    # 96,280 / 8 = 12,035 steps of 4 x 2 traces: "about 12k optimizer steps".
+    assert (found.steps, found.devices, found.per_device, found.gpu.name) == (12_035, 4, 2, "rtx-6000-pro")
+    assert found.tokens == 96_280 * 200
+    found.check()
+    # Its recorded runtime is 21,784.6 seconds.
+    assert found.hours * 3600 == pytest.approx(21_784.6, rel=0.25)
+    # Two traces a device are so little that the GPUs wait for one another most of the time.
+    assert found.sending > 5 * found.computing
+
+
+def test_the_memory_of_the_papers_run_by_hand():
+    found = make_plan(LLADA, CONFIGS).memory
+    # 7,497,596,928 parameters in float32 over 4 devices, and twice as much of AdamW.
+    assert found["weights"] == found["gradients"] == 7_497_596_928
+    assert found["optimiser"] == 14_995_193_856
+    # In bfloat16: what is in no layer, two layers, and the larger of the two once more as gradients.
+    rest, layer = 126_464 * 4096 + 4 * 4096, 4 * 4096**2 + 3 * 4096 * 12288 + 2 * 4096
+    assert found["gathered weights"] == 2 * (rest + 2 * layer + rest)
+    # 2 x 2,048 tokens: the inputs of 32 layers in float32, one whole layer, and the ends.
+    assert found["activations"] == 4096 * (32 * 4 * 4096 + 34 * 4096 + 8 * 12288 + 14 * 4096)
+
+
+def saved_bytes(hidden, mlp, layers, bf16):
+    """What PyTorch itself keeps for the backward pass for each token, without the weights and their copies."""
+    torch.manual_seed(0)
+    tokens = 256
+    model = StepModel.from_config(llama_config(Backbone(hidden, layers, 2, mlp), 64, "bidirectional"))
+    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    seen, alive = {}, []
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            seen[storage.data_ptr()] = storage.nbytes()
+            alive.append(tensor)
+        return tensor
+
+    ids = torch.zeros((2, tokens), dtype=torch.long)
+    ends = torch.full((2, 1), tokens - 1)
+    with (
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        torch.autocast("cpu", torch.bfloat16, enabled=bf16, cache_enabled=False),
+    ):
+        model(ids, torch.ones_like(ids), ends, torch.zeros((2, 1), dtype=torch.long))
+    copies = 2 * layers * (4 * hidden * hidden + 3 * hidden * mlp) if bf16 else 0
+    return (sum(seen.values()) - copies) / (2 * tokens)
+
+
+@pytest.mark.parametrize("bf16", [True, False])
+def test_activations_are_what_pytorch_keeps(bf16):
+    hidden, mlp, layers = 64, 192, 3
+    net = Network(1, 1, 1, 1, layers, hidden, mlp)
+    config = replace(CONFIG, bf16=bf16, batch_size=1, max_length=1)
+    estimated = Plan(config, net, Work(1, 1, counted=True), GPU, 1).activations(False)
+    assert estimated == pytest.approx(saved_bytes(hidden, mlp, layers, bf16), rel=0.03)
+
+
+def test_one_device_holds_everything_and_sends_nothing():
+    found = plan(bf16=True)
+    assert (found.memory["weights"], found.memory["optimiser"]) == (4_000_000, 8_000_000)
+    assert found.memory["bfloat16 copy"] == 2_000_000
+    assert found.sending == 0
+    # 1,000 traces in batches of 8 are 125 steps, in 2 epochs 250.
+    assert (found.steps, found.tokens) == (250, 200_000)
+    # 3 x (2 x 920,000 + 4 x 10 x 64 x 100) operations a token, at 40 % of 10^12 a second.
+    assert found.computing * 3600 == pytest.approx(3 * (1_840_000 + 256_000) * 200_000 / 4e11)
+
+
+def test_what_devices_send_each_other():
+    # Summing gradients in a ring: 2 x 4 bytes x 3 / 4 of a million, 250 times, at 10^9 bytes a second.
+    assert plan(devices=4).sending * 3600 == pytest.approx(250 * 6_000_000 / 1e9)
+    # They are held once more as they are sent: 2 x 4 bytes.
+    assert plan(devices=4).memory["gradients"] == 8_000_000
+    # Sharded in bfloat16: two gathers and a scatter of 2 bytes each, in each of 2 parts.
+    sharded = plan(devices=4, fsdp=True, bf16=True, accumulation=2)
+    assert sharded.sending * 3600 == pytest.approx(250 * 2 * 3 * 2 * 750_000 / 1e9)
+    assert sharded.memory["weights"] == 1_000_000
+
+
+def test_checkpointing_trades_memory_for_time():
+    without, with_it = plan(), plan(activation_checkpointing=True)
+    assert with_it.needed < without.needed
+    assert with_it.computing == pytest.approx(4 / 3 * without.computing)
+
+
+def test_a_run_that_does_not_fit_says_what_would_help():
+    small = replace(plan(batch_size=64), gpu=Gpu("tiny", 0.05, 1e12, 1e9))
+    with pytest.raises(UserError) as raised:
+        small.check()
+    assert raised.value.message.startswith(
+        f"the run needs {small.needed / GIB:.1f} GiB on each device; of 1 x tiny"
+    )
+    assert raised.value.hint == (
+        "Set activation_checkpointing: true; or raise accumulation above 1; or set bf16: true; "
+        "or lower max_length; or take a GPU with more memory."
+    )
+
+
+def test_one_gpu_is_too_small_for_the_8b_evaluator_and_four_are_not():
+    make_plan(LLADA, CONFIGS, "h100-80gb").check()
+    with pytest.raises(UserError, match=r"of 1 x h100-80gb 73\.6 GiB can be filled\. .*use more than 1 device"):
+        make_plan(LLADA, CONFIGS, "h100-80gb", 1).check()
+
+
+def test_without_the_recipes_word_the_traces_are_counted():
+    config = replace(CONFIG, data=synthetic(12, seed=3), plan=None)
+    characters = [len(t.problem) + sum(map(len, t.substeps)) for t in generate(3, 12)]
+    found = work_of(config, Path())
+    assert (found.traces, found.counted) == (12, True)
+    assert found.tokens == pytest.approx(sum(characters) / 12 / 3)
+    told = work_of(replace(config, plan=Expected(traces=5, tokens=7)), Path())
+    assert (told.traces, told.tokens, told.counted) == (5, 7.0, False)
+    with pytest.raises(UserError, match="no trace is left to learn from"):
+        work_of(replace(config, data=Data((Source("synthetic", size=2, seed=3, weight=1e-9),))), Path())
+
+
+def test_it_is_told_in_lines():
+    lines = str(make_plan(LLADA, CONFIGS)).splitlines()
+    assert lines[0] == "parameters    7,497,596,928"
+    assert lines[1] == "data          96,280 traces of 200 tokens (as the recipe says)"
+    assert lines[2] == "batch         8 traces = 4 devices x 2 traces x 1 parts"
+    assert lines[3] == "steps         12,035 in 1 epochs, 19,256,000 tokens"
+    assert lines[-1] == "fits          yes"

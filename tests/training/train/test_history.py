@@ -1,0 +1,30 @@
+import pytest
+
+from stepsight.training.train.history import draw, final_loss
+
+ROWS = [
+    {"loss": 1.0 / step, "grad_norm": 10.0 / step, "learning_rate": 1e-3 * step, "step": 20 * step}
+    for step in range(1, 13)
+]
+
+
+def test_the_final_loss_is_the_mean_of_the_last_ten_rows():
+    # The rows of 1/3 to 1/12: their sum is 1.603211, as 1/1 + 1/2 + … + 1/12 = 3.103211.
+    assert final_loss(ROWS) == pytest.approx(0.160321, abs=1e-6)
+    assert final_loss(ROWS[:1]) == 1.0
+    assert final_loss([]) is None
+
+
+def test_the_figure_has_loss_norm_and_rate_against_the_step():
+    figure = draw(ROWS, "mini")
+    assert [curve.name for curve in figure.data] == ["Cross-entropy", "Gradient norm", "Learning rate"]
+    assert all(list(curve.x) == list(range(20, 241, 20)) for curve in figure.data)
+    assert list(figure.data[0].y) == [row["loss"] for row in ROWS]
+    assert list(figure.data[1].y) == [row["grad_norm"] for row in ROWS]
+    assert list(figure.data[2].y) == [row["learning_rate"] for row in ROWS]
+    assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == (None, "log")
+    assert figure.layout.title.text == "mini"
+
+
+def test_a_run_without_a_row_has_an_empty_figure():
+    assert [len(curve.x) for curve in draw([], "none").data] == [0, 0, 0]

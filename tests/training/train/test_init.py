@@ -1,0 +1,247 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, processors
+from transformers import (
+    AutoModelForCausalLM,
+    GPTNeoConfig,
+    LlamaConfig,
+    LlamaModel,
+    MistralConfig,
+    Qwen2Config,
+)
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.training.data.mixture import Mixture
+from stepsight.training.data.tokenizer import SEPARATOR
+from stepsight.training.train.init import init_folder, llama_config, start
+from tests.checkpoints import llada_tensors, tiny_tokenizer, write_evaluator, write_llada, write_token_classifier
+from tests.training.small_runs import CONFIG, TRACE
+
+SMALL = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 4}
+
+
+def begin(init=None, root=Path(), **changes):
+    """The encoder and the model that a run starts from."""
+    backbone = CONFIG.backbone if init is None else None
+    config = replace(CONFIG, backbone=backbone, init=init and str(init), **changes)
+    return start(config, Mixture(config.data, Path(), config.truncation, config.seed), root)[:2]
+
+
+def plain_tokenizer(bos=None):
+    """One that knows nothing of steps, and begins every input with `bos`."""
+    tokenizer = Tokenizer.from_str(tiny_tokenizer().to_str().replace(SEPARATOR, "<unused>"))
+    if bos is not None:
+        tokenizer.add_special_tokens([bos])
+        ids = [(bos, tokenizer.token_to_id(bos))]
+        tokenizer.post_processor = processors.TemplateProcessing(f"{bos} $A", special_tokens=ids)
+    return tokenizer
+
+
+def write_backbone(folder, config, tokenizer):
+    """A plain Hugging Face folder with a language-modelling head, in the library's own hand."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config)
+    model.save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return model
+
+
+def causal_lm(kind, tokenizer, **values):
+    return kind(vocab_size=tokenizer.get_vocab_size(), bos_token_id=None, eos_token_id=None, **(SMALL | values))
+
+
+def looks_ahead(encoder, model):
+    """Whether the first step's scores depend on the last step."""
+    encoded = encoder.encode(TRACE)
+    ids = torch.from_numpy(encoded.ids)[None]
+    other = ids.clone()
+    other[0, -2] = (other[0, -2] + 1) % 20
+    ends = torch.from_numpy(encoded.ends)[None]
+    mask = torch.ones_like(ids)
+    with torch.no_grad():
+        first, second = (model(tokens, mask, ends)["logits"][0, 0] for tokens in (ids, other))
+    return not torch.equal(first, second)
+
+
+def test_from_scratch_everything_is_drawn_from_the_seed():
+    encoder, model = begin()
+    assert model.config.vocab_size == encoder.tokenizer.get_vocab_size() == 400
+    again = begin()[1].state_dict()
+    assert all(torch.equal(tensor, again[name]) for name, tensor in model.state_dict().items())
+    other = begin(seed=14)[1].state_dict()
+    assert not torch.equal(model.score.weight, other["score.weight"])
+
+
+def test_the_mask_is_the_only_difference_of_a_pair():
+    ours, theirs = (llama_config(CONFIG.backbone, 400, mask).to_dict() for mask in ("bidirectional", "causal"))
+    assert {key for key in ours if ours[key] != theirs[key]} == {"is_causal"}
+
+
+@pytest.mark.parametrize("attention", ["bidirectional", "causal"])
+@pytest.mark.parametrize("own", [False, True])
+def test_an_evaluator_keeps_its_head_and_template(tmp_path, attention, own):
+    source = load_evaluator(write_evaluator(tmp_path / "start", is_causal=own))
+    encoder, model = begin(tmp_path / "start", attention=attention)
+    assert encoder.template == source.encoder.template
+    state = source.model.state_dict()
+    assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
+    assert looks_ahead(encoder, model) == (attention == "bidirectional")
+
+
+def test_a_shipped_name_or_a_folder_beside_the_configuration_will_do(tmp_path):
+    assert init_folder("mini-bidir", tmp_path).name == "mini-bidir"
+    write_evaluator(tmp_path / "mine")
+    assert init_folder("mine", tmp_path) == tmp_path / "mine"
+    with pytest.raises(UserError, match=r"there is no evaluator 'none'\. Give a folder"):
+        init_folder("none", tmp_path)
+
+
+KINDS = {
+    "llama": (LlamaConfig, {}),
+    "mistral": (MistralConfig, {"num_key_value_heads": 2, "sliding_window": 4}),
+    "qwen2": (Qwen2Config, {"num_key_value_heads": 2, "tie_word_embeddings": True}),
+}
+
+
+@pytest.mark.parametrize("attention", ["bidirectional", "causal"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plain_backbone_gets_a_head_and_a_token_that_closes_steps(tmp_path, kind, attention):
+    tokenizer = plain_tokenizer("<s>")
+    before = tokenizer.get_vocab_size()
+    source = write_backbone(tmp_path / "plain", causal_lm(KINDS[kind][0], tokenizer, **KINDS[kind][1]), tokenizer)
+    encoder, model = begin(tmp_path / "plain", attention=attention)
+    assert (encoder.template.separator, encoder.template.bos) == (SEPARATOR, "<s>")
+    assert encoder.encode(TRACE).ids[0] == before - 1
+    # The new token is the one after the tokenizer's last, and begins as the mean of all.
+    assert encoder.separator == before
+    embedding = model.model.get_input_embeddings().weight
+    theirs = source.get_input_embeddings().weight
+    assert torch.equal(embedding[:before], theirs)
+    torch.testing.assert_close(embedding[before], theirs.mean(0))
+    assert model.config.vocab_size == before + 1
+    own = model.model.layers[1].mlp.up_proj.weight
+    assert torch.equal(own, source.model.layers[1].mlp.up_proj.weight)
+    # Not a parameter more than backbone, new row and head have: no language-modelling head.
+    body = sum(p.numel() for p in source.model.parameters())
+    assert sum(p.numel() for p in model.parameters()) == body + 24 + 3 * 24
+    assert looks_ahead(encoder, model) == (attention == "bidirectional")
+
+
+def test_llada_has_rows_to_spare(tmp_path):
+    tensors = write_llada(tmp_path / "llada", with_head=False)
+    vocabulary = tensors["model.transformer.wte.weight"].shape[0]
+    plain_tokenizer().save(str(tmp_path / "llada" / "tokenizer.json"))
+    spare = llada_tensors(vocabulary + 7)
+    for file in (tmp_path / "llada").glob("*.safetensors"):
+        save_file({name: spare[name] for name in load_file(file)}, file, metadata={"format": "pt"})
+    config = json.loads((tmp_path / "llada" / "config.json").read_text())
+    (tmp_path / "llada" / "config.json").write_text(json.dumps(config | {"embedding_size": vocabulary + 7}))
+    encoder, model = begin(tmp_path / "llada")
+    assert encoder.separator == vocabulary
+    assert torch.equal(model.model.embed_tokens.weight, spare["model.transformer.wte.weight"])
+    assert looks_ahead(encoder, model)
+
+
+def test_a_backbone_s_own_template_is_kept(tmp_path):
+    # What a run that trains a backbone alone leaves: a template, weights and a tokenizer, and no head.
+    tokenizer = tiny_tokenizer()
+    write_backbone(tmp_path / "own", causal_lm(LlamaConfig, tokenizer), tokenizer)
+    template = {"prompt": "{problem}\n", "separator": SEPARATOR, "bos": None}
+    (tmp_path / "own" / "stepsight.json").write_text(json.dumps({"template": template}))
+    encoder, model = begin(tmp_path / "own")
+    assert encoder.template.to_dict() == template
+    assert model.config.vocab_size == tokenizer.get_vocab_size()
+
+
+def test_the_new_head_is_drawn_from_the_seed(tmp_path):
+    tokenizer = plain_tokenizer()
+    write_backbone(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
+    heads = [begin(tmp_path / "plain", seed=seed)[1].score.weight for seed in (1, 1, 2)]
+    assert torch.equal(heads[0], heads[1])
+    assert not torch.equal(heads[0], heads[2])
+
+
+def test_what_cannot_be_a_start_is_named(tmp_path):
+    tokenizer = plain_tokenizer()
+    config = GPTNeoConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=24,
+        num_layers=2,
+        num_heads=4,
+        attention_types=[[["global"], 2]],
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    write_backbone(tmp_path / "neo", config, tokenizer)
+    with pytest.raises(UserError, match=r"neo: GPTNeoModel does not support .*Choose another backbone"):
+        begin(tmp_path / "neo")
+    write_backbone(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
+    write_token_classifier(tmp_path / "two", "qwen2", num_labels=2, id2label={0: "bad", 1: "good"})
+    with pytest.raises(UserError, match=r"two: this evaluator .* knows no neu.*Start from its backbone"):
+        begin(tmp_path / "two")
+    (tmp_path / "plain" / "tokenizer.json").unlink()
+    with pytest.raises(UserError, match=r"plain: tokenizer\.json is missing"):
+        begin(tmp_path / "plain")
+
+
+def test_a_backbone_that_does_not_heed_its_mask_is_refused(tmp_path, monkeypatch):
+    forward = LlamaModel.forward
+
+    def deaf(self, *args, **options):
+        asked, self.config.is_causal = self.config.is_causal, True
+        try:
+            return forward(self, *args, **options)
+        finally:
+            self.config.is_causal = asked
+
+    monkeypatch.setattr(LlamaModel, "forward", deaf)
+    write_evaluator(tmp_path / "start")
+    with pytest.raises(UserError, match=r"start: a backbone of type 'llama' cannot be bidirectional"):
+        begin(tmp_path / "start")
+    assert begin(tmp_path / "start", attention="causal")
+
+
+def test_a_tokenizer_that_is_given_is_used_and_may_leave_rows_to_spare(tmp_path):
+    folder = tmp_path / "tokenizer"
+    folder.mkdir()
+    plain_tokenizer().save(str(folder / "tokenizer.json"))
+    encoder, model = begin(tokenizer="tokenizer", root=tmp_path)
+    assert encoder.tokenizer.get_vocab_size() <= model.config.vocab_size == 400
+    # It knew of no token that closes a step, and has one now.
+    assert encoder.template.separator == SEPARATOR
+    assert model.model.embed_tokens.weight.shape[0] == 400
+    encoder.encode(TRACE)
+
+
+def test_a_tokenizer_with_more_tokens_than_rows_is_refused(tmp_path):
+    folder = tmp_path / "tokenizer"
+    folder.mkdir()
+    plain_tokenizer().save(str(folder / "tokenizer.json"))
+    with pytest.raises(
+        UserError, match=r"vocabulary is 10, but the tokenizer in .* has \d+ tokens\. Set vocabulary to"
+    ):
+        begin(tokenizer="tokenizer", root=tmp_path, vocabulary=10)
+    with pytest.raises(UserError, match="nowhere"):
+        begin(tokenizer="nowhere", root=tmp_path)
+
+
+def test_mitchells_weights_are_the_same_under_both_masks():
+    models = [
+        begin(initialisation="mitchell", attention=mask)[1].state_dict() for mask in ("bidirectional", "causal")
+    ]
+    assert all(torch.equal(tensor, models[1][name]) for name, tensor in models[0].items())
+    # The library's deviation is 0.02; Mitchell's is 1 / sqrt(32) = 0.177, less what is cut off.
+    assert 0.16 < float(models[0]["model.embed_tokens.weight"].std()) < 0.19
+
+
+def test_the_rotation_and_the_heads_of_keys_are_the_backbones():
+    config = llama_config(replace(CONFIG.backbone, kv_heads=1, rope_theta=5e5), 100, "causal")
+    assert config.rope_parameters["rope_theta"] == 5e5
+    assert (config.num_attention_heads, config.num_key_value_heads) == (2, 1)
+    assert llama_config(CONFIG.backbone, 100, "causal").num_key_value_heads == 2

@@ -1,0 +1,335 @@
+"""One optimiser step, and runs that go wrong."""
+
+import json
+import math
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch.nn import functional
+from transformers import TrainerCallback
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.model import IGNORED, StepModel, linear_head
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.training.data.examples import build_examples, collate
+from stepsight.training.data.mixture import Mixture
+from stepsight.training.runs.checkpoints import Checkpoints, is_whole
+from stepsight.training.train import run
+from stepsight.training.train.init import llama_config, start
+from stepsight.training.train.trainer import StepTrainer, arguments_of, assembled
+from tests.checkpoints import write_llada
+from tests.training.small_runs import CONFIG, TRACE, forked, synthetic, train_command, write_config
+
+# One step, not clipped.
+ONE = replace(CONFIG, data=synthetic(8), epochs=1, warmup_steps=0, clip=1e9)
+
+
+def make(config, folder, callback=None):
+    """A trainer as a run makes it."""
+    mixture = Mixture(config.data, Path(), config.truncation, config.seed)
+    encoder, model, _ = start(config, mixture, Path())
+    examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, config.max_length or 1024)
+    checkpoints = Checkpoints(folder / "checkpoints")
+    trainer = StepTrainer(config, model, examples, arguments_of(config, checkpoints.folder), checkpoints)
+    if callback is not None:
+        trainer.add_callback(callback)
+    return trainer
+
+
+class Gradients(TrainerCallback):
+    """Keeps the gradients of each step, and the weights before it."""
+
+    def __init__(self):
+        self.steps, self.weights = [], []
+
+    def on_pre_optimizer_step(self, args, state, control, model=None, **_):
+        self.steps.append({name: p.grad.clone() for name, p in model.named_parameters()})
+        self.weights.append({name: p.detach().clone() for name, p in model.named_parameters()})
+
+
+def one_step(config, folder):
+    """The loss and the gradients of the first step, and the trainer."""
+    kept = Gradients()
+    trainer = make(config, folder, kept)
+    trainer.finish()
+    return trainer.state.log_history[0]["loss"], kept.steps[0], trainer
+
+
+def cross_entropies(model, examples):
+    """Of each supervised step end."""
+    with torch.no_grad():
+        batch = collate(examples)
+        logits, labels = model(**{k: v for k, v in batch.items() if k != "labels"})["logits"], batch["labels"]
+    logits, labels = logits.flatten(0, 1), labels.flatten()
+    return functional.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="none")[labels != IGNORED]
+
+
+@pytest.fixture(scope="module")
+def whole_step(tmp_path_factory):
+    """One batch of 8, computed at once."""
+    return one_step(ONE, tmp_path_factory.mktemp("step"))
+
+
+@pytest.mark.parametrize("accumulation", [2, 4, 8])
+def test_a_step_in_parts_is_the_step_at_once(whole_step, tmp_path, accumulation):
+    loss, gradients, _ = whole_step
+    parted, parted_gradients, _ = one_step(replace(ONE, accumulation=accumulation), tmp_path)
+    assert parted == pytest.approx(loss, abs=1e-6)
+    assert parted_gradients.keys() == gradients.keys()
+    for name, gradient in gradients.items():
+        # Of 9 at most, of which float32 tells the seventh digit.
+        torch.testing.assert_close(parted_gradients[name], gradient, rtol=1e-6, atol=1e-6, msg=name)
+    assert max(float(gradient.abs().max()) for gradient in gradients.values()) > 0.01
+
+
+def test_a_step_s_loss_is_the_mean_over_its_supervised_ends(whole_step, tmp_path):
+    loss, _, trainer = whole_step
+    fresh = make(ONE, tmp_path)
+    examples = list(trainer.train_dataset)[:-1]
+    losses = cross_entropies(fresh.model, examples)
+    assert loss == pytest.approx(float(losses.mean()), abs=1e-6)
+    # The mean of the traces' means is another number: their ends differ in count.
+    means = [float(cross_entropies(fresh.model, [example]).mean()) for example in examples]
+    assert abs(float(np.mean(means)) - loss) > 1e-3
+
+
+def test_a_batch_with_fewer_traces_than_parts_is_exact_too(tmp_path):
+    losses = []
+    for accumulation in (1, 8):
+        config = replace(ONE, data=synthetic(11), accumulation=accumulation)
+        trainer = make(config, tmp_path / str(accumulation))
+        trainer.finish()
+        losses.append([row["loss"] for row in trainer.state.log_history])
+    # 11 traces are a batch of 8 and one of 3.
+    assert len(losses[0]) == 2
+    assert losses[1] == pytest.approx(losses[0], abs=1e-6)
+
+
+def test_activation_checkpointing_gives_the_same_weights(tmp_path):
+    config = replace(CONFIG, data=synthetic(40), epochs=1)
+    weights = []
+    for checkpointing in (False, True):
+        trainer = make(replace(config, activation_checkpointing=checkpointing), tmp_path / str(checkpointing))
+        trainer.finish()
+        assert [layer.gradient_checkpointing for layer in trainer.model.model.layers] == [checkpointing] * 2
+        weights.append(trainer.model.state_dict())
+    before = make(config, tmp_path / "before").model.state_dict()
+    for name, tensor in weights[0].items():
+        torch.testing.assert_close(weights[1][name], tensor, rtol=0, atol=1e-6, msg=name)
+        assert not torch.equal(before[name], tensor), name
+
+
+def test_norms_are_not_decayed(tmp_path):
+    trainer = make(ONE, tmp_path)
+    optimizer = trainer.create_optimizer()
+    names = {id(p): name for name, p in trainer.model.named_parameters()}
+    decayed, free = ({names[id(p)] for p in group["params"]} for group in optimizer.param_groups)
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.1, 0.0]
+    # Two norms in each of two layers, and the last.
+    assert len(free) == 5
+    assert all("norm" in name for name in free)
+    assert {"score.weight", "model.embed_tokens.weight", "model.layers.0.mlp.up_proj.weight"} < decayed
+    assert all(group["betas"] == (0.9, 0.95) for group in optimizer.param_groups)
+
+
+def test_the_optimiser_never_holds_a_language_modelling_head(tmp_path):
+    tensors = write_llada(tmp_path / "llada", with_head=False, max_sequence_length=1024)
+    vocabulary, width = tensors["model.transformer.ff_out.weight"].shape
+    _, gradients, trainer = one_step(replace(ONE, backbone=None, init=str(tmp_path / "llada")), tmp_path)
+    # The folder has an output matrix of the embedding's shape; of the latter there are Adam's two moments.
+    shapes = [tuple(value.shape) for state in trainer.optimizer.state.values() for value in state.values()]
+    assert shapes.count((vocabulary, width)) == 2
+    assert len([shape for shape in shapes if shape and shape[0] >= vocabulary]) == 2
+    large = [name for name, gradient in gradients.items() if gradient.shape[0] >= vocabulary]
+    assert large == ["model.embed_tokens.weight"]
+
+
+def test_the_rate_warms_up_and_falls_as_a_cosine(tmp_path):
+    trainer = make(replace(CONFIG, data=synthetic(160), epochs=1, warmup_steps=4), tmp_path)
+    trainer.finish()
+    rates = [row["learning_rate"] for row in trainer.state.log_history]
+    # 20 steps, the first at rate 0: 0, 1/4 … 3/4 of the peak, then half a cosine over the other 16.
+    expected = [1e-3 * step / 4 for step in range(4)]
+    expected += [1e-3 * 0.5 * (1 + math.cos(math.pi * (step - 4) / 16)) for step in range(4, 20)]
+    assert rates == pytest.approx(expected, abs=1e-9)
+
+
+def test_gradients_are_clipped_to_the_norm(tmp_path):
+    kept = Gradients()
+    trainer = make(replace(ONE, clip=0.5), tmp_path, kept)
+    trainer.finish()
+    norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in kept.steps[0].values()))
+    assert trainer.state.log_history[0]["grad_norm"] > 1
+    assert norm == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("bias", [None, torch.tensor([1.0, 2.0, 3.0])])
+def test_what_processes_shared_is_put_together_with_the_head_it_had(bias):
+    config = llama_config(CONFIG.backbone, 400, "causal")
+    model = StepModel(StepModel.from_config(config).model, linear_head(torch.ones(3, 32), bias))
+    whole = assembled(config, model.state_dict())
+    assert whole.state_dict().keys() == model.state_dict().keys()
+    assert all(torch.equal(tensor, whole.state_dict()[name]) for name, tensor in model.state_dict().items())
+    assert ("score.bias" in whole.state_dict()) == (bias is not None)
+
+
+class Poison(Gradients):
+    """Makes a weight, and so the loss, no number before the step after `step`."""
+
+    def __init__(self, step):
+        super().__init__()
+        self.step = step
+
+    def on_step_begin(self, args, state, control, model=None, **_):
+        if state.global_step == self.step:
+            model.score.weight.data[0, 0] = math.nan
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_names_the_step(tmp_path):
+    trainer = make(CONFIG, tmp_path, Poison(13))
+    with pytest.raises(UserError, match=r"the loss became nan in step 14\. Lower .* the checkpoint of step 10 is"):
+        trainer.finish()
+
+
+def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights(tmp_path):
+    # The first step's update is as large as the rate; after it the loss is still a number, its gradient is not.
+    kept = Gradients()
+    trainer = make(replace(CONFIG, learning_rate=1e30, warmup_steps=0), tmp_path, kept)
+    with pytest.raises(UserError, match=r"the (loss|gradient) became nan in step 2\. Lower learning_rate"):
+        trainer.finish()
+    assert len(kept.steps) == 1
+    assert all(torch.isfinite(p).all() for p in trainer.model.parameters())
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from stepsight.training import run, trainer
+from stepsight.training.train.config import read_config
+from stepsight.app.commands.cli import main
+
+class Limit(trainer.Progress):
+    def on_step_begin(self, args, state, control, **_):
+        if state.global_step == {step}:
+            {limit}
+
+trainer.Progress = Limit
+sys.exit(main(["train", *sys.argv[1:]]))
+"""
+# Files of at most 100 kB: the weights' 122 kB no longer fit. Memory: what there is, and 30 MB more.
+DISK = "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))"
+MEMORY = """
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + 30_000_000, resource.RLIM_INFINITY))
+"""
+
+
+def test_a_full_disk_leaves_the_last_checkpoint_whole(whole, tmp_path):
+    config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
+    stopped = forked(LIMITED.format(step=25, limit=DISK), config, "--output", output)
+    assert stopped.returncode == 2
+    told = stopped.stderr.splitlines()[-1]
+    assert f"{output / 'checkpoints'}: the checkpoint of step 30 cannot be written (" in told
+    assert told.endswith("File too large (os error 27)). Make room; the same command goes on from step 20.")
+    assert sorted(path.name for path in (output / "checkpoints").iterdir()) == ["checkpoint-10", "checkpoint-20"]
+    assert all(is_whole(path) for path in (output / "checkpoints").iterdir())
+    run.train(CONFIG, output)
+    assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+# Checkpoints and weights fit; the page with the curves, which holds Plotly, does not.
+LITTLE = "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))"
+
+
+def test_a_disk_that_is_full_at_the_end_leaves_no_half_evaluator(whole, tmp_path):
+    config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
+    stopped = forked(LIMITED.format(step=55, limit=LITTLE), config, "--output", output)
+    assert stopped.returncode == 2
+    assert f"{output}: the evaluator cannot be written (" in stopped.stderr.splitlines()[-1]
+    assert sorted(path.name for path in output.iterdir()) == ["checkpoints", "config.used.json"]
+    run.train(CONFIG, output)
+    assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def test_memory_that_runs_out_leaves_the_last_checkpoint(tmp_path):
+    # 16 traces of 200 tokens by 2,000 floats of 4 bytes are 26 MB, eight times over in two layers.
+    wide = replace(CONFIG.backbone, mlp=2000)
+    whole = replace(CONFIG, backbone=wide, data=synthetic(120), batch_size=16)
+    config, output = write_config(tmp_path / "config.yaml", whole), tmp_path / "out"
+    stopped = forked(LIMITED.format(step=12, limit=MEMORY), config, "--output", output)
+    assert stopped.returncode == 2, stopped.stderr
+    told = stopped.stderr.splitlines()[-1]
+    # The limit comes at step 12; what the allocator keeps from before may last for another step.
+    assert re.match(
+        r"stepsight train: memory ran out in step 1[3-9]\. Raise accumulation, or set activation_ch", told
+    )
+    assert [path.name for path in (output / "checkpoints").iterdir()] == ["checkpoint-10"]
+    assert is_whole(output / "checkpoints" / "checkpoint-10")
+
+
+SHARDED = replace(CONFIG, fsdp=True, save_steps=30)
+ACCELERATE = ("-m", "accelerate.commands.launch", "--use_fsdp", "--fsdp_version", "2", "--num_processes", "2")
+ACCELERATE += ("--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no")
+ACCELERATE += ("--main_process_port", "0")
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
+def losses(folder):
+    return [row["loss"] for row in json.loads((folder / "log_history.json").read_text())]
+
+
+def validity(folder):
+    return Scorer(load_evaluator(folder)).score_one(TRACE).hindsight.offline.validity
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory):
+    """The folder of a run in two processes, each with half of the weights and its own layers' activations."""
+    folder = tmp_path_factory.mktemp("sharded")
+    config = replace(SHARDED, accumulation=2, activation_checkpointing=True)
+    done = train_command(write_config(folder / "config.yaml", config), folder / "whole", *ACCELERATE)
+    assert done.returncode == 0, done.stderr
+    # One process speaks.
+    assert done.stdout.splitlines() == [str(folder / "whole")]
+    assert done.stderr.count("step 60 of 60") == 1
+    return folder / "whole"
+
+
+def test_two_processes_with_shards_give_what_one_gives(whole, sharded):
+    assert len(losses(whole)) == 60
+    np.testing.assert_allclose(losses(sharded), losses(whole), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(validity(sharded), validity(whole), rtol=0, atol=1e-4)
+    assert load_evaluator(sharded).provenance["devices"] == "2 x cpu"
+    # Accelerate can leave FSDP out without a word; each process has written its own half of the weights.
+    shards = sorted((sharded / "checkpoints" / "checkpoint-60" / "pytorch_model_fsdp_0").glob("*.distcp"))
+    weights = sum(tensor.numel() * 4 for tensor in load_file(whole / "model.safetensors").values())
+    assert len(shards) == 2
+    for shard in shards:
+        assert 0.4 * weights < shard.stat().st_size < 0.8 * weights
+
+
+def test_a_run_with_shards_goes_on_from_its_checkpoint(sharded, tmp_path):
+    output = tmp_path / "whole"
+    for kept in ("config.used.json", "checkpoints/checkpoint-30"):
+        source, target = sharded / kept, output / kept
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    config = write_config(tmp_path / "config.yaml", SHARDED)
+    done = train_command(config, output, *TORCHRUN)
+    assert done.returncode == 0, done.stderr
+    assert "going on from step 30." in done.stderr
+    np.testing.assert_allclose(losses(output), losses(sharded), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(validity(output), validity(sharded), rtol=0, atol=1e-5)
+
+
+def test_shards_need_several_processes(tmp_path):
+    with pytest.raises(UserError, match=r"fsdp is true, but there is one process only\. Launch several: torchrun"):
+        run.train(SHARDED, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

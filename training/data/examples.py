@@ -1,0 +1,82 @@
+"""Training examples: encoded traces with the labels of their step ends, and their batches."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from stepsight.core.models.model import IGNORED
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """`ids`: tokens, shape (tokens,). `ends` and `labels`: the read positions and their labels, shape (n,);
+    a sub-step without a label is `IGNORED`."""
+
+    ids: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+
+def build_examples(
+    traces: Iterable[Trace], encoder: Encoder, truncation: str, seed: int, longest: int
+) -> tuple[list[Example], int]:
+    """Encode labelled traces; returns them with the count of those left out, because they are longer than
+    `longest` tokens or have no label.
+
+    Save with truncation `as-labelled`, every second trace, drawn by `seed` and its place, is cut after a step
+    drawn uniformly (an evaluator trained on traces that stop at their error learns the ending instead). A trace
+    that comes twice is drawn twice.
+    """
+    examples = []
+    dropped = 0
+    for place, trace in enumerate(traces):
+        rng = np.random.default_rng((seed, place))
+        kept = len(trace.steps)
+        if truncation != "as-labelled" and rng.random() < 0.5:
+            kept = int(rng.integers(1, kept + 1))
+            # Where only later steps are labelled, a cut would leave nothing to learn.
+            if all(label is None for label in trace.labels[:kept]):
+                kept = len(trace.steps)
+        example = _example(trace, encoder, kept)
+        if len(example.ids) <= longest and (example.labels != IGNORED).any():
+            examples.append(example)
+        else:
+            dropped += 1
+    return examples, dropped
+
+
+def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
+    encoded = encoder.encode(trace)
+    golds = [IGNORED if label is None else int(label) for label in trace.labels]
+    labels = np.asarray(golds, np.int64)[trace.owners]
+    count = int((trace.owners < kept).sum())
+    ends = encoded.ends[:count]
+    return Example(encoded.ids[: ends[-1] + 1], encoded.reads[:count], labels[:count])
+
+
+def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
+    """Right-padded tensors for `StepModel.forward`; the attention mask comes from lengths.
+
+    The width is a multiple of 32, or `limit` where that is less: the CPU's bf16 kernels are built anew for every
+    width they meet, but a table of positions may end before the next multiple.
+    """
+    width, reads = max(len(e.ids) for e in batch), max(len(e.ends) for e in batch)
+    padded = width + -width % 32
+    width = padded if limit is None else max(width, min(padded, limit))
+    ids = np.zeros((len(batch), width), np.int64)
+    mask = np.zeros((len(batch), width), np.int64)
+    ends = np.zeros((len(batch), reads), np.int64)
+    labels = np.full((len(batch), reads), IGNORED, np.int64)
+    for row, example in enumerate(batch):
+        ids[row, : len(example.ids)] = example.ids
+        mask[row, : len(example.ids)] = 1
+        ends[row, : len(example.ends)] = example.ends
+        labels[row, : len(example.ends)] = example.labels
+    arrays = {"input_ids": ids, "attention_mask": mask, "ends": ends, "labels": labels}
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -1,0 +1,115 @@
+"""Benchmark problems among the training problems.
+
+Anything trained on data drawn from the source of a benchmark (PRM800K, PRMBench and MR-MATH all draw on MATH) may
+have met its problems. Training problems that overlap a benchmark's are found by their text, normalised, so that
+copies which only differ in how they were typeset are seen as one.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from stepsight.core.trace import Trace
+from stepsight.training.data.sources import Reading, open_origin, open_problems
+from stepsight.training.data.sources_config import PROBLEMS, Origin
+
+# A shorter beginning, such as "Find the value of x", is not enough to know a problem by.
+_HEAD = 50
+
+# Some copies of MATH spell a line break as a backslash and an n: what is none of LaTeX's own commands.
+_LINE_BREAK = re.compile(
+    r"\\n(?!(?:abla|atural|e|eq|earrow|eg|ewline|exists|geq|i|leq|mid|onumber|ot|otin|u|warrow)(?![A-Za-z]))"
+)
+_DASHES = re.compile(r"[−–—]|-{2,3}")
+_HYPHEN = re.compile(r"(?<=[a-z]{2})-(?=[a-z]{2})")
+_SPELLINGS = tuple(
+    (re.compile(rf"\\(?:{found})(?![a-z])"), rf"\\{meant}")
+    for found, meant in (("[dt]frac", "frac"), ("leq", "le"), ("geq", "ge"), ("neq", "ne"), ("[lc]dots", "dots"))
+)
+_REMOVED = re.compile(
+    r"\\(?:begin|end)\{(?:align|aligned|equation|gather|gathered|eqnarray)\*?\}"
+    r"|\\(?:left|right|quad|qquad|newline|displaystyle|textstyle|(?:text|math)(?:bf|it|rm)?)(?![a-z])"
+    r"|\\\\|\\[,;:!>()\[\] ]|[$~&]|\s"
+)
+_THOUSANDS = re.compile(r"(?<=\d)\{?,\}?(?=\d{3}(?!\d))")
+_MARKS = re.compile(r"""[\\{}"'`:;?“”‘’]""")
+_POINTS = re.compile(r"(?<!\d)[.,]|[.,](?!\d)")
+_WORDS = re.compile(r"\(?[a-z]{3}.{7}")
+
+
+def normalise(problem: str) -> str:
+    r"""A problem's text without what copies of it differ in.
+
+    Lower case; no white space, nor LaTeX for it (`\,`, `\quad`, `~`, `\\`); no `$`, `\(`, `\[`, `\left`, `\right`,
+    `\displaystyle`, `\text`, bold type or alignment; `\dfrac` is `\frac`, `\leq` is `\le`; no backslash, brace or
+    quotation mark; no comma within 10,000, nor hyphen between words; no punctuation, save a point or comma between
+    digits (1.5 is not 15). Operators, parentheses and digits stay: problems that differ in them are two.
+    """
+    text = _LINE_BREAK.sub(" ", unicodedata.normalize("NFKC", problem)).lower()
+    text = _DASHES.sub("-", text)
+    for spelling, meant in _SPELLINGS:
+        text = spelling.sub(meant, text)
+    text = _THOUSANDS.sub("", _REMOVED.sub("", _HYPHEN.sub("", text)))
+    return _POINTS.sub("", _MARKS.sub("", text)) or problem
+
+
+class Benchmarks:
+    """The problems of the benchmarks in use, read at once. Raises `UserError` where one cannot be read."""
+
+    def __init__(self, origins: Iterable[Origin], root: Path) -> None:
+        self._whole: dict[str, set[int]] = defaultdict(set)
+        self._by_head: dict[str, list[str]] = defaultdict(list)
+        self.records: list[dict[str, Any]] = []
+        for number, origin in enumerate(origins):
+            self._add(number, origin, root)
+
+    def _add(self, number: int, origin: Origin, root: Path) -> None:
+        reading, texts = _open(origin, root, f"data.benchmarks[{number}]")
+        problems = {normalise(problem) for problem in texts}
+        for problem in sorted(problems):
+            if problem not in self._whole:
+                self._by_head[problem[:_HEAD]].append(problem)
+            self._whole[problem].add(number)
+        self.records.append(reading.record | {"problems": len(problems)})
+
+    def overlaps(self, trace: Trace) -> set[int]:
+        """The benchmarks, by their place in the configuration, that have a problem of the trace.
+
+        A problem is theirs when the normalised texts are equal, or one is the other, at least 50 characters long,
+        with words added at its end: a hint, or a first step of the solution.
+        """
+        if not self.records:
+            return set()
+        return {number for text in problems_of(trace) for number in self._overlaps(normalise(text))}
+
+    def _overlaps(self, problem: str) -> Iterator[int]:
+        yield from self._whole.get(problem, ())
+        if len(problem) >= _HEAD:
+            for other in self._by_head.get(problem[:_HEAD], ()):
+                if _extends(problem, other) or _extends(other, problem):
+                    yield from self._whole[other]
+
+
+def _open(origin: Origin, root: Path, key: str) -> tuple[Reading[Any], Iterable[str]]:
+    """A benchmark, and its problems."""
+    if origin.kind == PROBLEMS:
+        listed = open_problems(origin, root, key)
+        return listed, listed
+    reading = open_origin(origin, root, key)
+    return reading, (text for trace in reading for text in problems_of(trace))
+
+
+def _extends(longer: str, shorter: str) -> bool:
+    return longer.startswith(shorter) and _WORDS.match(longer, len(shorter)) is not None
+
+
+def problems_of(trace: Trace) -> Iterator[str]:
+    """The problem of a trace, and those that it was made from where its meta names them, as PRMBench's does."""
+    yield trace.problem
+    for key in ("original_question", "question"):
+        text = trace.meta.get(key)
+        if isinstance(text, str):
+            yield text

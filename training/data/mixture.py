@@ -1,0 +1,216 @@
+"""The traces that a run trains on, from all its sources, without those of the benchmarks.
+
+A run reads them in this order:
+
+    mixture = Mixture(config.data, root, config.truncation, config.seed)
+    tokenizer = train_tokenizer(texts of mixture.heads(4000), …)      where it has none yet
+    examples, left_out = build_examples(mixture, encoder, config.truncation, config.seed, longest)
+    provenance["data"] = mixture.record
+    for line in mixture.notices(): print(line, file=sys.stderr)
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.fields import located
+from stepsight.training.data.corruption import corrupt, valid_part
+from stepsight.training.data.leakage import Benchmarks
+from stepsight.training.data.sources import open_origin
+from stepsight.training.data.sources_config import CONTINUED, GENERATED, Data, describe
+from stepsight.training.data.transforms import (
+    COMPLETE,
+    NOT_CONTINUED,
+    continue_trace,
+    is_balanced,
+    settle,
+    stop_at_a_step,
+)
+
+# Why a trace is left out, in the order of the questions, and how that is said.
+_MEANING = {
+    "overlapping": "with a benchmark's problem",
+    "unlabelled": "without a label",
+    "unbalanced": "unbalanced",
+    "not_drawn": "beyond the sample",
+}
+_LEFT_OUT = tuple(_MEANING)
+
+
+class Mixture:
+    """An iterable of traces, one source after the other, each trace as often as its source's weight says.
+
+    Iterating again gives the same traces. `root` is the folder of the configuration. Benchmarks are read, and all
+    files found, at once: raises `UserError` where something is missing. Iterating raises it at a bad row, and at
+    the end of a source of which nothing is left.
+    """
+
+    def __init__(self, data: Data, root: Path, truncation: str, seed: int) -> None:
+        self._sources, self._seed = data.sources, seed
+        self._continued = truncation == CONTINUED
+        self._readings = [
+            open_origin(source, root, f"data.sources[{number}]") for number, source in enumerate(data.sources)
+        ]
+        self._benchmarks = Benchmarks(data.benchmarks, root)
+        self._tallies: list[Counter[str]] = []
+        self._overlaps: Counter[int] = Counter()
+        self._samples: dict[int, frozenset[int]] = {}
+
+    def __iter__(self) -> Iterator[Trace]:
+        self._tallies, self._overlaps = [Counter() for _ in self._sources], Counter()
+        for at, tally in enumerate(self._tallies):
+            for number, trace in self._kept(at, tally, self._overlaps):
+                for copy in range(self._copies(at, number)):
+                    altered = self._altered(at, trace, random.Random(f"{self._seed}:{at}:{number}:{copy}"))
+                    tally["copies"] += altered is not None
+                    yield from [altered] if altered else []
+            if not tally["kept"]:
+                raise UserError(f"{self._notice(at)}; nothing is left to learn from.", "Check the source.")
+
+    def heads(self, count: int) -> Iterator[Trace]:
+        """The first `count` traces of each source, by turns and once each, such as a tokenizer is learnt from."""
+        streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
+        for turn in zip_longest(*streams):
+            yield from (found[1] for found in turn if found is not None)
+
+    @property
+    def expected(self) -> int | None:
+        """About how many traces iterating gives; None where a source is not synthetic and may have any number."""
+        if any(source.kind not in GENERATED for source in self._sources):
+            return None
+        return round(sum(source.weight * (source.size or 0) for source in self._sources))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was read, once iterating has ended, as JSON values.
+
+        `sources`: for each, where it is from, with hashes; the traces `read`, of which `overlapping` (with a
+        benchmark), then `unlabelled`, then `unbalanced` ones and, with a sample, those `not_drawn` were left out
+        and the others `kept`, which are met as `copies`; the `labels` of the kept; with truncation continued also
+        how many were `continued`, how many were `complete` without it, and how many `not_continued`.
+        `benchmarks`: for each its `problems`, and the
+        traces that were `overlapping`; one that overlaps two counts for both. `traces`: all copies.
+        """
+        return {
+            "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
+            "benchmarks": [
+                record | {"overlapping": self._overlaps[number]}
+                for number, record in enumerate(self._benchmarks.records)
+            ],
+            "traces": sum(tally["copies"] for tally in self._tallies),
+        }
+
+    def notices(self) -> list[str]:
+        """A line for each source of which something was left out or not continued, once iterating has ended."""
+        return [
+            self._notice(at) + "."
+            for at, tally in enumerate(self._tallies)
+            if self._bad(at) or any(tally[name] for name in (*_LEFT_OUT, NOT_CONTINUED))
+        ]
+
+    def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
+        """The traces of a source to learn from, each with its number in the source."""
+        drawn = self._sample(at) if self._sources[at].sample else None
+        yield from self._whole_pool(at, tally, overlapping, drawn)
+
+    def _sample(self, at: int) -> frozenset[int]:
+        """The numbers of the traces that a source's sample is made of."""
+        if at not in self._samples:
+            wanted = self._sources[at].sample or 0
+            numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
+            if len(numbers) < wanted:
+                raise UserError(
+                    f"{self._name(at)}: a sample of {wanted:,} traces is asked for, {len(numbers):,} are there.",
+                    f"Lower data.sources[{at}].sample.",
+                )
+            random.Random("sample").shuffle(numbers)
+            self._samples[at] = frozenset(numbers[:wanted])
+        return self._samples[at]
+
+    def _whole_pool(
+        self, at: int, tally: Counter[str], overlapping: Counter[int], drawn: frozenset[int] | None
+    ) -> Iterator[tuple[int, Trace]]:
+        """The traces of a source that pass its conditions; of those `drawn`, where it is not None."""
+        source = self._sources[at]
+        for number, read in enumerate(self._readings[at]):
+            tally["read"] += 1
+            overlaps = self._benchmarks.overlaps(read)
+            overlapping.update(overlaps)
+            if overlaps:
+                tally["overlapping"] += 1
+                continue
+            with located(self._name(at)):
+                trace = settle(read, source.valid)
+            if not any(label is not None for label in trace.labels):
+                tally["unlabelled"] += 1
+            elif not is_balanced(trace, source.rho, source.every_label):
+                tally["unbalanced"] += 1
+            elif drawn is not None and number not in drawn:
+                tally["not_drawn"] += 1
+            else:
+                tally["kept"] += 1
+                tally.update(label.text for label in trace.labels if label is not None)
+                yield number, self._whole(at, trace, tally)
+
+    def _whole(self, at: int, trace: Trace, tally: Counter[str]) -> Trace:
+        """The trace with the rest of its solution, where that is wanted and known."""
+        if not self._continued:
+            return trace
+        with located(self._name(at)):
+            trace, done = continue_trace(trace)
+        tally[done] += 1
+        return trace
+
+    def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
+        """A copy as the source wants it; None where a trace to plant an error in has no valid beginning."""
+        source = self._sources[at]
+        if source.online:
+            return stop_at_a_step(trace, rng)
+        if not source.corrupt:
+            return trace
+        valid = valid_part(trace)
+        if valid is None or rng.random() >= source.corrupt:
+            return valid
+        return corrupt(valid, rng)
+
+    def _copies(self, at: int, number: int) -> int:
+        """How often a trace is met: the weight, rounded up as often as its fraction says."""
+        weight = self._sources[at].weight
+        fraction = weight % 1
+        # The draw is the trace's own, whatever else is left out.
+        return int(weight) + int(
+            fraction > 0 and np.random.default_rng((self._seed, at, number)).random() < fraction
+        )
+
+    def _counts(self, at: int) -> dict[str, Any]:
+        tally = self._tallies[at]
+        asked = [name for name in _LEFT_OUT if name != "not_drawn" or self._sources[at].sample]
+        names = ("read", *asked, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
+        return {
+            "weight": self._sources[at].weight,
+            **{name: tally[name] for name in (*names, "copies")},
+            "labels": {name: tally[name] for name in LABEL_NAMES},
+        }
+
+    def _notice(self, at: int) -> str:
+        tally, bad = self._tallies[at], self._bad(at)
+        parts = [f"{tally['read']:,} traces read"]
+        parts += [f"{bad:,} bad rows left out"] if bad else []
+        parts += [f"{tally[name]:,} {_MEANING[name]} left out" for name in _LEFT_OUT if tally[name]]
+        if self._continued:
+            parts.append(f"{tally[CONTINUED]:,} continued, {tally[NOT_CONTINUED]:,} could not be")
+        return f"{self._name(at)}: {', '.join(parts)}"
+
+    def _name(self, at: int) -> str:
+        return f"data.sources[{at}] ({describe(self._sources[at])})"
+
+    def _bad(self, at: int) -> int:
+        return sum(len(file["bad"]) for file in self._readings[at].record.get("files", ()))

@@ -1,0 +1,266 @@
+"""Reading the traces of an origin: the generator, files, or a dataset of the store.
+
+What a reading read is in its `record`: enough to tell whether another run had the same data, and nothing of the
+machine.
+"""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from glob import glob
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from stepsight.core.errors import UserError
+from stepsight.core.jsonl import open_input
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.importers import find_kind, parse_row
+from stepsight.storage.importers.fields import located, text
+from stepsight.storage.importers.kind import Row, Rows, json_rows
+from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
+from stepsight.storage.labelling.results.consensus import Labelled
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.data.sources_config import DRILLS, GENERATED, RELABEL, STORE, Origin
+from stepsight.training.synth import drills
+from stepsight.training.synth.corpus import generate
+
+VARIABLE = "STEPSIGHT_DATA"
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Reading(Protocol[T_co]):
+    """Reads its origin anew each time it is iterated; `record` tells what the last time read, once it ended."""
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+    @property
+    def record(self) -> dict[str, Any]: ...
+
+
+def open_origin(origin: Origin, root: Path, key: str) -> Reading[Trace]:
+    """The traces of an origin; `root` is the folder of the configuration and `key` the origin's place in it.
+
+    Raises `UserError` where there is no such file or dataset; iterating does so at the first bad row, naming file
+    and line, unless the origin skips those.
+    """
+    if origin.kind in GENERATED:
+        return GeneratedReading(origin)
+    if origin.kind == STORE:
+        return RelabelledReading(origin, key) if origin.labels == RELABEL else StoredReading(origin)
+    kind = find_kind(origin.kind)
+    return FileReading(origin, _find(origin, root, key), kind.rows, partial(parse_row, kind))
+
+
+def open_problems(origin: Origin, root: Path, key: str) -> Reading[str]:
+    """The problems of an origin of kind problems, such as a benchmark without solutions."""
+    return FileReading(origin, _find(origin, root, key), json_rows, _parse_problem)
+
+
+class GeneratedReading:
+    """Traces of a generator."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self._seen = _Seen()
+
+    def __iter__(self) -> Iterator[Trace]:
+        self._seen = _Seen()
+        seed, size = self._origin.seed or 0, self._origin.size or 0
+        if self._origin.kind == DRILLS:
+            return self._seen.of(drills.generate(seed, size))
+        return self._seen.of(generate(seed, size, self._origin.families))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        families = self._origin.families
+        return {
+            "kind": self._origin.kind,
+            "size": self._origin.size,
+            "seed": self._origin.seed or 0,
+            "families": None if families is None else list(families),
+            "sha256": self._seen.sha256,
+        }
+
+
+class StoredReading:
+    """Traces of a dataset of the store with their gold labels."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._name = origin.dataset or ""
+        self._seen = _Seen()
+        with open_store() as store:
+            find_dataset(store, self._name)
+
+    def __iter__(self) -> Iterator[Trace]:
+        self._seen = _Seen()
+        with open_store() as store:
+            yield from self._seen.of(iterate_traces(store, find_dataset(store, self._name).id))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        traces, sha256 = self._seen.count, self._seen.sha256
+        return {"kind": STORE, "dataset": self._name, "traces": traces, "sha256": sha256}
+
+
+class RelabelledReading:
+    """Traces of a dataset of the store that people labelled in a campaign, with what they agree on as labels.
+
+    Traces without any label are left out, and so are hidden gold items, traces of another dataset, and the answers
+    of people who had seen scores, gold or others' labels.
+    """
+
+    def __init__(self, origin: Origin, key: str) -> None:
+        self._dataset = origin.dataset or ""
+        self._seen, self._how = _Seen(), Counter[str]()
+        with open_store() as store:
+            self._campaign = _find_campaign(store, origin, key)
+
+    def __iter__(self) -> Iterator[Trace]:
+        self._seen, self._how = _Seen(), Counter[str]()
+        with open_store() as store:
+            yield from self._seen.of(self._labelled(store))
+        if not self._seen.count:
+            raise UserError(
+                f"Nobody has labelled traces of {self._dataset!r} in the campaign {self._campaign.name!r}, or only"
+                " people who had seen scores, gold or others' labels.",
+                "Leave the source out until there are labels.",
+            )
+
+    def _labelled(self, store: Store) -> Iterator[Trace]:
+        for labelled in Labelled(store, self._campaign):
+            if labelled.trace.dataset == self._dataset and any(labelled.labels):
+                self._how.update(labelled.how or ())
+                yield labelled.relabelled()
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return {
+            "kind": STORE,
+            "dataset": self._dataset,
+            RELABEL: {"campaign": self._campaign.name, "steps": dict(sorted(self._how.items()))},
+            "traces": self._seen.count,
+            "sha256": self._seen.sha256,
+        }
+
+
+def _find_campaign(store: Store, origin: Origin, key: str) -> Campaign:
+    """The campaign that an origin names, or the only one over its dataset."""
+    dataset = find_dataset(store, origin.dataset or "")
+    if origin.campaign is not None:
+        return find_campaign(store, origin.campaign)
+    found = [campaign for campaign in list_campaigns(store) if campaign.dataset_id == dataset.id]
+    if len(found) != 1:
+        names = ", ".join(campaign.name for campaign in found)
+        many = f"{key}: there are {len(found)} campaigns over {dataset.name!r}: {names}." if found else ""
+        raise UserError(
+            many or f"{key}: there is no campaign over {dataset.name!r}.", f"Name one with {key}.campaign."
+        )
+    return found[0]
+
+
+class FileReading(Generic[T]):
+    """What `parse` makes of the rows of files, given with the names that the record calls them by."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        files: list[tuple[str, Path]],
+        rows: Callable[[Iterable[bytes], str], Rows],
+        parse: Callable[[Row, str], T],
+    ) -> None:
+        self._origin, self._files = origin, files
+        self._rows, self._parse = rows, parse
+        self._entries: list[dict[str, Any]] = []
+
+    def __iter__(self) -> Iterator[T]:
+        entries = self._entries = []
+        for name, path in self._files:
+            with open_input(path) as file:
+                digest = hashlib.sha256()
+                entry = {"path": name, "sha256": "", "rows": 0, "bad": []}
+                entries.append(entry)
+                yield from self._read(_hashed(file, digest), str(path), entry)
+                entry["sha256"] = digest.hexdigest()
+
+    def _read(self, lines: Iterable[bytes], path: str, entry: dict[str, Any]) -> Iterator[T]:
+        refused = None
+        for where, row in self._rows(lines, path):
+            try:
+                item = self._parse(row, where)
+            except UserError as error:
+                if not self._origin.skip_bad:
+                    raise UserError(
+                        error.message, f"{error.hint} Or leave out such rows with skip_bad: true.".strip()
+                    ) from None
+                refused = refused or error
+                entry["bad"].append(where.removeprefix(path).strip())
+                continue
+            entry["rows"] += 1
+            yield item
+        if not entry["rows"]:
+            raise refused or UserError(f"{path}: no row found, the file is empty.", "Check the path.")
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return {"kind": self._origin.kind, "path": _shown(self._origin.path or ""), "files": self._entries}
+
+
+class _Seen:
+    """Counts traces and hashes what they say (`Trace.digest`) as they pass."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._hash = hashlib.sha256()
+
+    def of(self, traces: Iterable[Trace]) -> Iterator[Trace]:
+        for trace in traces:
+            self.count += 1
+            self._hash.update(trace.digest.encode())
+            yield trace
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _hashed(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
+    for line in lines:
+        digest.update(line)
+        yield line
+
+
+def _find(origin: Origin, root: Path, key: str) -> list[tuple[str, Path]]:
+    """The files that a path means, in order of name, in the first folder that has any."""
+    pattern = origin.path or ""
+    folders = [root, *(Path(folder) for folder in [os.environ.get(VARIABLE)] if folder)]
+    for folder in folders:
+        names = [pattern] if _is_file(folder / pattern) else sorted(glob(pattern, root_dir=folder, recursive=True))
+        found = [(_shown(name), folder / name) for name in names if (folder / name).is_file()]
+        if found:
+            return found
+    where = " or ".join(str(folder) for folder in folders)
+    hint = "Check the path." if len(folders) > 1 else f"Check the path, or name the folder of data with {VARIABLE}."
+    raise UserError(f"{key}.path: there is no file {pattern} in {where}.", hint)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # Its name is longer than any file's.
+        return False
+
+
+def _shown(path: str) -> str:
+    """A path without the part that is the machine's own."""
+    return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
+
+
+def _parse_problem(row: Row, where: str) -> str:
+    with located(where):
+        return text(row, "problem" if "problem" in row else "question")

@@ -1,0 +1,101 @@
+"""Traces that stop at the one step they supervise: the online task itself.
+
+Where labels stop at the first error, as in PRM800K, cutting traces at random is not enough: a step with labelled
+steps after it is never wrong, so that a bidirectional evaluator still learns from the ending. Here every trace ends
+at the step it supervises, drawn among the labelled ones, and its ending says nothing.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+
+
+def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
+    """`trace` up to a labelled step drawn uniformly, the only one that stays labelled. It must have one."""
+    place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
+    before = tuple(Step(step.substeps) for step in trace.steps[:place])
+    return replace(trace, steps=(*before, trace.steps[place]))
+
+
+def balance_ratio(trace: Trace) -> float:
+    """The paper's `rho = min n_c / max n_c` over the classes c with `n_c > 0`, where `n_c` is the number of steps
+    labelled c; 0 where fewer than two classes occur (appendix "Data and Reproducibility", filtered training pool).
+
+    Unlabelled steps count for nothing, and a step with sub-steps is one. 1 is the most even.
+    """
+    counts = _counts(trace).values()
+    return min(counts) / max(counts) if len(counts) > 1 else 0.0
+
+
+def is_balanced(trace: Trace, rho: float, every_label: bool) -> bool:
+    """Whether the balance ratio is at least `rho` and, with `every_label`, neg, neu and pos all occur.
+
+    The paper's training pool has `rho` 0.5 with every label, its evaluation set `rho` 0.5 alone.
+    """
+    return balance_ratio(trace) >= rho and (not every_label or len(_counts(trace)) == len(Label))
+
+
+def _counts(trace: Trace) -> Counter[Label]:
+    return Counter(label for label in trace.labels if label is not None)
+
+
+_KEY = "pre_generated_steps"
+CONTINUED, COMPLETE, NOT_CONTINUED = "continued", "complete", "not_continued"
+
+
+def continue_trace(trace: Trace) -> tuple[Trace, str]:
+    """The trace with the generated steps that follow its labelled ones, unlabelled, and what was done.
+
+    `continued`: steps were appended. `complete`: the labels reach the end of the solution. `not_continued`: the
+    rest is not known, or the trace went another way than the generated solution; the trace is as it was.
+    Raises `UserError` where the meta holds a rest that is no list of texts.
+    """
+    generated = _generated(trace)
+    labelled = [step.text for step in trace.steps]
+    if generated is None:
+        return trace, COMPLETE if trace.meta.get("finish_reason") == "solution" else NOT_CONTINUED
+    if generated[: len(labelled)] != labelled:
+        return trace, NOT_CONTINUED
+    rest = tuple(Step((text,)) for text in generated[len(labelled) :] if text.strip())
+    return (replace(trace, steps=trace.steps + rest), CONTINUED) if rest else (trace, COMPLETE)
+
+
+def _generated(trace: Trace) -> list[str] | None:
+    meta: Mapping[str, Any] = trace.meta
+    found = meta.get(_KEY)
+    if found is None:
+        return None
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise UserError(f"trace {trace.id!r}: the field {_KEY!r} is no list of texts.", "Check the file.")
+    return found
+
+
+def settle(trace: Trace, valid: str | None) -> Trace:
+    """The trace with such steps as `valid` says: `pos`, or `unlabelled`.
+
+    There is no default: unlabelled leaves errors alone to learn from, and pos says more than the gold does.
+    Raises `UserError` where `valid` is None and the trace has such a step.
+    """
+    unrated = [number for number, step in enumerate(trace.steps, start=1) if _is_unrated(step)]
+    if not unrated or valid == "unlabelled":
+        return trace
+    if valid is None:
+        raise UserError(
+            f"trace {trace.id!r}: step {unrated[0]} is valid, but nothing says whether it is redundant.",
+            "Give the source valid: pos, or valid: unlabelled to learn from its other steps alone.",
+        )
+    return replace(trace, steps=tuple(_rated(step) if _is_unrated(step) else step for step in trace.steps))
+
+
+def _is_unrated(step: Step) -> bool:
+    return step.label is None and step.valid is True
+
+
+def _rated(step: Step) -> Step:
+    return Step(step.substeps, Label.POS)

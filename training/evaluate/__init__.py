@@ -1,0 +1,1 @@
+"""Measuring evaluators against gold."""

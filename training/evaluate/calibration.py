@@ -1,0 +1,213 @@
+"""Choosing a threshold on a validation dataset, since none may be chosen on the dataset that is measured (paper,
+App. C).
+
+One threshold between every two neighbouring scores is tried, all at once; others would judge no step differently.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.calibrations import Calibration, Threshold, find_calibration, save_calibration
+from stepsight.storage.judgments.columns import Gold, read_gold, read_table
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.metrics import Subject
+
+Floats = NDArray[np.float64]
+
+OF_ERRORS = {Errors.INVALID: Threshold.VALIDITY, Errors.REDUNDANT: Threshold.REDUNDANCY}
+"""The threshold that each kind of error is judged by."""
+
+_DIGITS = range(2, 10)
+
+
+class Goal(StrEnum):
+    """macro-f1: the best mean F1 of both classes of steps; recall: of the thresholds that find at least a wanted
+    share of the errors the one whose finds are most often errors."""
+
+    MACRO_F1 = "macro-f1"
+    RECALL = "recall"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A threshold, and what it reaches on the steps that it was chosen on: macro-F1, and precision and recall of
+    the errors, as fractions; the precision is NaN where it finds none."""
+
+    value: float
+    macro_f1: float
+    precision: float
+    recall: float
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What was chosen for an evaluator, and from what: `errors` of `steps` steps have the error."""
+
+    evaluator: str
+    dataset: str
+    mode: Mode
+    threshold: Threshold
+    before: float
+    choice: Choice
+    errors: int
+    steps: int
+    calibration: Calibration
+
+
+def calibrate(
+    store: Store,
+    dataset: Dataset,
+    evaluator: StoredEvaluator,
+    mode: Mode = Mode.OFFLINE,
+    errors: Errors = Errors.INVALID,
+    goal: Goal = Goal.MACRO_F1,
+    recall: float = 0.9,
+) -> Calibrated:
+    """Choose the threshold for one kind of error from the stored judgments of a dataset, and put it in force.
+
+    `recall` is only read with that goal. Raises `UserError` where the evaluator, the gold or the scores let
+    nothing be chosen.
+    """
+    _check_outputs(evaluator, errors)
+    gold = read_gold(store, dataset)
+    _check_ending(gold, evaluator, mode)
+    table = read_table(store, gold, evaluator.id, mode)
+    where = f"{evaluator.name} on {dataset.name}, {mode}"
+    if not len(table):
+        raise UserError(f"{where}: there is no judgment.", "Score the dataset first: stepsight score.")
+    items = Subject(table, evaluator.outputs, Thresholds()).items(errors, Level.STEP)
+    try:
+        choice = choose(items, errors, goal, recall)
+    except UserError as error:
+        raise error.at(f"{where}, {errors} errors") from None
+    known = find_calibration(store, evaluator.id)
+    chosen, wrong = OF_ERRORS[errors], int((~items.golds).sum())
+    how: dict[str, Any] = {
+        "mode": mode.value,
+        "errors": errors.value,
+        "goal": goal.value,
+        "n_steps": len(items),
+        "n_errors": wrong,
+    }
+    how |= {"wanted_recall": recall} if goal == Goal.RECALL else {}
+    reached = {name: None if np.isnan(value) else value for name, value in vars(choice).items() if name != "value"}
+    calibration = save_calibration(store, evaluator.id, dataset, chosen, choice.value, how | reached)
+    before = getattr(known.thresholds if known else evaluator.thresholds, chosen.value)
+    return Calibrated(evaluator.name, dataset.name, mode, chosen, before, choice, wrong, len(items), calibration)
+
+
+def _check_outputs(evaluator: StoredEvaluator, errors: Errors) -> None:
+    if evaluator.outputs not in (Outputs.THREE_WAY, Outputs.VALIDITY):
+        said = {Outputs.SOLUTION: "one number per solution", Outputs.VERDICT: "verdicts in words"}
+        raise UserError(f"{evaluator.name} gives {said[evaluator.outputs]}: it has no threshold to choose.")
+    if errors == Errors.REDUNDANT and evaluator.outputs != Outputs.THREE_WAY:
+        raise UserError(
+            f"{evaluator.name} gives validity only: it has no threshold of redundancy.", "Use --errors invalid."
+        )
+
+
+def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
+    if mode == Mode.OFFLINE and evaluator.attention != "causal" and gold.ends_at_first_error():
+        raise UserError(
+            f"the traces of {gold.dataset.name} stop at their first error, so that offline the missing ending gives"
+            " the error away: a threshold chosen there is of no use on whole solutions.",
+            "Use --mode online, or another dataset.",
+        )
+
+
+def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: float = 0.9) -> Choice:
+    """The best threshold for the goal. Of equally good ones it is the nearest to the default, with as few digits as
+    tell it from its neighbours.
+
+    Raises `UserError` where there is nothing to choose from, the gold has one class only, a step has no score, or
+    no threshold reaches the recall.
+    """
+    unread = int(np.isnan(items.scores).sum())
+    if unread:
+        raise UserError(f"{unread:,} of {len(items):,} steps have no score.", "Score the whole dataset.")
+    if items.problem:
+        raise UserError(f"{items.problem}.", "Choose thresholds where some steps have such an error and some not.")
+    scores = items.scores if errors == Errors.INVALID else -items.scores
+    tried = _Tried.of(scores, ~items.golds, errors)
+    default = vars(Thresholds())[OF_ERRORS[errors].value]
+    best = tried.best(goal, recall, default)
+    return Choice(
+        _shortest(tried.above[best], tried.up_to[best], default),
+        float(tried.macro_f1[best]),
+        float(tried.precision[best]),
+        float(tried.recall[best]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Of each threshold, shape (m,): it is more than `above` and at most `up_to`, and what it reaches."""
+
+    above: Floats
+    up_to: Floats
+    macro_f1: Floats
+    precision: Floats
+    recall: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, wrong: NDArray[np.bool_], errors: Errors) -> "_Tried":
+        """Invalid is what is below a threshold, redundant what reaches it. A threshold lies in 0 to 1."""
+        order = np.argsort(scores, kind="stable")
+        values, counts = np.unique(scores[order], return_counts=True)
+        ends = np.cumsum(counts)
+        below = np.append(0, ends)
+        wrong_below = np.append(0, np.cumsum(wrong[order])[ends - 1])
+        total, total_wrong = below[-1], wrong_below[-1]
+        found = below if errors == Errors.INVALID else total - below
+        hits = wrong_below if errors == Errors.INVALID else total_wrong - wrong_below
+        right = total - found - (total_wrong - hits)
+        with np.errstate(invalid="ignore"):
+            precision = hits / found
+        f1_wrong = 2 * hits / (found + total_wrong)
+        f1_right = 2 * right / (total - found + total - total_wrong)
+        above, up_to = np.append(-np.inf, values), np.append(values, np.inf)
+        inside = (above < 1) & (up_to >= 0)
+        columns = (above, up_to, (f1_wrong + f1_right) / 2, precision, hits / total_wrong)
+        return cls(*(column[inside] for column in columns))
+
+    def best(self, goal: Goal, recall: float, default: float) -> int:
+        """The place of the best threshold."""
+        distance = np.maximum(self.above - default, 0) + np.maximum(default - self.up_to, 0)
+        if goal == Goal.MACRO_F1:
+            return int(np.lexsort((distance, -self.macro_f1))[0])
+        enough = self.recall >= recall
+        if not enough.any():
+            raise UserError(
+                f"no threshold finds {recall:.3g} of the errors, the most is {self.recall.max():.3g}.",
+                "Lower --recall.",
+            )
+        worth = np.where(enough, self.precision, -1.0)
+        return int(np.lexsort((distance, -self.recall, -worth))[0])
+
+
+def _shortest(above: float, up_to: float, default: float) -> float:
+    """The default where it lies in the range, else the number of fewest digits in it, the nearest to the middle.
+
+    Scores are in single precision, and so is every comparison with a threshold.
+    """
+    low, high = max(above, 0.0), min(up_to, 1.0)
+
+    def fits(value: float) -> bool:
+        return bool(np.float32(above) < np.float32(value) <= np.float32(up_to)) and 0 <= value <= 1
+
+    if fits(default):
+        return default
+    middle = (low + high) / 2
+    shown = (float(f"{middle:.{digits}f}") for digits in _DIGITS)
+    return next((value for value in shown if fits(value)), float(high))

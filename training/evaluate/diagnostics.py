@@ -1,0 +1,229 @@
+"""The diagnostics: what the figures of a table leave open, namely which steps, which classes, and what later steps
+change.
+
+The paper has them in its appendices: neutral-class and class-wise diagnostics, and the positional decomposition.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import f1_score, precision_recall_curve
+
+from stepsight.core.label import Label
+from stepsight.core.metrics import ternary
+from stepsight.core.metrics.bootstrap import Weights, auc_draws, interval, weighted_counts
+from stepsight.core.metrics.items import Items, auc, precision, recall
+from stepsight.core.metrics.paired import difference
+from stepsight.core.metrics.position import Third, by_change, by_third, retroactive
+from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.core.metrics.value import Value
+from stepsight.core.scores import Outputs
+from stepsight.training.evaluate.evaluation import Row
+from stepsight.training.evaluate.metrics import Measured, Subject
+
+TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
+
+Floats = NDArray[np.float64]
+
+
+def is_three_way(subject: Subject) -> bool:
+    """Whether there is anything to tell of the classes: three probabilities, and a gold of two classes or more."""
+    labels = subject.table.label
+    return subject.outputs == Outputs.THREE_WAY and len(np.unique(labels[labels != SILENT])) > 1
+
+
+def lacking(golds: NDArray[np.int64]) -> list[Label]:
+    """The classes that labels have none of."""
+    return [label for label in Label if not (golds == label).any()]
+
+
+def shares(labels: NDArray[np.int64]) -> Floats:
+    """The share of each class among labels, shape (3,); NaN where there are none."""
+    counts = np.bincount(labels, minlength=len(Label))
+    with np.errstate(invalid="ignore"):
+        found: Floats = counts / counts.sum()
+    return found
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a rule of deciding for a class reaches: `rule` is its name, `predicted` the share of steps that it takes
+    for the class."""
+
+    rule: str
+    predicted: float
+    precision: Value
+    recall: Value
+    f1: Value
+
+
+def decide(table: StepTable, label: Label, tau: float | None = None) -> Decision:
+    """One class by argmax, or where its probability is at least `tau`."""
+    # Probabilities are of single precision, and so is what they are compared with.
+    steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
+    side = steps.against_rest(label)
+    rule = "argmax" if tau is None else f"p ≥ {tau:g}"
+    share = float(side.predicted.mean()) if len(side) else np.nan
+    return Decision(rule, share, precision(side), recall(side), class_f1(side))
+
+
+def class_f1(side: Items) -> Value:
+    """F1 of a class against the rest; 0 where it is never predicted, no value where the gold has none."""
+    if not side.golds.any():
+        return Value.none("the gold has no such item")
+    return Value(float(f1_score(side.golds, side.predicted, zero_division=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Precision, recall and F1 of a class over `taus`, each of shape (len(taus),): the class is predicted where
+    its probability is at least tau. Precision is NaN where nothing is predicted, and all are where `reason` says
+    why."""
+
+    taus: Floats
+    precision: Floats
+    recall: Floats
+    f1: Floats
+    reason: str = ""
+
+
+def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats = TAUS) -> Sweep:
+    """The decision rule of one class against the rest at many thresholds (the paper's appendix on the neutral
+    class)."""
+    side = ternary.classify(table).against_rest(label)
+    if side.ranking_problem:
+        none = np.full(len(taus), np.nan)
+        return Sweep(taus, none, none, none, side.ranking_problem)
+    precisions, recalls, cuts = precision_recall_curve(side.golds, side.scores)
+    # In single precision, as in `decide`.
+    place = np.searchsorted(cuts, taus.astype(np.float32).astype(np.float64))
+    right, found = precisions[place], recalls[place]
+    with np.errstate(invalid="ignore"):
+        f1 = np.where(right + found > 0, 2 * right * found / (right + found), 0.0)
+    return Sweep(taus, np.where(place == len(cuts), np.nan, right), found, f1)
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """One class against the rest: AUC of its probability, and F1 by argmax."""
+
+    auc: Value
+    f1: Value
+
+
+def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
+    """The figures of each class, with intervals."""
+    steps = ternary.classify(subject.table)
+    found = {}
+    for label in Label:
+        side = steps.against_rest(label)
+        area, f1 = auc(side), class_f1(side)
+        found[label] = ClassFigures(
+            interval(area, auc_draws(side, weights)) if area.exists else area,
+            interval(f1, _f1_draws(side, weights)) if f1.exists else f1,
+        )
+    return found
+
+
+def _f1_draws(side: Items, weights: Weights) -> Floats:
+    hits, golds, predicted = (
+        weighted_counts(cell, side.trace, weights)
+        for cell in (side.golds & side.predicted, side.golds, side.predicted)
+    )
+    with np.errstate(invalid="ignore"):
+        return np.where(golds > 0, 2 * hits / (golds + predicted), np.nan)
+
+
+def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
+    """Which steps the protocol counts, shape (n,): for invalid errors those up to the first one. Parts of a table
+    have to be cut from these, for a part may lack the step that ends the counting."""
+    if errors == Errors.REDUNDANT:
+        return np.ones(len(table), np.bool_)
+    first = table.first_errors()[table.trace]
+    upto: NDArray[np.bool_] = (first == SILENT) | (table.position <= first)
+    return upto
+
+
+def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measured]]:
+    """`step_auc` in each third of the solutions, and `macro_auc` where the row has it: the positional
+    decomposition. A third may lack a class, so that its macro-AUC is of fewer than another's: `reason` says so."""
+    subject = row.subject
+    table = subject.table
+    parts = by_third(table.where(counted(table, row.errors)))
+    found = {}
+    for third, part in parts.items():
+        found[third] = {"step_auc": _step_auc(replace(subject, table=part), row.errors, weights)}
+    if "macro_auc" in row.measured:
+        for third, part in by_third(table).items():
+            steps = ternary.classify(part)
+            value, draws = ternary.macro_auc(steps), ternary.macro_auc_draws(steps, weights)
+            found[third]["macro_auc"] = Measured(interval(value, draws), draws)
+    return found
+
+
+def _step_auc(subject: Subject, errors: Errors, weights: Weights) -> Measured:
+    side = subject.items(errors, Level.STEP)
+    value = auc(side)
+    draws = auc_draws(side, weights)
+    return Measured(interval(value, draws), draws)
+
+
+def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    """The online and the offline row of each evaluator that has both."""
+    offline = {(row.evaluator, row.errors): row for row in rows if row.mode == "offline"}
+    for row in rows:
+        if row.mode == "online" and (row.evaluator, row.errors) in offline:
+            yield row, offline[row.evaluator, row.errors]
+
+
+def offline_gain(
+    online: Mapping[Third, Mapping[str, Measured]], offline: Mapping[Third, Mapping[str, Measured]], name: str
+) -> dict[Third, Value]:
+    """Offline minus online of a figure in each third, with the interval of the paired resamples."""
+    found = {}
+    for third in Third:
+        late, early = offline[third][name], online[third][name]
+        found[third] = difference(late.value, early.value, late.draws, early.draws)
+    return found
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The steps whose validity fell, rose or stayed once later steps were seen: how many there are, how many of
+    them have an error, and the share judged rightly online and offline."""
+
+    steps: int
+    wrong: int
+    online: Value
+    offline: Value
+
+    @property
+    def share_wrong(self) -> Value:
+        return Value(self.wrong / self.steps) if self.steps else Value.none("there is no such step")
+
+
+def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict[str, Changed]:
+    """`fell`, `rose` and `stayed`, of the steps that the protocol counts and both modes have judged."""
+    both = online.subject.table.present & offline.subject.table.present
+    tables = [row.subject.table.where(both[row.subject.table.trace]) for row in (online, offline)]
+    change = retroactive(*tables)
+    kept = counted(tables[0], online.errors) & ~np.isnan(change)
+    parts = [by_change(table.where(kept), change[kept], least) for table in tables]
+    found = {}
+    for kind in parts[0]:
+        sides = [
+            replace(row.subject, table=part[kind]).items(online.errors, Level.STEP)
+            for row, part in zip((online, offline), parts, strict=True)
+        ]
+        right = [_share_right(side) for side in sides]
+        found[kind] = Changed(len(sides[0]), int((~sides[0].golds).sum()), *right)
+    return found
+
+
+def _share_right(side: Items) -> Value:
+    if not len(side):
+        return Value.none("there is no such step")
+    return Value(float((side.golds == side.predicted).mean()))

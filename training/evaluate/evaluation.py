@@ -1,0 +1,414 @@
+"""An evaluation: what evaluators reach on a dataset of the store, from their stored judgments.
+
+Every table carries the trivial baselines. All evaluators meet the same resamples of the dataset's traces, so that
+differences are paired. What the paper prints of the dataset stands beside them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.baselines import BASELINES, PREFIX
+from stepsight.core.metrics.bootstrap import DRAWS, Weights, resamples
+from stepsight.core.metrics.paired import McNemar, difference, mcnemar
+from stepsight.core.metrics.prmscore import CATEGORIES
+from stepsight.core.metrics.published import Published, published
+from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.table import StepTable
+from stepsight.core.metrics.value import Value
+from stepsight.core.patch import Patch
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.calibrations import Calibration, count_shared, find_calibration
+from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.labelling.patches import apply_patch
+from stepsight.storage.traces.queries import Dataset, iterate_traces
+from stepsight.training.evaluate.metrics import (
+    Measured,
+    Subject,
+    as_json,
+    kinds_of_error,
+    others,
+    prm_scores,
+    protocol,
+    three_way,
+)
+
+# Of a dataset's traces, the share that may be among those that thresholds were chosen on.
+_MAY_SHARE = 0.03
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A baseline, or an evaluator of the store by its `id`, with the thresholds that it is measured at: calibrated
+    ones, else its `own`."""
+
+    name: str
+    outputs: Outputs
+    id: int | None = None
+    calibration: Calibration | None = None
+    own: Thresholds = field(default_factory=Thresholds)
+    chosen_here: bool = False
+
+    @property
+    def thresholds(self) -> Thresholds:
+        return self.calibration.thresholds if self.calibration else self.own
+
+
+def find_judge(store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool) -> Judge:
+    """The evaluator with its thresholds; refused where they were chosen on the dataset's traces, unless `force`."""
+    calibration = find_calibration(store, evaluator.id)
+    problem = _chosen_here(store, dataset, calibration) if calibration else ""
+    if problem and not force:
+        raise UserError(
+            f"the thresholds of {evaluator.name} were chosen {problem}: what they reach there says nothing of"
+            " other traces.",
+            "Measure it on another dataset, or add --force, which marks its rows.",
+        )
+    return Judge(evaluator.name, evaluator.outputs, evaluator.id, calibration, evaluator.thresholds, bool(problem))
+
+
+def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
+    """How a dataset is the one that thresholds were chosen on, "" where it is not."""
+    for origin in calibration.origins.values():
+        if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
+            return f"on {dataset.name}"
+        if origin.dataset_id is None:
+            continue
+        shared = count_shared(store, dataset.id, origin.dataset_id)
+        if shared > _MAY_SHARE * dataset.traces:
+            return f"on {origin.dataset}, which has {shared:,} of the {dataset.traces:,} traces of {dataset.name}"
+    return ""
+
+
+def read_tables(
+    store: Store, gold: Gold, judges: Sequence[Judge], modes: list[Mode]
+) -> Iterator[tuple[Judge, Mode, StepTable]]:
+    """One at a time, so that only one table is held that no row needs."""
+    for mode in modes:
+        for baseline, table in zip(BASELINES.values(), baseline_tables(store, gold, mode), strict=True):
+            yield Judge(baseline.name, baseline.outputs), mode, table
+        for judge in judges:
+            assert judge.id is not None
+            table = read_table(store, gold, judge.id, mode)
+            if len(table):
+                yield judge, mode, table
+
+
+def baseline_tables(store: Store, gold: Gold, mode: Mode) -> list[StepTable]:
+    """A table for each baseline, in one pass over the texts."""
+    probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in BASELINES]
+    done = 0
+    for trace in iterate_traces(store, gold.dataset.id):
+        end = done + len(trace.substeps)
+        for part, baseline in zip(probs, BASELINES.values(), strict=True):
+            part[done:end] = baseline.score(trace, mode).probs
+        done = end
+    none = np.full(len(gold.ids), np.nan)
+    return [build_columns(gold, part, none) for part in probs]
+
+
+MODES = (Mode.OFFLINE, Mode.ONLINE)
+_PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
+# What is held against the baselines: the first of these that both have.
+_RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What one evaluator reaches in one mode for one kind of error.
+
+    `beats` is the difference of its step AUC to that of the best baseline; where it has none, that of the figure
+    named in `beats_in`: solution AUC, step F1 or solution F1. `calibration` tells where its thresholds come from,
+    and `chosen_here` whether that is the dataset that they are measured on. `published` is what the paper prints of
+    it on these traces.
+    """
+
+    evaluator: str
+    mode: Mode
+    errors: Errors
+    subject: Subject
+    measured: dict[str, Measured]
+    n_traces: int
+    n_solutions: int
+    n_steps: int
+    calibration: Calibration | None = None
+    chosen_here: bool = False
+    published: Published | None = None
+    beats: Value = field(default_factory=lambda: Value.none("no baseline"))
+    beats_in: str = _RIVALRY[0]
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.evaluator.startswith(PREFIX)
+
+    @property
+    def above_baselines(self) -> bool:
+        """Whether it beats the best baseline by more than the interval of the difference."""
+        return bool(self.beats.exists and self.beats.low > 0)
+
+    @property
+    def on_thresholds(self) -> str:
+        """What its thresholds rest on, "" where they are the default."""
+        if self.calibration is None:
+            return ""
+        cut = self.subject.thresholds
+        where = "this dataset" if self.chosen_here else " and ".join(self.calibration.datasets)
+        return f"thresholds {cut.validity:g} and {cut.redundancy:g}, chosen on {where}"
+
+    def as_json(self) -> dict[str, object]:
+        """Fractions, null for NaN, with intervals and reasons by name."""
+        head: dict[str, object] = {
+            "evaluator": self.evaluator,
+            "mode": self.mode.value,
+            "errors": self.errors.value,
+        }
+        counts = {"n_traces": self.n_traces, "n_solutions": self.n_solutions, "n_steps": self.n_steps}
+        tail = {
+            "beats_baseline_by": self.beats.as_json(),
+            "beats_baseline_in": self.beats_in,
+            "above_baselines": self.above_baselines,
+            "thresholds": vars(self.subject.thresholds),
+            "calibrated_on": list(self.calibration.datasets) if self.calibration else [],
+            "thresholds_chosen_on_this_dataset": self.chosen_here,
+            "published": self._published(),
+        }
+        return head | as_json(self.measured) | counts | tail
+
+    def _published(self) -> dict[str, object] | None:
+        if self.published is None:
+            return None
+        found = {name: self.measured[name].value for name in self.published.values}
+        differences = {
+            name: self.published.difference(name, value.number) if value.exists else None
+            for name, value in found.items()
+        }
+        return self.published.as_json() | {"differences": differences}
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The rows of a dataset, or of its `group`, which has `traces`.
+
+    `warning` says why offline figures are not shown, or what they are worth. `published` are the figures of the
+    paper that no row recomputes. `patch` is what the gold was changed by, if anything; the paper's figures are of
+    the gold as it is, and none stands beside those of a changed one.
+    """
+
+    dataset: Dataset
+    rows: list[Row]
+    weights: Weights
+    warning: str = ""
+    group: str = ""
+    traces: int = 0
+    published: tuple[Published, ...] = ()
+    patch: Patch | None = None
+
+    @property
+    def size(self) -> str:
+        """How many traces it is of, such as `300 traces` or `6,116 of 6,216 rows`."""
+        if self.group:
+            return f"{self.traces:,} traces of group {self.group}"
+        return f"{self.dataset.size} rows" if self.dataset.left_out else f"{self.traces:,} traces"
+
+    def as_json(self) -> dict[str, object]:
+        shown: dict[str, object] = {
+            "dataset": self.dataset.name,
+            "group": self.group or None,
+            "rows": [row.as_json() for row in self.rows],
+            "published": [row.as_json() for row in self.published],
+            "n_traces": self.traces,
+            "left_out": self.dataset.left_out,
+        }
+        shown |= {"patch": self.patch.about()} if self.patch else {}
+        return shown | ({"warning": self.warning} if self.warning else {})
+
+
+ENDS_AT_ERROR = (
+    "The traces of {name} stop at their first error, so that offline the missing ending gives the error away: the"
+    " rule that a last step without an answer is wrong is nearly perfect there (baseline:last-step). Offline"
+    " figures say nothing of later evidence; online ones are shown instead."
+)
+
+
+def evaluate(
+    store: Store,
+    dataset: Dataset,
+    evaluators: Sequence[StoredEvaluator],
+    modes: Iterable[Mode] = MODES,
+    draws: int = DRAWS,
+    force: bool = False,
+    group: str = "",
+    patch: Patch | None = None,
+) -> Evaluation:
+    """Measure stored evaluators and every baseline on a dataset, or on one `group` of its traces.
+
+    Where its traces stop at their first error only online figures are given, unless `force`. An evaluator
+    without a judgment of the dataset in a mode has no row. Raises `UserError` where the dataset has no such group,
+    or thresholds were chosen on its traces, unless `force`: then their rows are marked. With a `patch` the gold
+    is what it says (see `storage.labelling.patches`); raises `UserError` where it does not fit.
+    """
+    gold = read_gold(store, dataset)
+    inside = _inside(gold, group)
+    # Where the traces were cut stays the same, whatever is thought of their labels since.
+    warning = ENDS_AT_ERROR.format(name=dataset.name) if gold.ends_at_first_error() else ""
+    gold = apply_patch(gold, patch) if patch else gold
+    chosen = [Mode.ONLINE] if warning and not force else list(dict.fromkeys(modes))
+    judges = [find_judge(store, dataset, evaluator, force) for evaluator in evaluators]
+    weights = _weights(inside, draws)
+    rows: list[Row] = []
+    for judge, mode, table in read_tables(store, gold, judges, chosen):
+        table = table.where(inside[table.trace])
+        if len(table):
+            rows += _rows(judge, mode, table, weights)
+    rows = [_against_baselines(row, rows, weights) for row in rows]
+    known = () if patch else published(dataset.kind, group)
+    printed = [row for row in known if row.benchmark.traces == inside.sum()]
+    rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
+    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch)
+
+
+def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
+    """Whether each trace is in the group, all of them where it is ""."""
+    groups = np.array(gold.groups, np.str_)
+    if not group:
+        return np.ones(len(groups), np.bool_)
+    if not (groups == group).any():
+        there = ", ".join(sorted(set(gold.groups) - {""})[:10])
+        raise UserError(
+            f"{gold.dataset.name} has no group {group!r}.", f"Its groups are {there}." if there else "It has none."
+        )
+    inside: NDArray[np.bool_] = groups == group
+    return inside
+
+
+def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
+    """Resamples of the traces inside; the others are never drawn."""
+    drawn = resamples(int(inside.sum()), draws)
+    if inside.all():
+        return drawn
+    weights = np.zeros((draws, len(inside)), np.uint8)
+    weights[:, inside] = drawn
+    return weights
+
+
+def _rows(judge: Judge, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
+    """A row for each kind of error that the gold tells of; the first also carries what needs no kind."""
+    subject = Subject(table, judge.outputs, judge.thresholds)
+    more = three_way(subject, weights) | dict(others(subject, weights))
+    if set(table.groups) & _PRMBENCH:
+        more |= prm_scores(subject, weights)
+    for errors in kinds_of_error(table):
+        measured = protocol(subject, errors, weights) | more
+        solutions, steps = (len(subject.items(errors, level)) for level in (Level.SOLUTION, Level.STEP))
+        yield Row(
+            evaluator=judge.name,
+            mode=mode,
+            errors=errors,
+            subject=subject,
+            measured=measured,
+            n_traces=int(table.present.sum()),
+            n_solutions=solutions,
+            n_steps=steps,
+            calibration=judge.calibration,
+            chosen_here=judge.chosen_here,
+        )
+        more = {}
+
+
+def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tuple[list[Row], tuple[Published, ...]]:
+    """The rows with what is printed of them, and what is printed of no row. An evaluator that judged some of the
+    traces only is not the printed one."""
+    told, beside = set(), []
+    for row in rows:
+        found = [
+            one
+            for one in printed
+            if one.names(row.evaluator)
+            and (one.mode, one.benchmark.errors, one.benchmark.traces) == (row.mode, row.errors, row.n_traces)
+        ]
+        told.update(found)
+        beside.append(replace(row, published=found[0]) if found else row)
+    return beside, tuple(one for one in printed if one not in told)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """First minus second, on the traces that both have judged: the differences by figure, and McNemar's test by
+    level where both say something of it."""
+
+    first: str
+    second: str
+    mode: Mode
+    errors: Errors
+    n_traces: int
+    differences: dict[str, Value]
+    tests: dict[Level, McNemar]
+
+    def as_json(self) -> dict[str, object]:
+        tests = {
+            level.value: {"first_only": test.first_only, "second_only": test.second_only, "p": test.p.as_json()}
+            for level, test in self.tests.items()
+        }
+        head = {"first": self.first, "second": self.second, "mode": self.mode.value, "errors": self.errors.value}
+        differences = {name: value.as_json() for name, value in self.differences.items()}
+        return head | {"n_traces": self.n_traces, "differences": differences, "mcnemar": tests}
+
+
+def compare(first: Row, second: Row, weights: Weights) -> Comparison:
+    """Two rows of the same errors, paired trace by trace."""
+    one, other = _on_common_traces(first, second, weights)
+    differences = {
+        name: difference(one.measured[name].value, found.value, one.measured[name].draws, found.draws)
+        for name, found in other.measured.items()
+        if name in one.measured
+    }
+    tests = {}
+    for level in Level:
+        items = [row.subject.items(first.errors, level) for row in (one, other)]
+        if len(items[0]) and len(items[0]) == len(items[1]):
+            tests[level] = mcnemar(*items)
+    return Comparison(first.evaluator, second.evaluator, first.mode, first.errors, one.n_traces, differences, tests)
+
+
+def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, Row]:
+    one, other = (row.subject.table.present for row in (first, second))
+    if np.array_equal(one, other):
+        return first, second
+    both = one & other
+    cut = []
+    for row in (first, second):
+        table = row.subject.table
+        subject = replace(row.subject, table=table.where(both[table.trace]))
+        measured = protocol(subject, row.errors, weights)
+        cut.append(replace(row, subject=subject, measured=measured, n_traces=int(both.sum())))
+    return cut[0], cut[1]
+
+
+def _against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
+    """The row with its difference to the baseline that is best where it is measured itself."""
+    if row.is_baseline:
+        return row
+    rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
+    name = next((name for name in _RIVALRY if row.measured[name].value.exists), _RIVALRY[0])
+    known = [_difference(row, rival, name, weights) for rival in rivals]
+    found = [value for value in known if value.exists]
+    if not known:
+        # The part of the gold that it judged tells of other errors than the whole does.
+        return row
+    if not found:
+        return replace(row, beats=known[0])
+    return replace(row, beats=min(found, key=lambda value: value.number), beats_in=name)
+
+
+def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
+    """One figure of a row minus that of a baseline, on the traces of the row."""
+    if row.n_traces < rival.n_traces:
+        row, rival = _on_common_traces(row, rival, weights)
+    one, other = row.measured[name], rival.measured[name]
+    return difference(one.value, other.value, one.draws, other.draws)

@@ -1,0 +1,159 @@
+"""The gallery: the shipped traces that show what later steps reveal, and how an evaluator does on them.
+
+python -m stepsight.training.evaluate.gallery mini-bidir
+
+prints a JSON object: how many of the errors that a later step exposes cross the validity threshold between online
+and offline, how many correct steps are called wrong, what becomes of the other kinds of traces, and a row per
+trace. Shares are `[value, low, high]`, with 95 % bootstrap intervals over traces.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import asset
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.jsonl import parse_trace, read_file
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+
+GALLERY = asset("traces", "gallery.jsonl")
+EXPOSED, CLEARED, VISIBLE, CLEAN = "exposed later", "cleared later", "visible at once", "no error"
+KINDS = (EXPOSED, CLEARED, VISIBLE, CLEAN)
+
+# (how many meet a condition, of how many) in one trace.
+Count = tuple[int, int]
+
+
+def read_gallery() -> list[Trace]:
+    """The traces of the gallery, in its order.
+
+    Each trace's meta holds `title`; `note`, a sentence on which later step exposes or clears which earlier one;
+    `topic`; `kind`, one of `KINDS`; `focus`, the 0-based index of the step that is exposed, cleared or visibly
+    wrong, or null; `evidence`, that of the later step that exposes or clears it, or null; `evidence_kind`; and
+    `error`, the kind of the error, or null.
+    """
+    return [parse_trace(row, f"{GALLERY.name} line {number}") for number, row in read_file(GALLERY)]
+
+
+def measure(evaluator: Evaluator) -> dict[str, Any]:
+    """How the evaluator does on the gallery, at its own validity threshold.
+
+    `crossed`: first errors exposed later that are valid online and invalid offline, of all such errors, and apart
+    where the evidence is the very next step and where it stands further on. `called wrong`: steps labelled pos or
+    neu that are invalid, of all such steps. `cleared`: steps in focus that are valid offline. `found`: errors
+    visible at once that are invalid in both modes. `passed`: traces without an error that have no invalid step.
+    """
+    threshold = evaluator.thresholds.validity
+    judged = [_Judged(found, threshold) for found in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)]
+    exposed, cleared, visible, clean = ([item for item in judged if item.kind == kind] for kind in KINDS)
+    right = cleared + clean
+    return {
+        "evaluator": evaluator.name,
+        "fingerprint": evaluator.fingerprint,
+        "threshold": threshold,
+        EXPOSED: {
+            "crossed": _share(exposed, _Judged.crossed),
+            "crossed, evidence in the next step": _share([i for i in exposed if i.distance == 1], _Judged.crossed),
+            "crossed, evidence further on": _share([i for i in exposed if i.distance > 1], _Judged.crossed),
+            "valid online": _share(exposed, lambda item: item.focus_is(online=True)),
+            "invalid offline": _share(exposed, lambda item: item.focus_is(offline=False)),
+        },
+        "called wrong": {
+            "online": _share(judged, lambda item: item.called_wrong(item.online)),
+            "offline": _share(judged, lambda item: item.called_wrong(item.offline)),
+        },
+        CLEARED: {"cleared": _share(cleared, lambda item: item.focus_is(offline=True))},
+        VISIBLE: {"found": _share(visible, lambda item: item.focus_is(online=False, offline=False))},
+        "without an error": {
+            "passed online": _share(right, lambda item: (int(item.online.all()), 1)),
+            "passed offline": _share(right, lambda item: (int(item.offline.all()), 1)),
+        },
+        "traces": [item.row() for item in judged],
+    }
+
+
+class _Judged:
+    """A trace of the gallery with the validity of its steps in both modes, as numbers and as verdicts."""
+
+    def __init__(self, judgment: Judgment, threshold: float) -> None:
+        assert judgment.hindsight is not None
+        self.trace = judgment.trace
+        self.kind: str = self.trace.meta["kind"]
+        self.focus: int | None = self.trace.meta["focus"]
+        both = judgment.hindsight.online, judgment.hindsight.offline
+        self.scores = [scores.by_step(self.trace.owners).validity for scores in both]
+        self.online, self.offline = (scores >= threshold for scores in self.scores)
+
+    @property
+    def distance(self) -> int:
+        """Steps from the one in focus to its evidence; 0 where there is none."""
+        evidence = self.trace.meta["evidence"]
+        return 0 if self.focus is None or evidence is None else int(evidence - self.focus)
+
+    def focus_is(self, online: bool | None = None, offline: bool | None = None) -> Count:
+        """Whether the step in focus is valid as said, in the modes that are said."""
+        assert self.focus is not None
+        verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
+        return int(all(found == wanted for found, wanted in verdicts if wanted is not None)), 1
+
+    def crossed(self) -> Count:
+        return self.focus_is(online=True, offline=False)
+
+    def called_wrong(self, valid: np.ndarray) -> Count:
+        correct = [i for i, label in enumerate(self.trace.labels) if label in (Label.POS, Label.NEU)]
+        return sum(not valid[i] for i in correct), len(correct)
+
+    def row(self) -> dict[str, Any]:
+        """What the table says of the trace. Steps count from 1; `called wrong` counts online and offline."""
+        online, offline = ([round(float(value), 3) for value in scores] for scores in self.scores)
+        evidence = self.trace.meta["evidence"]
+        row: dict[str, Any] = {
+            "id": self.trace.id,
+            "kind": self.kind,
+            "step": None if self.focus is None else self.focus + 1,
+            "evidence": None if evidence is None else evidence + 1,
+            "online": online,
+            "offline": offline,
+            "called wrong": [self.called_wrong(valid)[0] for valid in (self.online, self.offline)],
+        }
+        return row | ({"crossed": bool(self.crossed()[0])} if self.kind == EXPOSED else {})
+
+
+def _share(items: Sequence[_Judged], count: Callable[[_Judged], Count]) -> dict[str, Any]:
+    """The counts of some traces added up, and their share with its interval; null where nothing is counted."""
+    counts = np.array([count(item) for item in items]).reshape(-1, 2)
+    hits, total = counts.sum(axis=0)
+    if not total:
+        return {"count": 0, "of": 0, "share": None}
+    drawn = resamples(len(counts)) @ counts
+    low, high = np.percentile(drawn[:, 0] / drawn[:, 1], [2.5, 97.5])
+    return {
+        "count": int(hits),
+        "of": int(total),
+        "share": [round(float(value), 4) for value in (hits / total, low, high)],
+    }
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measure an evaluator on the gallery.")
+    parser.add_argument("evaluator", help="a shipped name or a folder")
+    args = parser.parse_args()
+    try:
+        measured = measure(load_evaluator(args.evaluator))
+    except UserError as error:
+        parser.error(str(error))
+    print(json.dumps(measured, indent=1))
+
+
+if __name__ == "__main__":
+    main()

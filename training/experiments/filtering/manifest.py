@@ -1,0 +1,103 @@
+"""What a folder of subsets says of itself: FOLDER/manifest.json, written last."""
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from stepsight.core.judgment import Mode
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.scores import Outputs
+from stepsight.training.experiments.filtering.candidate import QUERY, RESPONSE
+from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.scores import LeftOut, Overlapping, ScoreFile
+from stepsight.training.experiments.filtering.subsets import Rule, Scores, Subset, overlaps
+from stepsight.training.runs.provenance import versions
+
+MANIFEST = "manifest.json"
+FORMAT = "stepsight-filter"
+# Rows left out that it names; the scores name all.
+_NAMED = 1_000
+
+
+def make_manifest(
+    pool: Pool,
+    evaluator: Evaluator,
+    rule: Rule,
+    scores: ScoreFile,
+    found: Scores,
+    subsets: Mapping[str, Subset],
+    hashes: Mapping[str, str],
+) -> dict[str, Any]:
+    """The same for the same pool, evaluator and rule, wherever and with how many workers it was scored."""
+    left_out = (row.left_out for row in scores if isinstance(row, LeftOut))
+    overlapping = Counter(row.problem_of for row in scores if isinstance(row, Overlapping))
+    size = max(len(subset.rows) for subset in subsets.values())
+    return {
+        "format": FORMAT,
+        "pool": {"files": pool.as_json(), "rows": scores.rows},
+        "written_as": [QUERY, RESPONSE],
+        "evaluator": {
+            "name": evaluator.name,
+            "format": evaluator.format,
+            "outputs": str(evaluator.outputs),
+            "fingerprint": evaluator.fingerprint,
+        },
+        "mode": str(Mode.OFFLINE),
+        "thresholds": {"validity": rule.thresholds.validity, "redundancy": rule.thresholds.redundancy},
+        "match": "val+red" if rule.match is None else rule.match,
+        "size": size,
+        "seed": rule.seed,
+        "solutions": _counts(found, rule, evaluator.outputs),
+        "left_out": {
+            "rows": scores.rows - len(found) - overlapping.total(),
+            "first": list(islice(left_out, _NAMED)),
+        },
+        "benchmarks": [
+            {
+                "name": one["path"],
+                "sha256": one["files"][0]["sha256"],
+                "problems": one["problems"],
+                "rows": overlapping[digest],
+            }
+            for digest, benchmark in pool.benchmarks.items()
+            for one in benchmark.records
+        ],
+        "subsets": {name: subset.as_json() | {"sha256": hashes[name]} for name, subset in subsets.items()},
+        "shared": overlaps(subsets),
+        "versions": versions(),
+    }
+
+
+def told(manifest: Mapping[str, Any], folder: Path) -> str:
+    """A manifest in a few lines."""
+    solutions, thresholds = manifest["solutions"], manifest["thresholds"]
+    names = ", ".join(manifest["subsets"])
+    judged = f"{solutions['scored']:,} solutions judged by {manifest['evaluator']['name']}"
+    judged += f": {solutions['valid']:,} valid (from {thresholds['validity']:g})"
+    if "redundant" in solutions:
+        judged += f", {solutions['redundant']:,} redundant (from {thresholds['redundancy']:g})"
+        judged += f", {solutions['valid_and_not_redundant']:,} valid and not redundant"
+    lines = [f"{judged}.", f"{manifest['size']:,} of them in each of {names}."]
+    wanted = manifest["match"]
+    if isinstance(wanted, int) and wanted > manifest["size"]:
+        lines.append(f"{wanted:,} were wanted, and there are no more to choose from: all subsets have as many.")
+    lines += [_overlap(one["rows"], one["name"]) for one in manifest["benchmarks"] if one["rows"]]
+    if rows := manifest["left_out"]["rows"]:
+        lines.append(f"{rows:,} {'row was' if rows == 1 else 'rows were'} left out; {folder / MANIFEST} says why.")
+    return "\n".join(lines)
+
+
+def _overlap(rows: int, benchmark: str) -> str:
+    return f"{rows:,} {'row is a problem' if rows == 1 else 'rows are problems'} of {benchmark}, and left out."
+
+
+def _counts(found: Scores, rule: Rule, outputs: Outputs) -> dict[str, int]:
+    counts = {"scored": len(found), "valid": int((found.validity >= rule.thresholds.validity).sum())}
+    if outputs != Outputs.THREE_WAY:
+        return counts
+    return counts | {
+        "redundant": int((found.redundancy >= rule.thresholds.redundancy).sum()),
+        "valid_and_not_redundant": int(found.passing(rule.thresholds).sum()),
+    }

@@ -1,0 +1,221 @@
+"""Filtering a pool: its scores, gone on with where they stop, and the subsets chosen by them.
+
+FOLDER/run.json        what the folder belongs to
+FOLDER/scores.jsonl    a line for each row of the pool
+FOLDER/NAME.jsonl      the subsets
+FOLDER/manifest.json   counts, thresholds, fingerprints; written last
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json, write_json
+from stepsight.core.formats.loading import load_evaluator, shipped_evaluators
+from stepsight.core.judgment import Mode
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.models.placement import Placement
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.training.experiments.filtering.candidate import Fields
+from stepsight.training.experiments.filtering.check import SHOWN, check_pool, refusal
+from stepsight.training.experiments.filtering.manifest import MANIFEST, make_manifest
+from stepsight.training.experiments.filtering.pool import Pool, Watch, unwatched
+from stepsight.training.experiments.filtering.ray_engine import import_ray, score_on_ray
+from stepsight.training.experiments.filtering.scores import LeftOut, ScoreFile, copy_scores
+from stepsight.training.experiments.filtering.scoring import CHUNK, ChunkScorer
+from stepsight.training.experiments.filtering.subsets import BOTH, RANDOM, SUBSETS, VALIDITY, Rule, Scores, choose
+from stepsight.training.experiments.filtering.writing import subset_path, write_subsets
+from stepsight.training.runs.folder import RECORD, check_claim, claim
+
+Chunks = Generator[list[str], None, None]
+"""The lines of one chunk after the other; closing it ends the workers."""
+
+LOCAL, RAY = "local", "ray"
+ENGINES = (LOCAL, RAY)
+_ROWS = "rows"
+# What the scores depend on; the rest of a run's record is about what is chosen by them.
+_SCORING = ("pool", "fields", "benchmarks", "evaluator", "mode", "chunk")
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """What is asked for: subsets of the files `pool` by the scores of `evaluator`, in the folder `output`.
+
+    `by`, `match`, `seed`: see `Rule`; `validity` and `redundancy` are thresholds, the evaluator's own where None.
+    `fields` are what the files call query and response, found out where None. `skip_bad` leaves out rows that
+    cannot be scored, and `benchmarks` are files whose problems no row may have as its query. `scores` is the folder
+    of another run on the same pool and evaluator, whose scores are taken. `chunk`: rows that are scored together.
+    """
+
+    pool: tuple[Path, ...]
+    output: Path
+    evaluator: str = "mini-bidir"
+    by: tuple[str, ...] = SUBSETS
+    match: int | None = None
+    seed: int = 0
+    validity: float | None = None
+    redundancy: float | None = None
+    fields: Fields | None = None
+    skip_bad: bool = False
+    benchmarks: tuple[Path, ...] = ()
+    scores: Path | None = None
+    engine: str = LOCAL
+    workers: int = 1
+    place: Placement = Placement()  # noqa: RUF009 (it is frozen)
+    chunk: int = CHUNK
+
+    def rule(self, own: Thresholds) -> Rule:
+        """The rule, with an evaluator's own thresholds where none are given."""
+        validity = own.validity if self.validity is None else self.validity
+        redundancy = own.redundancy if self.redundancy is None else self.redundancy
+        by = tuple(name for name in SUBSETS if name in self.by)
+        return Rule(by, self.match, self.seed, Thresholds(validity, redundancy))
+
+
+def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
+    """Score the pool, choose and write the subsets; returns the manifest. Called again, it goes on.
+
+    Raises `UserError` where an option, the pool or a row of it is not as it has to be, where the evaluator says
+    nothing of redundancy and the rule needs it, and where the folder holds another run.
+    """
+    _check(wanted)
+    pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks)
+    evaluator = _load(wanted)
+    rule = wanted.rule(evaluator.thresholds)
+    _check_outputs(evaluator, rule)
+    values = _identity(pool, evaluator, rule, wanted.chunk)
+    check_claim(wanted.output, values, free=[_ROWS])
+    if _is_done(wanted.output, rule):
+        return _done(wanted)
+    _begin(wanted, pool, evaluator, values, watch)
+    with ScoreFile(wanted.output, wanted.chunk, read_json(wanted.output / RECORD)[_ROWS]) as scores:
+        _score(wanted, pool, evaluator, scores, watch)
+        found = Scores.read(scores)
+        _check_left_out(scores, wanted.skip_bad)
+        subsets = choose(found, rule)
+        hashes = write_subsets(wanted.output, pool, scores, subsets, watch)
+        manifest = make_manifest(pool, evaluator, rule, scores, found, subsets, hashes)
+    write_json(wanted.output / MANIFEST, manifest)
+    return manifest
+
+
+def _check(wanted: Filtering) -> None:
+    """Raises `UserError` on what can be told before anything is read."""
+    unknown = sorted(set(wanted.by) - set(SUBSETS))
+    if unknown or not wanted.by:
+        raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
+    if wanted.match is not None and wanted.match < 1:
+        raise UserError(f"{wanted.match} solutions for each subset are wanted, expected 1 or more.")
+    if wanted.engine == RAY:
+        import_ray()
+        if wanted.place.device_map is not None:
+            raise UserError("a worker of --engine ray has one device.", "Leave --device-map out.")
+
+
+def _load(wanted: Filtering) -> Evaluator:
+    # Workers on Ray compute, and this process only has to know the evaluator.
+    place = replace(wanted.place, device="cpu") if wanted.engine == RAY else wanted.place
+    return load_evaluator(wanted.evaluator, place.device, place.dtype, place.device_map)
+
+
+def _check_outputs(evaluator: Evaluator, rule: Rule) -> None:
+    if evaluator.outputs != Outputs.THREE_WAY and rule.needs_redundancy:
+        raise UserError(
+            f"{evaluator.name} says how valid a step is and nothing of redundancy.",
+            f"Give --by {VALIDITY} --by {RANDOM} and --match N.",
+        )
+
+
+def _identity(pool: Pool, evaluator: Evaluator, rule: Rule, chunk: int) -> dict[str, Any]:
+    return {
+        "pool": pool.sha256,
+        "fields": [list(file.fields) for file in pool.files],
+        "benchmarks": list(pool.benchmarks),
+        "evaluator": evaluator.fingerprint,
+        "mode": str(Mode.OFFLINE),
+        "chunk": chunk,
+        "subsets": list(rule.by),
+        "match": BOTH if rule.match is None else rule.match,
+        "seed": rule.seed,
+        "thresholds": [rule.thresholds.validity, rule.thresholds.redundancy],
+    }
+
+
+def _is_done(folder: Path, rule: Rule) -> bool:
+    return (folder / MANIFEST).is_file() and all(subset_path(folder, name).is_file() for name in rule.by)
+
+
+def _done(wanted: Filtering) -> dict[str, Any]:
+    """The manifest that is there, unless rows were left out that this run does not leave out."""
+    manifest = read_json(wanted.output / MANIFEST)
+    left_out = manifest["left_out"]
+    if left_out["rows"] and not wanted.skip_bad:
+        raise refusal(manifest["pool"]["rows"], left_out["rows"], left_out["first"][:SHOWN])
+    return manifest
+
+
+def _begin(wanted: Filtering, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch) -> None:
+    """Claim the folder, once the pool has been looked through and scores of another run are there."""
+    if (wanted.output / RECORD).is_file():
+        return
+    if wanted.scores is None:
+        rows = check_pool(pool, evaluator, wanted.skip_bad, watch)
+    else:
+        rows = _rows_of(wanted.scores, values)
+    claim(wanted.output, {**values, _ROWS: rows})
+    if wanted.scores is not None:
+        copy_scores(wanted.scores, wanted.output)
+
+
+def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
+    """The rows of another run's pool. Raises `UserError` where its scores are not those that this run needs."""
+    if not (folder / RECORD).is_file():
+        raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
+    theirs = read_json(folder / RECORD)
+    if keys := [key for key in _SCORING if theirs.get(key) != values[key]]:
+        raise UserError(
+            f"the scores in {folder} are of a run that differs in {' and '.join(keys)}.", "Leave --scores out."
+        )
+    return int(theirs[_ROWS])
+
+
+def _score(wanted: Filtering, pool: Pool, evaluator: Evaluator, scores: ScoreFile, watch: Watch) -> None:
+    """Add the chunks that are missing."""
+    if scores.is_whole:
+        return
+    numbers = range(scores.chunks, scores.planned)
+    with closing(_engine(wanted, pool, evaluator, numbers)) as chunks:
+        for lines in chunks:
+            scores.append(lines)
+            watch("solutions scored", scores.rows, scores.total)
+    if not scores.is_whole:
+        raise UserError(
+            f"{scores.total - scores.rows:,} rows of the pool were not scored.", "The same command goes on."
+        )
+
+
+def _engine(wanted: Filtering, pool: Pool, evaluator: Evaluator, numbers: range) -> Chunks:
+    if wanted.engine == RAY:
+        spec = wanted.evaluator
+        if spec not in shipped_evaluators() and Path(spec).is_dir():
+            # Workers are not in this folder.
+            spec = str(Path(spec).resolve())
+        return score_on_ray(pool, spec, evaluator.fingerprint, wanted.place, numbers, wanted.chunk, wanted.workers)
+    scorer = ChunkScorer(pool, evaluator, wanted.chunk)
+    return (scorer(number) for number in numbers)
+
+
+def _check_left_out(scores: ScoreFile, skip_bad: bool) -> None:
+    """Raises `UserError` where a run that leaves bad rows out is gone on with by one that does not."""
+    if skip_bad:
+        return
+    bad, first = 0, []
+    for row in scores:
+        if isinstance(row, LeftOut):
+            bad += 1
+            first += [row.left_out] if bad <= SHOWN else []
+    if bad:
+        raise refusal(scores.rows, bad, first)

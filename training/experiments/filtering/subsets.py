@@ -1,0 +1,145 @@
+"""Which solutions each subset holds: four rules that keep equally many (paper, §6.1).
+
+val+red   every step is valid and none is redundant, by the thresholds
+val       those with the largest validity
+red       those with the least redundancy
+random    a uniform sample
+
+Where the rule leaves a choice, between equals at the edge or among more solutions than are wanted, it falls to a
+hash of the seed, the subset and the row, so that it depends on nothing else, such as the order of scoring.
+"""
+
+import hashlib
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepsight.core.errors import UserError
+from stepsight.core.scores import Thresholds
+from stepsight.training.experiments.filtering.scores import Scored, ScoreRow
+
+BOTH, VALIDITY, REDUNDANCY, RANDOM = "val+red", "val", "red", "random"
+SUBSETS = (BOTH, VALIDITY, REDUNDANCY, RANDOM)
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of each solution that was scored its row, counted from 1, and its scores, shapes (n,): 24 bytes a solution.
+
+    The redundancy is NaN where the evaluator says nothing of it.
+    """
+
+    rows: Rows
+    validity: NDArray[np.float64]
+    redundancy: NDArray[np.float64]
+
+    @classmethod
+    def read(cls, found: Iterable[ScoreRow]) -> "Scores":
+        rows, validity, redundancy = array("q"), array("d"), array("d")
+        for row in found:
+            if isinstance(row, Scored):
+                rows.append(row.row)
+                validity.append(row.validity)
+                redundancy.append(math.nan if row.redundancy is None else row.redundancy)
+        return cls(np.array(rows, np.int64), np.array(validity, np.float64), np.array(redundancy, np.float64))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def passing(self, thresholds: Thresholds) -> NDArray[np.bool_]:
+        """Whether a solution is valid and not redundant."""
+        return (self.validity >= thresholds.validity) & (self.redundancy < thresholds.redundancy)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is asked for: the subsets `by`, each with `match` solutions, or as many as val+red has where None."""
+
+    by: tuple[str, ...] = SUBSETS
+    match: int | None = None
+    seed: int = 0
+    thresholds: Thresholds = Thresholds()  # noqa: RUF009 (it is frozen)
+
+    @property
+    def needs_redundancy(self) -> bool:
+        return self.match is None or BOTH in self.by or REDUNDANCY in self.by
+
+
+@dataclass(frozen=True)
+class Subset:
+    """The rows chosen, in the order of the pool; `edge` is the least good score among them, where it was ranked by
+    one, and `tied` how many solutions of the pool have just that score."""
+
+    rows: Rows
+    edge: float | None = None
+    tied: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        ranked = {} if self.edge is None else {"edge": self.edge, "tied_at_edge": self.tied}
+        return {"rows": len(self.rows)} | ranked
+
+
+def choose(scores: Scores, rule: Rule) -> dict[str, Subset]:
+    """The subsets that are asked for, all of one size: `match`, or as many as there are to choose from if fewer.
+
+    Raises `UserError` where there is nothing to choose from.
+    """
+    passing = scores.passing(rule.thresholds)
+    size = subset_size(scores, rule)
+    chosen = {}
+    for name in rule.by:
+        chance = _chance(scores.rows, f"{rule.seed} {name}")
+        if name == BOTH:
+            chosen[name] = Subset(_first(scores.rows, [chance, ~passing], size))
+        elif name == RANDOM:
+            chosen[name] = Subset(_first(scores.rows, [chance], size))
+        else:
+            # What is best comes first.
+            values = -scores.validity if name == VALIDITY else scores.redundancy
+            edge = np.sort(values)[size - 1]
+            shown = float(-edge if name == VALIDITY else edge)
+            chosen[name] = Subset(_first(scores.rows, [chance, values], size), shown, int((values == edge).sum()))
+    return chosen
+
+
+def subset_size(scores: Scores, rule: Rule) -> int:
+    """How many solutions each subset gets. Raises `UserError` where it is none."""
+    there = int(scores.passing(rule.thresholds).sum())
+    if rule.match is None or BOTH in rule.by:
+        if not there:
+            valid, redundant = rule.thresholds.validity, rule.thresholds.redundancy
+            raise UserError(
+                f"of {len(scores):,} solutions none is valid (from {valid:g}) and not redundant ({redundant:g}).",
+                "Give other thresholds, or --by val, red or random with --match N, and another --output; with "
+                "--scores it need not score again.",
+            )
+        return min(there, rule.match or there)
+    return min(len(scores), rule.match)
+
+
+def overlaps(subsets: Mapping[str, Subset]) -> dict[str, int]:
+    """How many rows each two subsets share."""
+    names = [*subsets]
+    return {
+        f"{one} and {other}": len(np.intersect1d(subsets[one].rows, subsets[other].rows, assume_unique=True))
+        for number, one in enumerate(names)
+        for other in names[number + 1 :]
+    }
+
+
+def _first(rows: Rows, keys: Sequence[NDArray[Any]], size: int) -> Rows:
+    """The first rows in the order of the last key, then of those before it, sorted by place."""
+    return np.sort(rows[np.lexsort((rows, *keys))[:size]])
+
+
+def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:
+    """A number for each row that looks random, and is the same on every machine."""
+    hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in rows)
+    return np.fromiter((int.from_bytes(found) for found in hashes), np.uint64, len(rows))

@@ -1,0 +1,161 @@
+"""Grading answers with math-verify, in a process of its own.
+
+math-verify stops what takes too long by a signal, which only a process's main thread may do, which counts the time
+that other processes take too, and which does not stop a power of huge numbers. A process of its own grades for any
+thread, its processor time and memory are limited, and the verdict does not depend on how busy the machine is.
+"""
+
+import logging
+import math
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from types import FrameType, TracebackType
+from typing import Any
+
+from stepsight.core.errors import UserError
+
+# Seconds of processor time that a text may take.
+_SECONDS = 15.0
+# Seconds of processor time beyond, after which the process is ended by the system.
+_GRACE = 5
+# Seconds after which a process is given up that neither computes nor answers.
+_SILENCE = 900.0
+_MEMORY = 4 * 2**30
+_READY = "ready"
+_CODE = "from stepsight.training.experiments.finetuning.grading import serve; serve()"
+
+
+class Grader:
+    """Says whether texts end in a given answer; a context manager, to be used from any one thread at a time.
+
+    `timeouts` counts the texts that were given up, for time or memory, which are graded as wrong. Raises
+    `UserError` where math-verify is not installed, or does not start.
+    """
+
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        if find_spec("math_verify") is None:
+            raise UserError("math-verify is not installed.", "Install stepsight[sft].")
+        self.timeouts = 0
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+
+    def __enter__(self) -> "Grader":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def grade(self, answer: str, text: str) -> bool:
+        """Whether `text`, a solution, comes to `answer`, which is LaTeX as a benchmark gives it, without `$`."""
+        pipe = self._start()
+        found = None
+        try:
+            pipe.send((answer, text))
+            if pipe.poll(_SILENCE):
+                found = pipe.recv()
+            else:
+                self._end()
+        except (EOFError, OSError):
+            # The system ended it, or somebody did.
+            self._end()
+        if found is None:
+            self.timeouts += 1
+        return bool(found)
+
+    def grade_all(self, pairs: Iterable[tuple[str, str]]) -> Iterator[bool]:
+        """`grade` for each pair of an answer and a text."""
+        for answer, text in pairs:
+            yield self.grade(answer, text)
+
+    def _start(self) -> Connection:
+        if self._pipe is not None:
+            return self._pipe
+        ours, theirs = multiprocessing.Pipe()
+        # It finds what this process finds, wherever it was started.
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+        command = [sys.executable, "-c", _CODE, str(theirs.fileno()), str(self._seconds)]
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
+        theirs.close()
+        self._pipe = ours
+        try:
+            ready = ours.poll(_SILENCE) and ours.recv() == _READY
+        except (EOFError, OSError):
+            ready = False
+        if not ready:
+            self._end()
+            raise UserError("math-verify does not start.", "What it said is above.")
+        return ours
+
+    def _end(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._pipe = self._process = None
+
+
+class _TimeUp(BaseException):
+    """A text has had its time; no `Exception`, which math-verify would keep to itself."""
+
+
+def serve() -> None:
+    """Grade what comes through the pipe whose number is the first argument until it is closed; the second is the
+    seconds that a text may take."""
+    pipe, seconds = Connection(int(sys.argv[1])), float(sys.argv[2])
+    # Ctrl-C is for the process that asked.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, _time_up)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    logging.disable()
+    judge = _judge()
+    pipe.send(_READY)
+    while True:
+        try:
+            answer, text = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_judged(judge, answer, text, seconds))
+
+
+def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
+    """The verdict, None where time or memory do not suffice."""
+    # What is computed in one go, such as a power, sees no signal: there the system ends the process.
+    used = math.ceil(time.process_time() + seconds) + _GRACE
+    resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        found = bool(judge(answer, text))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    except (_TimeUp, MemoryError, RecursionError):
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return found
+
+
+def _time_up(number: int, frame: FrameType | None) -> None:
+    raise _TimeUp
+
+
+def _judge() -> Any:
+    from math_verify import parse, verify
+
+    def judge(answer: str, text: str) -> bool:
+        # A box is what math-verify looks for first, so that an answer is read whole, words and all.
+        gold = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
+        found = parse(text, parsing_timeout=None)
+        return bool(verify(gold, found, timeout_seconds=None))
+
+    return judge

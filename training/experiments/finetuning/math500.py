@@ -1,0 +1,126 @@
+"""Measuring a causal language model on MATH-500: greedy answers, graded with math-verify.
+
+stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
+
+FOLDER/run.json        what the result depends on
+FOLDER/answers.jsonl   what the model wrote, as it comes
+FOLDER/math500.json    what it reached
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import write_json
+from stepsight.core.models.placement import Placement, dtype_name
+from stepsight.training.experiments.finetuning.answers import answer_all
+from stepsight.training.experiments.finetuning.examples import prompt_ids
+from stepsight.training.experiments.finetuning.generation import Engine, Written, chosen, open_engine
+from stepsight.training.experiments.finetuning.grading import Grader
+from stepsight.training.experiments.finetuning.models import load_text_tokenizer, model_fingerprint, model_folder
+from stepsight.training.experiments.finetuning.problems import Problems
+from stepsight.training.experiments.finetuning.recipe import PROMPT, check_prompt
+from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
+from stepsight.training.experiments.finetuning.run import model_name, read_card
+from stepsight.training.runs.folder import check_claim, claim
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a model is asked: `tokens` at most in an answer, `batch` problems at once. `prompt` stands before an
+    answer; without it, the one that the model was fine-tuned with, or the default."""
+
+    engine: str = "auto"
+    tokens: int = 2048
+    batch: int = 32
+    prompt: str | None = None
+    place: Placement = field(default_factory=Placement)
+
+    def __post_init__(self) -> None:
+        for key in ("tokens", "batch"):
+            if getattr(self, key) < 1:
+                raise UserError(f"--{key} is {getattr(self, key)}, expected 1 or more.")
+        if self.prompt is not None:
+            check_prompt(self.prompt)
+
+
+def measure(spec: str, problems: Problems, output: Path, asking: Asking, grader: Grader | None = None) -> Result:
+    """Ask a model all problems and grade what it writes; what is done already is read.
+
+    Writes the folder `output`. Raises `UserError` where the model is no causal language model, math-verify is not
+    installed, a problem is too long for the model, or `output` holds another run.
+    """
+    folder = model_folder(spec)
+    card = read_card(folder)
+    prompt = asking.prompt or card.get("prompt") or PROMPT
+    values = _values(folder, prompt, problems, asking)
+    check_claim(output, values)
+    if (output / FILE).is_file():
+        return read_result(output / FILE)
+    if grader is None:
+        with Grader() as own:
+            return measure(spec, problems, output, asking, own)
+    tokenizer = load_text_tokenizer(folder)
+    prompts = [prompt_ids(tokenizer, prompt, problem.text) for problem in problems.items]
+    claim(output, values)
+
+    def open_model() -> Engine:
+        return open_engine(asking.engine, folder, tokenizer, asking.place)
+
+    written = answer_all(prompts, open_model, output, asking.tokens, asking.batch, _tell(values["model"]))
+    result = _grade(problems, written, grader, values, card)
+    write_json(output / FILE, result.as_json())
+    return result
+
+
+def output_names(specs: Sequence[str]) -> list[str]:
+    """The folders for the results of models, below that of all. Raises `UserError` where two would be one."""
+    names = [model_name(model_folder(spec)) for spec in specs]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"two of the models are called {name}.", "Measure them into different folders.")
+    return names
+
+
+def _values(folder: Path, prompt: str, problems: Problems, asking: Asking) -> dict[str, Any]:
+    return {
+        "model": model_name(folder),
+        "fingerprint": model_fingerprint(folder, prompt),
+        "prompt": prompt,
+        "problems": problems.as_json(),
+        "engine": chosen(asking.engine),
+        "tokens": asking.tokens,
+        "batch": asking.batch,
+        "dtype": dtype_name(asking.place.dtype),
+    }
+
+
+def _grade(
+    problems: Problems, written: Sequence[Written], grader: Grader, values: dict[str, Any], card: Mapping[str, Any]
+) -> Result:
+    before = grader.timeouts
+    pairs = zip((problem.answer for problem in problems.items), (one.text for one in written), strict=True)
+    data: Mapping[str, Any] = card.get("data", {})
+    return Result(
+        model=values["model"],
+        correct=tuple(grader.grade_all(pairs)),
+        tokens=tuple(one.tokens for one in written),
+        cut=sum(not one.ended for one in written),
+        given_up=grader.timeouts - before,
+        subset=data.get("name", ""),
+        scorer=data.get("scorer", ""),
+        rows=data.get("rows", 0),
+        seed=card.get("seed"),
+        problems=values["problems"],
+        about={key: values[key] for key in ("fingerprint", "prompt", "engine", "tokens", "batch", "dtype")},
+    )
+
+
+def _tell(model: str) -> Any:
+    def tell(done: int, count: int) -> None:
+        print(f"{model}: {done:,} of {count:,} answered", file=sys.stderr)
+
+    return tell

@@ -1,0 +1,132 @@
+"""Causal language models: a folder in Hugging Face layout or one of a model hub, and a small one from scratch."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+    set_seed,
+)
+from transformers.utils import logging
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.formats.hub import download, is_hub_id
+from stepsight.core.models.backbone import load_weights, read_config
+from stepsight.core.models.evaluator import CARD, fingerprint
+from stepsight.core.models.placement import Placement
+from stepsight.training.data.tokenizer import PAD, train_tokenizer
+from stepsight.training.train.config import Backbone
+from stepsight.training.train.init import llama_config
+
+
+@contextmanager
+def no_bars() -> Iterator[None]:
+    """Without Transformers' progress bars while the block runs."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+_HEADS = ("ForCausalLM", "LMHeadModel")
+_END = "<end>"
+
+
+def model_folder(spec: str, root: Path = Path()) -> Path:
+    """The folder of a language model: one in `root`, one from here, or a hub's, fetched where it is not there yet.
+
+    Nothing is read but its config.json. Raises `UserError` where there is none, or it is no causal language model.
+    """
+    folder = next((path for path in (root / spec, Path(spec)) if path.is_dir()), None)
+    if folder is None and not is_hub_id(spec):
+        raise UserError(f"there is no folder {spec!r}.", "Give the folder of a model, or a model hub's OWNER/NAME.")
+    folder = folder or download(spec)
+    _check_causal(folder)
+    return folder
+
+
+def _check_causal(folder: Path) -> None:
+    values = read_json(folder / "config.json")
+    named = values.get("architectures")
+    names = [str(name) for name in named] if isinstance(named, list) else []
+    if (folder / CARD).is_file():
+        found = "an evaluator of steps"
+    elif names and not any(name.endswith(_HEADS) for name in names):
+        found = f"a {names[0]}"
+    else:
+        return
+    raise UserError(f"{folder}: this is {found}, no causal language model.", "Give one that writes text.")
+
+
+def load_model(folder: Path, place: Placement) -> PreTrainedModel:
+    """The weights of a folder, in the type and on the device of `place`.
+
+    Raises `UserError` naming the first tensor that is missing or misshapen.
+    """
+    config = read_config(folder, read_json(folder / "config.json"))
+    try:
+        return load_weights(AutoModelForCausalLM, folder, config, place, attn_implementation="sdpa")
+    except ValueError as error:
+        raise UserError(f"{folder}: {' '.join(str(error).split()):.300}", "Give a causal language model.") from None
+
+
+def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The tokenizer of a folder, padding with the token that ends a text where it has no other.
+
+    Raises `UserError` where there is none, or none of its tokens ends a text.
+    """
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, ImportError, KeyError) as error:
+        raise UserError(
+            f"{folder}: the tokenizer cannot be read ({' '.join(str(error).split()):.200}).", "Copy it again."
+        ) from None
+    if tokenizer.eos_token_id is None:
+        raise UserError(
+            f"{folder}: the tokenizer has no eos_token, which ends an answer.", "Name one in its config."
+        )
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer  # type: ignore[no-any-return]
+
+
+def context_of(model: PreTrainedModel) -> int:
+    """The longest input in tokens, the answer included."""
+    limit = getattr(model.config, "max_position_embeddings", None)
+    return limit if isinstance(limit, int) else 2**31
+
+
+def model_fingerprint(folder: Path, prompt: str) -> str:
+    """SHA-256 over the weights, the tokenizer and the prompt."""
+    return fingerprint(folder, {"prompt": prompt}, "causal")
+
+
+def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
+    """A Llama with random weights drawn from `seed`, with a byte-level tokenizer of `vocabulary` tokens learnt from
+    the texts and one token more, which ends a text."""
+    learnt = train_tokenizer(texts, vocabulary)
+    learnt.add_special_tokens([_END])
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=learnt, eos_token=_END, pad_token=PAD, model_max_length=backbone.context
+    )
+    config = llama_config(backbone, learnt.get_vocab_size(), "causal")
+    config.eos_token_id, config.pad_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id
+    set_seed(seed)
+    model = LlamaForCausalLM(config)
+    try:
+        with no_bars():
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None

@@ -1,0 +1,276 @@
+"""One fine-tuning run: from a recipe and a subset to a language model's folder.
+
+stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
+torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
+
+FOLDER/run.json        what the run is made from, which tells it from others
+FOLDER/checkpoints     where it goes on
+FOLDER/sft.json        what became of it, written last, beside the model's own files
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json, write_json
+from stepsight.core.models.placement import DTYPES, Placement
+from stepsight.training.data.sources_config import Data
+from stepsight.training.experiments.finetuning.examples import Example, build_examples
+from stepsight.training.experiments.finetuning.models import (
+    context_of,
+    load_model,
+    load_text_tokenizer,
+    model_fingerprint,
+    model_folder,
+    no_bars,
+)
+from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
+from stepsight.training.experiments.finetuning.subset import Subset, read_subset
+from stepsight.training.report.figures import write_figure
+from stepsight.training.runs import provenance
+from stepsight.training.runs.checkpoints import Checkpoints
+from stepsight.training.runs.folder import alone, check_claim, claim
+from stepsight.training.train import history
+from stepsight.training.train.config import TrainConfig
+from stepsight.training.train.estimate import DEFAULT, Network, Plan, Work, find_gpu, network_of
+
+CARD = "sft.json"
+LOG = "log_history.json"
+_PACKAGES = ("trl", "datasets", "math_verify")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recipe with what it is applied to: the model in `folder` and a subset."""
+
+    recipe: Recipe
+    folder: Path
+    subset: Subset
+
+    @classmethod
+    def of(cls, recipe: Recipe, root: Path = Path()) -> "Job":
+        """Paths in the recipe are looked up in `root`. Raises `UserError` where `init` or `data` is not given, the
+        model is no causal language model, or a row of the subset lacks a query or a response."""
+        if recipe.init is None:
+            raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
+        if recipe.data is None:
+            raise UserError("the recipe names no subset to learn from.", "Give --data SUBSET.jsonl.")
+        data = root / recipe.data if (root / recipe.data).is_file() else Path(recipe.data)
+        return cls(recipe, model_folder(recipe.init, root), read_subset(data))
+
+    def values(self) -> dict[str, Any]:
+        """What the result depends on, and nothing of the machine."""
+        used = {key: value for key, value in asdict(self.recipe).items() if key not in ("init", "notes", "plan")}
+        model = {"name": model_name(self.folder), "fingerprint": model_fingerprint(self.folder, self.recipe.prompt)}
+        # The file is told by what is in it.
+        return json.loads(json.dumps(used | {"data": self.subset.as_json(), "init": model}))  # type: ignore[no-any-return]
+
+
+def fine_tune(job: Job, output: Path, draw: bool = True) -> Path:
+    """Fine-tune and write the model's folder to `output`; returns it.
+
+    Beside the model's own files it gets `sft.json`, `log_history.json` and, unless they are not to be drawn, the
+    curves, `training.html` and `.png`. A killed run goes on from the last whole checkpoint, and a finished one is
+    left as it is. Raises `UserError` where TRL is not installed, `output` holds another run or another process is
+    at it, no row is short enough, or memory or disk run out.
+    """
+    check_installed()
+    values = job.values()
+    check_claim(output, values, FREE)
+    if (output / CARD).is_file():
+        print(f"{output} is fine-tuned already; remove it to do it again.", file=sys.stderr)
+        return output
+    from stepsight.training.experiments.finetuning.trainer import FineTuner, arguments_of
+
+    checkpoints = Checkpoints(output / "checkpoints")
+    arguments = arguments_of(job.recipe, checkpoints.folder)
+    tokenizer = load_text_tokenizer(job.folder)
+    model = load_model(job.folder, Placement())
+    examples, left_out = _examples(job, tokenizer, context_of(model))
+    speaks = bool(arguments.should_save)
+    if speaks:
+        claim(output, values, FREE)
+    with alone(output):
+        if speaks:
+            checkpoints.clear()
+        trainer = FineTuner(model, tokenizer, examples, arguments, checkpoints)
+        try:
+            if speaks:
+                _announce(trainer, examples, left_out, job)
+            with no_bars():
+                trainer.finish()
+                _save(trainer, tokenizer, job, output, values | _outcome(trainer, examples, left_out), draw)
+        except KeyboardInterrupt:
+            if speaks:
+                step = checkpoints.last_step()
+                print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
+            raise
+    if arguments.world_size > 1:
+        # A process that left while another one still writes would take the group's threads down with it.
+        trainer.accelerator.wait_for_everyone()
+        trainer.accelerator.end_training()
+    return output
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """What a fine-tuning run wrote of itself, empty where the folder is no such run's."""
+    return read_json(folder / CARD) if (folder / CARD).is_file() else {}
+
+
+def check_installed() -> None:
+    """Raises `UserError` where a package is missing that fine-tuning needs."""
+    missing = [name for name in ("trl", "datasets") if find_spec(name) is None]
+    if missing:
+        raise UserError(f"{missing[0]} is not installed.", "Install stepsight[sft].")
+
+
+def model_name(folder: Path) -> str:
+    """The name of a folder, or of the model in a hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
+    folder = folder.resolve()
+    kept = folder.parent.parent.name
+    return kept.split("--")[-1] if folder.parent.name == "snapshots" and "--" in kept else folder.name
+
+
+def _examples(job: Job, tokenizer: Any, context: int) -> tuple[list[Example], int]:
+    recipe, longest = job.recipe, min(job.recipe.max_length, context)
+    found, left_out = build_examples(job.subset.rows, tokenizer, recipe.prompt, recipe.loss == "all", longest)
+    if not found:
+        raise UserError(f"no row of {job.subset.name} has at most {longest:,} tokens.", "Raise max_length.")
+    return found, left_out
+
+
+def _announce(trainer: Any, examples: Sequence[Example], left_out: int, job: Job) -> None:
+    if left_out:
+        print(f"{left_out:,} rows left out: over {job.recipe.max_length:,} tokens.", file=sys.stderr)
+    done, recipe = trainer.checkpoints.last_step(), job.recipe
+    print(
+        f"{len(examples):,} rows of {job.subset.name}, {_tokens(examples):,} tokens; {trainer.steps:,} steps of "
+        f"{recipe.batch_size} in {recipe.epochs:,} {'epoch' if recipe.epochs == 1 else 'epochs'}; "
+        f"{trainer.parameters:,} parameters; {trainer.args.world_size} x {trainer.args.device.type}"
+        + (f"; going on from step {done:,}." if done else "."),
+        file=sys.stderr,
+    )
+
+
+def _tokens(examples: Sequence[Example]) -> int:
+    return sum(len(example.ids) for example in examples)
+
+
+def _outcome(trainer: Any, examples: Sequence[Example], left_out: int) -> dict[str, Any]:
+    rows = trainer.state.log_history
+    return {
+        "made": provenance.now(),
+        "code": provenance.code_revision(),
+        "versions": provenance.versions() | _versions(),
+        "examples": len(examples),
+        "left_out": left_out,
+        "tokens": _tokens(examples) * int(trainer.args.num_train_epochs),
+        "parameters": trainer.parameters,
+        "steps": trainer.state.global_step,
+        "final_loss": history.final_loss(rows),
+        "seconds": rows[-1]["seconds"],
+        "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
+    }
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in _PACKAGES if find_spec(name)}
+
+
+def _save(trainer: Any, tokenizer: Any, job: Job, output: Path, card: dict[str, Any], draw: bool) -> None:
+    """Write the model, what was logged and its figure; every process takes part in collecting the weights."""
+    weights = trainer.whole_weights()
+    if not trainer.args.should_save:
+        return
+    made, rows = trainer.checkpoints.partial, trainer.state.log_history
+    dtype = DTYPES[job.recipe.saved_dtype]
+    try:
+        trainer.checkpoints.clear()
+        model = trainer.plain_model()
+        model.config.dtype = dtype
+        held = {name: weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
+        model.save_pretrained(made, state_dict=_untied(held, model))
+        tokenizer.save_pretrained(made)
+        (made / LOG).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        if draw:
+            write_figure(history.draw(rows, output.resolve().name), made / "training")
+        for path in sorted(made.iterdir()):
+            path.replace(output / path.name)
+        shutil.rmtree(made)
+    except OSError as error:
+        trainer.checkpoints.clear()
+        raise UserError(
+            f"{output}: the model cannot be written ({error}).", "Make room; the same command writes it."
+        ) from None
+    write_json(output / CARD, card)
+    # They are several times as large as the model, and the run is done.
+    shutil.rmtree(trainer.checkpoints.folder, ignore_errors=True)
+
+
+def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
+    """The weights without the head that is the embedding itself."""
+    if not getattr(model.config, "tie_word_embeddings", False):
+        return weights
+    return {name: weight for name, weight in weights.items() if name != "lm_head.weight"}
+
+
+# Characters for each token, where no tokenizer has counted them.
+_CHARACTERS = 3
+
+
+def forecast(recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None) -> Plan:
+    """The plan of a recipe in the folder `root`, on the devices that are given, or that it is written for.
+
+    Raises `UserError` where the GPU is not known, or neither the recipe nor its files tell how much is learnt from
+    or how large the model is.
+    """
+    config = _as_training(recipe)
+    expected = recipe.plan
+    count = devices or (expected.devices if expected else 1)
+    found = find_gpu(gpu or (expected and expected.gpu) or DEFAULT)
+    return Plan(config, _with_head(network_of(config, root)), _work(recipe, root), found, count)
+
+
+def _as_training(recipe: Recipe) -> TrainConfig:
+    """A training run of the same size: what a plan looks at is alike in both."""
+    if recipe.init is None:
+        raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
+    return TrainConfig(
+        attention="causal",
+        data=Data(()),
+        init=recipe.init,
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        max_length=recipe.max_length,
+        accumulation=recipe.accumulation,
+        activation_checkpointing=recipe.activation_checkpointing,
+        fsdp=recipe.fsdp,
+        bf16=recipe.bf16,
+        plan=recipe.plan,
+    )
+
+
+def _with_head(network: Network) -> Network:
+    """The network with the head that writes text, as large as its embedding, for the head that scores steps."""
+    more = network.embedding - 3 * network.hidden
+    return replace(network, parameters=network.parameters + more, rest=network.rest + more)
+
+
+def _work(recipe: Recipe, root: Path) -> Work:
+    if recipe.plan and recipe.plan.traces and recipe.plan.tokens:
+        return Work(recipe.plan.traces, float(recipe.plan.tokens), counted=False)
+    if recipe.data is None:
+        raise UserError("neither the recipe nor --data tells how much is learnt from.", "Give --data SUBSET.jsonl.")
+    rows = read_subset(root / recipe.data if (root / recipe.data).is_file() else Path(recipe.data)).rows
+    characters = sum(len(query) + len(response) for query, response in rows)
+    return Work(len(rows), characters / len(rows) / _CHARACTERS, counted=True)

@@ -1,0 +1,198 @@
+"""The whole experiment of data filtering, as a YAML file: a pool, the evaluators that choose subsets of it, the
+model that learns from each with each seed, and the problems that it then answers."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.yaml_config import above_zero, build, one_of, read_yaml
+from stepsight.training.experiments.filtering.subsets import SUBSETS
+from stepsight.training.experiments.finetuning.recipe import FREE, Recipe, recipe_of
+from stepsight.training.experiments.finetuning.run import model_name
+from stepsight.training.train.config import Backbone, check_backbone, check_learning
+
+RECORD = "study.json"
+"""The file of a study's folder that tells whose it is."""
+# Keys that are named where studies differ.
+_SHOWN = 4
+# What the study itself sets.
+_OWN = ("data", "seed")
+# Keys of a study that its results do not depend on, and those that the recipe's own values tell of.
+_FREE = ("notes", "keep_models", "threads", "processes")
+_TOLD = ("recipe", "settings")
+_UNSAFE = re.compile(r"[^\w.+-]+")
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model from scratch: its dimensions, the tokens of a tokenizer that is learnt from the pool, and the seed of
+    its weights."""
+
+    backbone: Backbone
+    vocabulary: int = 1024
+    seed: int = 13
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: a model that learns from the `subset` that an evaluator chose, with a seed."""
+
+    evaluator: str
+    subset: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The name of its folder, such as `mini-bidir/val+red-42`."""
+        return f"{slug(self.evaluator)}/{self.subset}-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study.
+
+    `pool` are files, looked up beside the study, then in the folder of data; `match` the size of the subsets, that
+    of val+red where it is not given, chosen with `filter_seed`. Rows of the pool that are no solution, or too long
+    for an evaluator, are left out with `skip_bad`. The model is that of the recipe, or `start`, the same for every
+    run. `recipe` is a file beside the study and `settings` the keys of a recipe that are laid over it. Every model
+    answers `problems`, or MATH-500, with at most `tokens` tokens each, `batch` at once.
+
+    A run takes `processes` processes, each with `threads` threads. Models are removed once they have been measured,
+    unless `keep_models`.
+    """
+
+    name: str
+    pool: tuple[str, ...]
+    evaluators: tuple[str, ...]
+    recipe: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    start: Start | None = None
+    subsets: tuple[str, ...] = SUBSETS
+    seeds: tuple[int, ...] = (42, 43, 44)
+    match: int | None = None
+    filter_seed: int = 0
+    skip_bad: bool = False
+    problems: str | None = None
+    tokens: int = 2048
+    batch: int = 32
+    engine: str = "auto"
+    dtype: str = "float32"
+    processes: int = 1
+    threads: int = 1
+    keep_models: bool = False
+    notes: str = field(default="", compare=False)
+
+    def cells(self) -> Iterator[Cell]:
+        """Every run, those of a seed together: what is there first can be compared."""
+        for evaluator in self.evaluators:
+            for seed in self.seeds:
+                yield from (Cell(evaluator, subset, seed) for subset in self.subsets)
+
+    def recipe_for(self, root: Path) -> Recipe:
+        """The recipe of every run, its seed aside; `root` is the folder of the study."""
+        values = read_yaml(root / self.recipe) if self.recipe else {}
+        if not isinstance(values, dict):
+            raise UserError(f"{self.recipe}: {type(values).__name__} found, expected keys with values.")
+        taken = [key for key in (*_OWN, "init") if key in self.settings and (key in _OWN or self.start)]
+        if taken:
+            raise UserError(f"settings.{taken[0]} is what the study itself sets.", "Remove it.")
+        recipe = recipe_of(values | self.settings)
+        if self.start is None and recipe.init is None:
+            raise UserError("there is no model to learn.", "Give start, or settings.init.")
+        return recipe
+
+    @property
+    def problems_file(self) -> Path | None:
+        """The file of problems, None for MATH-500."""
+        return Path(self.problems) if self.problems else None
+
+    def values(self, root: Path) -> dict[str, Any]:
+        """What its results depend on, as JSON gives it back: its own keys and, as `recipe.epochs`, those of its
+        recipe, but nothing of the other files that it names. `root` is the folder of the study."""
+        own = dataclasses.asdict(self)
+        recipe = dataclasses.asdict(self.recipe_for(root))
+        values = {key: own[key] for key in own if key not in (*_FREE, *_TOLD)}
+        values |= {f"recipe.{key}": recipe[key] for key in recipe if key not in (*_OWN, *FREE, "notes", "plan")}
+        return json.loads(json.dumps(values))  # type: ignore[no-any-return]
+
+
+def slug(name: str) -> str:
+    """A name as that of a folder."""
+    return _UNSAFE.sub("-", name).strip("-.") or "evaluator"
+
+
+def read_study(path: Path) -> Study:
+    """Read and check a YAML file. Raises `UserError` naming the file and key."""
+    values = read_yaml(path)
+    try:
+        study: Study = build(Study, values)
+        _check(study)
+        _check_seeds(study, study.recipe_for(path.parent))
+    except UserError as error:
+        raise error.at(str(path)) from None
+    return study
+
+
+def check_study(study: Study, root: Path, folder: Path) -> None:
+    """Raises `UserError` where the study that `folder` belongs to is not this one of the folder `root`, naming the
+    keys that differ."""
+    used, ours = read_json(folder / RECORD), study.values(root)
+    keys = [key for key in ours if key not in used or used[key] != ours[key]]
+    if keys:
+        named = ", ".join([*keys[:_SHOWN], *(["…"] if len(keys) > _SHOWN else [])])
+        raise UserError(
+            f"{folder} belongs to another study ({named}).", "Choose another --output, or change that back."
+        )
+
+
+def _check(study: Study) -> None:
+    for key in ("pool", "evaluators", "subsets", "seeds"):
+        given = getattr(study, key)
+        names = [slug(str(one)) if key == "evaluators" else str(one) for one in given]
+        if not names:
+            raise UserError(f"{key} is empty.", "Give at least one.")
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(f"{key} has {name!r} twice.")
+    _check_names(study.evaluators)
+    for subset in study.subsets:
+        one_of("subsets", subset, SUBSETS)
+    one_of("engine", study.engine, ("auto", "vllm", "transformers"))
+    one_of("dtype", study.dtype, ("float32", "bfloat16", "float16"))
+    above_zero(study, ("tokens", "batch", "processes", "threads"))
+    if study.match is not None:
+        above_zero(study, ("match",))
+    if study.start:
+        above_zero(study.start, ("vocabulary",), "start.")
+        check_backbone(study.start.backbone, "start.backbone.")
+
+
+def _check_names(evaluators: Sequence[str]) -> None:
+    """Results bear the name of an evaluator, which is that of its folder."""
+    known: dict[str, str] = {}
+    for spec in evaluators:
+        name = model_name(Path(spec))
+        if name in known:
+            raise UserError(
+                f"the evaluators {known[name]} and {spec} are both called {name}.",
+                "Rename the folder of one: results bear its name.",
+            )
+        known[name] = spec
+
+
+def _check_seeds(study: Study, recipe: Recipe) -> None:
+    for seed in study.seeds:
+        try:
+            check_learning(dataclasses.replace(recipe, seed=seed), "rows")
+        except UserError as error:
+            raise error.at("seeds") from None
+    own = {"filter_seed": study.filter_seed} | ({"start.seed": study.start.seed} if study.start else {})
+    for key, seed in own.items():
+        if not 0 <= seed < 2**32:
+            raise UserError(f"{key} is {seed}, expected 0 to {2**32 - 1}.")

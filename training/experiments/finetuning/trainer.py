@@ -1,0 +1,141 @@
+"""TRL's SFTTrainer, with whole checkpoints and errors as a run of ours has them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import datasets
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from trl.trainer.sft_config import SFTConfig
+from trl.trainer.sft_trainer import SFTTrainer
+
+from stepsight.core.errors import UserError
+from stepsight.training.experiments.finetuning.examples import IGNORED, Example
+from stepsight.training.experiments.finetuning.recipe import Recipe
+from stepsight.training.runs.batches import Batches
+from stepsight.training.runs.checkpoints import Checkpoints
+from stepsight.training.runs.progress import Progress
+from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
+from stepsight.training.train.trainer import EpochLoader
+
+# Tokens of an example without a label: one that could be learnt after one that could not.
+_EMPTY = 2
+
+
+def arguments_of(recipe: Recipe, folder: Path) -> SFTConfig:
+    """What the trainer takes of a recipe, with checkpoints in `folder`; joins the processes that were launched
+    together. Raises `UserError` where the rows of a step cannot be shared out among them, or `fsdp` is asked for
+    and there is one process."""
+    arguments = SFTConfig(
+        **arguments_for(recipe, folder),
+        # The rows are token ids of the length that the recipe allows, with their labels.
+        max_length=None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+    )
+    # Several devices are used by several processes, never by one.
+    arguments._n_gpu = min(arguments.n_gpu, 1)
+    _share_out(arguments, recipe)
+    return arguments
+
+
+def _share_out(arguments: SFTConfig, recipe: Recipe) -> None:
+    devices = arguments.world_size
+    rows, left = divmod(recipe.batch_size, recipe.accumulation * devices)
+    if left:
+        raise UserError(
+            f"batch_size {recipe.batch_size} cannot be shared out over {devices} devices with accumulation "
+            f"{recipe.accumulation}.",
+            "Change accumulation, or launch another number of processes.",
+        )
+    check_processes(recipe, devices, "sft")
+    arguments.per_device_train_batch_size = rows
+
+
+class FineTuner(Resumable, SFTTrainer):
+    """Trains `model` on `examples`. Every epoch learns each of them once, and a step's loss is the mean over its
+    learnt tokens, however many parts and devices compute it. Raises `UserError` where memory or disk run out, or
+    the loss is no number."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        examples: Sequence[Example],
+        arguments: SFTConfig,
+        checkpoints: Checkpoints,
+    ) -> None:
+        self.begin(checkpoints)
+        self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        parts = arguments.gradient_accumulation_steps
+        # As TRL shuffles: in batches of one length the tokens of short rows would count for more.
+        self.batches = Batches(
+            [len(example.ids) for example in examples],
+            arguments.per_device_train_batch_size * parts * arguments.world_size,
+            arguments.seed,
+            accumulation=parts,
+            processes=arguments.world_size,
+            process=arguments.process_index,
+            order="shuffled",
+        )
+        self.steps = len(self.batches) // parts * int(arguments.num_train_epochs)
+        arguments.logging_steps = logging_steps(self.steps)
+        end = cast(int, tokenizer.eos_token_id)
+        rows = [*examples, Example((end,) * _EMPTY, (IGNORED,) * _EMPTY)]
+        super().__init__(
+            model=model,
+            args=arguments,
+            train_dataset=datasets.Dataset.from_dict(
+                {"input_ids": [list(row.ids) for row in rows], "labels": [list(row.labels) for row in rows]}
+            ),
+            processing_class=tokenizer,
+            callbacks=[Progress()],
+        )
+        self.keep_quiet()
+
+    def get_train_dataloader(self) -> EpochLoader:
+        """The process's own parts: the trainer's would learn rows again where a last step has too few for all."""
+        return EpochLoader(
+            cast(Any, self.train_dataset),
+            batch_sampler=self.batches,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+
+    def whole_weights(self) -> dict[str, Tensor]:
+        """All weights of the trained model, whole in the main process; every process has to call it."""
+        weights: dict[str, Tensor] = self.accelerator.get_state_dict(self.model)
+        return weights
+
+    def plain_model(self) -> PreTrainedModel:
+        """The model without what spreads it over devices."""
+        return cast(PreTrainedModel, self.accelerator.unwrap_model(self.model))
+
+    def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
+        """The trainer's own; a loss that is no number ends the run."""
+        loss: Tensor = super().training_step(model, inputs, num_items_in_batch)  # type: ignore[no-untyped-call]
+        if not torch.isfinite(loss):
+            raise UserError(
+                f"the loss became {float(loss)} in step {self.state.global_step + 1}.",
+                "Lower learning_rate or clip, then start again with another --output.",
+            )
+        self._leave_empty_out(inputs["labels"])
+        return loss
+
+    def _leave_empty_out(self, labels: Tensor) -> None:
+        """What TRL tells of a part is of its rows, not of the example that takes their place where it has none."""
+        empty = (labels == IGNORED).all().long().to(self.args.device)
+        count = int(self.accelerator.gather(empty).sum())
+        self._total_train_tokens -= _EMPTY * count
+        told = self._metrics["train"]
+        told["num_tokens"] = [self._total_train_tokens]
+        if count == self.args.world_size:
+            for name in ("entropy", "mean_token_accuracy"):
+                told[name].pop()
+
+    def _init_training_state(self, *args: Any, **options: Any) -> Any:
+        found = super()._init_training_state(*args, **options)
+        # TRL counts from 0 again.
+        self._total_train_tokens = int(self._last_row().get("num_tokens", 0))
+        return found

@@ -1,0 +1,115 @@
+"""The report of a grid, or of two forms of one: tables, figures and what they say, as one page and as files."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from stepsight.core.errors import UserError
+from stepsight.core.metrics.value import Value
+from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS
+from stepsight.training.experiments.grid.forms import survival_table
+from stepsight.training.experiments.grid.pairs import contrast, differences, pairs_of
+from stepsight.training.experiments.grid.plots import (
+    cell_plot,
+    class_plots,
+    scaling_plots,
+    scatter_plot,
+    survival_plots,
+    third_plot,
+)
+from stepsight.training.experiments.grid.results import Key, Results
+from stepsight.training.experiments.grid.tables import (
+    cell_table,
+    class_table,
+    mean_table,
+    paired_table,
+    run_table,
+    third_table,
+)
+from stepsight.training.report.html import Block, Chapter, Section
+from stepsight.training.report.report import Report
+from stepsight.training.report.results import slug
+from stepsight.training.report.tables import Cell, Kind, show
+
+
+def make_grid_report(found: Sequence[Results], day: date | None = None) -> Report:
+    """The report of one grid, or of several forms of one, each of the later compared with the first.
+
+    Raises `UserError` where two have the same name, or one has no matched pair.
+    """
+    names = [slug(results.name).lower() for results in found]
+    for results, name in zip(found, names, strict=True):
+        if names.count(name) > 1:
+            raise UserError(f"{results.name} is given twice.", "Report each grid once.")
+        if not pairs_of(results):
+            raise UserError(f"{results.name} has no pair of runs that differ in the mask alone.", "Let it go on.")
+    for other in found[1:]:
+        if not set(other.keys) & set(found[0].keys):
+            raise UserError(f"{found[0].name} and {other.name} have no test in common.", "Report each by itself.")
+    chapters = [_forms(found[0], other) for other in found[1:]]
+    chapters += [_chapter(results) for results in found]
+    lead = f"{', '.join(results.name for results in found)}; {day or date.today():%d %B %Y}"
+    return Report.of("StepSight grid", lead, chapters)
+
+
+def _chapter(results: Results) -> Chapter:
+    lead = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")
+    return Chapter(results.name, f"{lead}.", [_section(results, key) for key in results.keys])
+
+
+def _section(results: Results, key: Key) -> Section:
+    note = results.notes.get(key[0], "")
+    tables = (
+        table(results, key) for table in (paired_table, mean_table, third_table, class_table, cell_table, run_table)
+    )
+    paired, means, thirds, classes, cells, runs = tables
+    blocks = [
+        *([note] if note else []),
+        " ".join(_sentences(results, key)),
+        paired,
+        means,
+        [plot for metric in (MACRO_AUC, MACRO_F1) for plot in scaling_plots(results, key, metric)],
+        [scatter_plot(results, key), third_plot(results, key)],
+        thirds,
+        [*class_plots(results, key), cell_plot(results, key)],
+        classes,
+        cells,
+        runs,
+    ]
+    return Section(" ".join(key), [block for block in blocks if block is not None])
+
+
+def _sentences(results: Results, key: Key) -> Iterator[str]:
+    pairs = pairs_of(results)
+    for name in (MACRO_AUC, LATE_AUC):
+        found = contrast(differences(pairs, key, name))
+        if found.mean.exists:
+            yield (
+                f"In {METRICS[name]} the bidirectional run is ahead in {found.wins} of {found.pairs} pairs, "
+                f"by {_points(found.mean)} points on average."
+            )
+
+
+def _points(value: Value) -> str:
+    return str(show(value, Kind.FINE_POINTS))
+
+
+def _forms(first: Results, second: Results) -> Chapter:
+    """What of the gain in one form of a grid is left in another."""
+    table = survival_table(first, second)
+    said = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
+    blocks: list[Block] = [*said, survival_plots(table, (first.name, second.name)), table]
+    title = f"{first.name} against {second.name}"
+    lead = f"{first.about or first.name}; {second.about or second.name}."
+    return Chapter(title, lead, [Section("How much of the gain survives", blocks)])
+
+
+def _survives(row: Sequence[Cell]) -> str:
+    test, mode, figure = row[:3]
+    before, after, _, kept = (cell for cell in row if isinstance(cell, Value))
+    which = f"{test} {mode}, {figure}"
+    if not before.exists or not after.exists:
+        return f"{which}: no pair has a value in both."
+    said = f"{which}: the gain is {_points(before)} points in the first and {_points(after)} in the second"
+    if kept.exists:
+        return f"{said}: {show(kept, Kind.PERCENT)} % of it is left."
+    return f"{said}; {kept.reason}, so that there is no share to tell."

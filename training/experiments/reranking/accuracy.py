@@ -1,0 +1,120 @@
+"""How often what is chosen is right, by the number of candidates there are to choose from."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepsight.core.metrics.best_of_n import By, Method, best_of, pass_at, sizes_up_to, voted
+from stepsight.core.metrics.bootstrap import DRAWS, interval, resamples, weighted_totals
+from stepsight.core.metrics.value import Value
+from stepsight.training.experiments.reranking.choices import Ranked
+
+Floats = NDArray[np.float64]
+
+_NO_ANSWERS = "no candidate has an answer"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to choose: a method with a score, or one that needs none. `key` is its name in files."""
+
+    key: str
+    title: str
+    method: Method | None = None
+    by: By | None = None
+
+
+FIRST = Way("first", "first candidate")
+RANDOM = Way("random", "random candidate")
+SHORTEST = Way("shortest", "shortest candidate")
+MAJORITY = Way("majority", "majority vote", Method.MAJORITY)
+BASELINES = (FIRST, RANDOM, SHORTEST, MAJORITY)
+"""What needs no evaluator."""
+PASS = Way("pass", "any candidate right (pass@N)")
+SCORED = tuple(
+    Way(f"{method.value}-{by.value}", f"{title} by {by}", method, by)
+    for method, title in ((Method.BEST_OF_N, "best of N"), (Method.WEIGHTED_VOTE, "weighted vote"))
+    for by in By
+)
+WAYS = (*BASELINES, *SCORED, PASS)
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """`means` are the shares of the problems whose choice is right, by way and by the number of candidates in
+    `sizes`, with intervals over the problems; `gains`, those of one way minus those of another with all candidates,
+    paired by problem.
+
+    Of problems with fewer candidates than the most, `fewer` of them, all are taken where a size is beyond them:
+    every size has the same problems. Of `unknown` problems it is not known what is right.
+    """
+
+    sizes: tuple[int, ...]
+    problems: int
+    fewer: int
+    unknown: int
+    means: dict[Way, tuple[Value, ...]]
+    gains: dict[tuple[Way, Way], Value]
+
+    @property
+    def candidates(self) -> int:
+        """The most that a problem has."""
+        return self.sizes[-1]
+
+
+def measure(
+    ranked: Sequence[Ranked],
+    draws: int = DRAWS,
+    watch: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
+) -> Accuracy | None:
+    """The accuracy of every way over the problems of which it is known what is right; None where there is none.
+    `watch` goes through them, such as under a progress bar."""
+    known = [one for one in ranked if one.correct is not None]
+    if not known:
+        return None
+    counts = np.array([len(one.numbers) for one in known])
+    sizes = tuple(sizes_up_to(int(counts.max())))
+    # Shape (problems, ways, sizes).
+    found = np.array([[[_rate(one, way, size) for size in sizes] for way in WAYS] for one in watch(known)])
+    draws_of = weighted_totals(found.reshape(len(known), -1), resamples(len(known), draws)) / len(known)
+    draws_of = draws_of.reshape(-1, len(WAYS), len(sizes))
+    votes = any(one.has_answers for one in known)
+    means = {
+        way: tuple(_value(way, found[:, i, j], draws_of[:, i, j], votes) for j in range(len(sizes)))
+        for i, way in enumerate(WAYS)
+    }
+    gains = {
+        (way, other): _value(way, found[:, i, -1] - found[:, j, -1], draws_of[:, i, -1] - draws_of[:, j, -1], votes)
+        for i, way in enumerate(WAYS)
+        if way in (*SCORED, MAJORITY)
+        for j, other in enumerate(WAYS)
+        if other in BASELINES and (votes or other != MAJORITY)
+    }
+    fewer = int((counts < sizes[-1]).sum())
+    return Accuracy(sizes, len(known), fewer, len(ranked) - len(known), means, gains)
+
+
+def _rate(one: Ranked, way: Way, size: int) -> float:
+    """The share of a problem's subsets of that size in which the way chooses a right candidate."""
+    assert one.correct is not None
+    if way == FIRST:
+        return float(one.correct[0])
+    if way == RANDOM:
+        return float(one.correct.mean())
+    if way == SHORTEST:
+        return best_of(one.correct, -one.sizes.astype(np.float64), size)
+    if way == PASS:
+        return pass_at(one.correct, size)
+    assert way.method is not None
+    logs = one.logs[way.by or By.MIN]
+    if way.method == Method.BEST_OF_N:
+        return best_of(one.correct, logs, size)
+    return voted(one.correct, way.method, logs, one.groups, size)
+
+
+def _value(way: Way, numbers: Floats, draws: Floats, votes: bool) -> Value:
+    if way.method is not None and way.method.votes and not votes:
+        return Value.none(_NO_ANSWERS)
+    return interval(Value(float(numbers.mean())), draws)

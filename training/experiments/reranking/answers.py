@@ -1,0 +1,128 @@
+"""Final answers: which of them are the same, and the one that a solution ends in.
+
+Texts that are equal but for LaTeX's spacing, and numbers however they are written, are told here; the rest is asked
+of math-verify where it is installed.
+"""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from types import TracebackType
+
+from stepsight.core.metrics.best_of_n import NO_ANSWER
+from stepsight.training.experiments.finetuning.grading import Grader
+
+_SPACING = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\\quad\b|\\qquad\b|\s+")
+_WRAPPED = (
+    re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm|mbox)\{([^{}]*)\}"),
+    re.compile(r"\$\$?(.*?)\$?\$"),
+    re.compile(r"\\[(\[](.*)\\[)\]]"),
+)
+_BOX = re.compile(r"\\boxed\s*\{")
+_HASHES = re.compile(r"^####[ \t]*(\S.*?)\s*$", re.MULTILINE)
+_FRACTION = re.compile(r"(-?)\\frac\{?(\d{1,40})\}?\{?(\d{1,40})\}?")
+_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{0,60})(?:\.\d{0,60})?")
+_RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
+
+
+class Answers:
+    """Tells which answers are the same; a context manager, to be used from one thread.
+
+    With `symbolic` math-verify is asked about what is no plain number; None: where it is installed.
+    """
+
+    def __init__(self, symbolic: bool | None = None) -> None:
+        wanted = find_spec("math_verify") is not None if symbolic is None else symbolic
+        self._grader = Grader() if wanted else None
+        self._same = lru_cache(maxsize=100_000)(self._compare)
+
+    def __enter__(self) -> "Answers":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._grader is not None:
+            self._grader.__exit__(kind, error, trace)
+
+    @property
+    def described(self) -> str:
+        """How answers are compared."""
+        told = "as texts and numbers"
+        return f"{told}, else by math-verify {version('math-verify')}" if self._grader else told
+
+    def same(self, first: str, second: str) -> bool:
+        """Whether two answers are the same. Where they are not equal, nor both numbers, math-verify has the word;
+        to it the first is the answer that is known, which can make a difference."""
+        left, right = normalised(first), normalised(second)
+        return left == right or self._same(left, right)
+
+    def groups(self, answers: Sequence[str | None]) -> list[int]:
+        """A number for each answer, equal for those that are the same as the first of their group, counted from 0;
+        `NO_ANSWER` where there is none."""
+        firsts: list[str] = []
+        found = []
+        for answer in answers:
+            if answer is None:
+                found.append(NO_ANSWER)
+                continue
+            place = next((i for i, first in enumerate(firsts) if self.same(first, answer)), len(firsts))
+            if place == len(firsts):
+                firsts.append(answer)
+            found.append(place)
+        return found
+
+    def _compare(self, first: str, second: str) -> bool:
+        if self._grader is None or (_is_number(first) and _is_number(second)):
+            return False
+        return self._grader.grade(first, rf"\boxed{{{second}}}")
+
+
+@lru_cache(maxsize=100_000)
+def normalised(answer: str) -> str:
+    """An answer without LaTeX's spacing, dollars, boxes and text commands, and without a full stop at its end; a
+    number, also one like 1,000, 26.0 or \\frac{1}{2}, in lowest terms."""
+    text = answer.strip()
+    for pattern in _WRAPPED:
+        while (inner := pattern.sub(r"\1", text)) != text:
+            text = inner
+    text = _SPACING.sub("", text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac"))
+    text = text.removeprefix("\\$").removeprefix("$").removesuffix(".")
+    return _number(text) or text
+
+
+def answer_of(solution: str) -> str | None:
+    """The answer that a solution ends in: what its last `\\boxed{…}` holds, else what follows its last `####`, as
+    in those of GSM8K; None where it has neither."""
+    boxes = list(_BOX.finditer(solution))
+    if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:
+        return inside.strip() or None
+    marked = _HASHES.findall(solution)
+    return str(marked[-1]) if marked else None
+
+
+def _braced(text: str, start: int) -> str | None:
+    depth = 1
+    for place in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if not depth:
+            return text[start:place]
+    return None
+
+
+def _number(text: str) -> str:
+    """A number in lowest terms, or "" where the text is none."""
+    if found := _FRACTION.fullmatch(text):
+        text = f"{found[1]}{found[2]}/{found[3]}"
+    if ratio := _RATIO.fullmatch(text):
+        return str(Fraction(int(ratio[1]), int(ratio[2]))) if int(ratio[2]) else ""
+    if not any(sign.isdigit() for sign in text) or not _NUMBER.fullmatch(text):
+        return ""
+    return str(Fraction(text.replace(",", "").removesuffix(".")))
+
+
+def _is_number(text: str) -> bool:
+    return _number(text) == text

@@ -1,0 +1,118 @@
+"""What is chosen of each problem, with the scores of all its candidates."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Flags, Logs, Method, Places, choose, log_score
+from stepsight.core.scores import Outputs
+from stepsight.training.experiments.reranking.answers import Answers
+from stepsight.training.experiments.reranking.candidates import Pool
+from stepsight.training.experiments.reranking.scores import Scored
+
+_DIGITS = 6
+# What a row says of a candidate besides its scores, where it says it.
+_KEPT = ("id", "steps", "solution")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """The candidates of a problem, n of them, in the order of the file.
+
+    `logs` are their log scores in each way, shape (n,), -inf where a candidate has none; `groups` are equal for
+    equal answers, shape (n,); `sizes`, shape (n,), are the signs of their steps; `correct`, shape (n,), says which
+    are right, or is None where that is not known.
+    """
+
+    numbers: tuple[int, ...]
+    logs: dict[By, Logs]
+    groups: Places
+    sizes: Places
+    correct: Flags | None
+
+    @property
+    def has_answers(self) -> bool:
+        return bool((self.groups != NO_ANSWER).any())
+
+
+def rank(pool: Pool, scored: Sequence[Scored], answers: Answers) -> list[Ranked]:
+    """The candidates of every problem, in the order of the pool."""
+    ranked = []
+    for problem in pool.problems:
+        scores = [scored[number] for number in problem.candidates]
+        logs = {by: np.array([-math.inf if one is None else log_score(one, by) for one in scores]) for by in By}
+        theirs = [pool.candidates[number] for number in problem.candidates]
+        groups = np.array(answers.groups([one.answer for one in theirs]), np.int64)
+        told = [one.correct for one in theirs]
+        if problem.gold is not None:
+            # Answers that are the same are right or wrong together.
+            known: dict[int, bool] = {NO_ANSWER: False}
+            for one, group in zip(theirs, groups.tolist(), strict=True):
+                if group not in known:
+                    known[group] = one.answer is not None and answers.same(problem.gold, one.answer)
+            told = [
+                known[group] if right is None else right for group, right in zip(groups.tolist(), told, strict=True)
+            ]
+        whole = [right for right in told if right is not None]
+        correct = np.array(whole, np.bool_) if len(whole) == len(told) else None
+        sizes = np.array([one.size for one in theirs], np.int64)
+        ranked.append(Ranked(tuple(problem.candidates), logs, groups, sizes, correct))
+    return ranked
+
+
+def choices(
+    pool: Pool, scored: Sequence[Scored], ranked: Sequence[Ranked], method: Method, by: By, outputs: Outputs
+) -> Iterator[dict[str, Any]]:
+    """A row for each problem: what is chosen, its `score` and its text, and every candidate with its answer, its
+    score in each way, and the validity and redundancy of its steps; for a vote also the answers by weight.
+    Redundancy is left out where the evaluator's `outputs` have none."""
+    for one in ranked:
+        place = choose(method, one.logs[by], one.groups)
+        rows = list(pool.rows(iter(one.numbers)))
+        row: dict[str, Any] = {"problem": rows[0]["problem"]}
+        if rows[0].get("problem_id") is not None:
+            row = {"problem_id": rows[0]["problem_id"]} | row
+        told = [_candidate(pool, scored, one, i, outputs) for i in range(len(rows))]
+        score = _short(math.exp(one.logs[by][place]))
+        chosen = {key: rows[place][key] for key in _KEPT if key in rows[place]}
+        row |= {"method": method.value, "by": by.value, "choice": told[place] | chosen | {"score": score}}
+        row["candidates"] = [
+            {key: theirs[key] for key in ("id",) if key in theirs} | said
+            for theirs, said in zip(rows, told, strict=True)
+        ]
+        if method.votes:
+            row["votes"] = _votes(pool, one, method, by)
+        yield row
+
+
+def _candidate(pool: Pool, scored: Sequence[Scored], one: Ranked, place: int, outputs: Outputs) -> dict[str, Any]:
+    candidate, scores = pool.candidates[one.numbers[place]], scored[one.numbers[place]]
+    said: dict[str, Any] = {"line": candidate.line, "answer": candidate.answer}
+    if one.correct is not None:
+        said["correct"] = bool(one.correct[place])
+    if scores is None:
+        return said | {"too_long": True}
+    said |= {by.value: _short(math.exp(one.logs[by][place])) for by in By}
+    said["validity"] = [_short(number) for number in scores.validity.tolist()]
+    if outputs == Outputs.THREE_WAY:
+        said["redundancy"] = [_short(number) for number in scores.redundancy.tolist()]
+    return said
+
+
+def _votes(pool: Pool, one: Ranked, method: Method, by: By) -> list[dict[str, Any]]:
+    """The answers that were given, those with most votes first."""
+    found = []
+    for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):
+        places = np.flatnonzero(one.groups == group)
+        weight = np.exp(one.logs[by][places]).sum() if method == Method.WEIGHTED_VOTE else len(places)
+        answer = pool.candidates[one.numbers[places[0]]].answer
+        found.append({"answer": answer, "candidates": len(places), "weight": _short(float(weight))})
+    return sorted(found, key=lambda vote: -vote["weight"])
+
+
+def _short(number: float) -> float:
+    """Six digits that count: a product over many steps is small, and still says which is larger."""
+    return float(f"{number:.{_DIGITS}g}")

@@ -1,0 +1,113 @@
+"""The report of choosing among candidates: tables, the curves, and what they say, as one page and as files."""
+
+from collections.abc import Iterable
+from datetime import date
+
+import numpy as np
+import plotly.graph_objects as go
+
+from stepsight.core.metrics.best_of_n import Method
+from stepsight.training.experiments.reranking.accuracy import (
+    BASELINES,
+    FIRST,
+    MAJORITY,
+    PASS,
+    RANDOM,
+    SCORED,
+    SHORTEST,
+    WAYS,
+    Accuracy,
+)
+from stepsight.training.report.html import Block, Chapter, Section
+from stepsight.training.report.plots import GREY, INKS, Plot, make_figure, make_plot, rounded
+from stepsight.training.report.report import Report
+from stepsight.training.report.tables import Cell, Column, Kind, Table
+
+_THE = {
+    FIRST: "the first candidate",
+    RANDOM: "a random candidate",
+    SHORTEST: "the shortest",
+    MAJORITY: "the majority vote",
+}
+_DASHES = {FIRST: "dot", RANDOM: "longdash", SHORTEST: "solid", MAJORITY: "dashdot", PASS: "dash"}
+
+
+def make_rerank_report(found: Accuracy, source: str, lead: str, day: date | None = None) -> Report:
+    """The report of what was reached on `source`; `lead` says by whom and how answers were compared."""
+    tables = tables_of(found)
+    blocks: list[Block] = [
+        about(found),
+        tables[0],
+        [curve(found, method) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE)],
+    ]
+    chapter = Chapter(source, lead, [Section("Accuracy", [*blocks, *tables[1:]])])
+    return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [chapter])
+
+
+def about(found: Accuracy) -> str:
+    """What the figures are over, in a sentence or two."""
+    text = (
+        f"{found.problems:,} {_noun(found.problems)}, up to {found.candidates:,} candidates each. With fewer than "
+        "there are, a figure is the mean over all subsets of that size, for a vote over 1,000 of them where there "
+        "are more. Where several are equal, the choice among them counts as random. Brackets hold 95 % intervals "
+        "over the problems."
+    )
+    if found.fewer:
+        text += f" {found.fewer:,} {_noun(found.fewer)} with fewer candidates count with all they have."
+    if found.unknown:
+        text += f" {found.unknown:,} {_noun(found.unknown)} without a right answer to compare with are left out."
+    return text
+
+
+def tables_of(found: Accuracy) -> tuple[Table, ...]:
+    """The accuracy by way and number of candidates, and what each way gains with all of them."""
+    columns = [Column("way", "Way of choosing", Kind.TEXT)]
+    columns += [Column(f"n{size}", f"N = {size:,}") for size in found.sizes]
+    rows: tuple[tuple[Cell, ...], ...] = tuple((way.title, *found.means[way]) for way in WAYS)
+    rules = (WAYS.index(MAJORITY), WAYS.index(SCORED[0]), WAYS.index(SCORED[3]), WAYS.index(PASS))
+    accuracy = Table(
+        "rerank-accuracy", "Problems whose choice is right, percent", tuple(columns), rows, _notes(rows), rules
+    )
+    return accuracy, _gains(found)
+
+
+def _gains(found: Accuracy) -> Table:
+    others = [other for other in BASELINES if any(pair[1] == other for pair in found.gains)]
+    columns = [Column("way", "Way of choosing", Kind.TEXT)]
+    columns += [Column(f"over_{other.key}", f"over {_THE[other]}", Kind.POINTS) for other in others]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (way.title, *(None if way == other else found.gains[way, other] for other in others))
+        for way in (MAJORITY, *SCORED)
+    )
+    caption = f"What is gained with N = {found.candidates:,}, percentage points"
+    return Table("rerank-gains", caption, tuple(columns), rows, _notes(rows), (1, 1 + len(SCORED) // 2))
+
+
+def curve(found: Accuracy, method: Method) -> Plot:
+    """Accuracy against the number of candidates, of one method by each score, between what needs no evaluator and
+    what no choice can pass."""
+    figure = make_figure("Candidates N", "Problems whose choice is right")
+    ways = [PASS, *(way for way in SCORED if way.method == method), *reversed(BASELINES)]
+    notes = []
+    for place, way in enumerate(ways):
+        values = found.means[way]
+        if not values[0].exists:
+            notes.append(f"{way.title}: {values[0].reason}")
+            continue
+        line = {"color": GREY, "dash": _DASHES[way], "width": 1.5} if way in _DASHES else {"color": INKS[place - 1]}
+        numbers = np.array([value.number for value in values])
+        figure.add_trace(
+            go.Scatter(x=list(found.sizes), y=rounded(numbers), name=way.title, mode="lines+markers", line=line)
+        )
+    figure.update_xaxes(type="log", tickvals=list(found.sizes), ticktext=[f"{size:,}" for size in found.sizes])
+    title = "Best of N" if method == Method.BEST_OF_N else "Weighted vote"
+    return make_plot(f"{title} by the number of candidates", figure, notes)
+
+
+def _notes(rows: Iterable[tuple[Cell, ...]]) -> tuple[str, ...]:
+    reasons = {cell.reason for row in rows for cell in row if not isinstance(cell, str | int | None)}
+    return tuple(f"–: {reason}." for reason in sorted(reasons) if reason)
+
+
+def _noun(count: int) -> str:
+    return "problem" if count == 1 else "problems"

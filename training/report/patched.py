@@ -1,0 +1,153 @@
+"""A dataset measured twice, with its own gold and with that of a label patch, and what the patch changes.
+
+Both are measured on the same resamples of the same traces, so that a change has the interval of paired draws.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.bootstrap import DRAWS
+from stepsight.core.metrics.paired import difference
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.value import Value
+from stepsight.core.patch import Patch
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row, evaluate
+from stepsight.training.report.chapters import dataset_chapter
+from stepsight.training.report.html import Chapter, Section
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, ordered
+from stepsight.training.report.tables import Cell, Column, Kind, Table
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A row with the benchmark's labels and the same with the patch's."""
+
+    before: Row
+    after: Row
+
+    def of(self, name: str) -> Value:
+        """How much a figure grows by the patch."""
+        one, other = self.after.measured[name], self.before.measured[name]
+        return difference(one.value, other.value, one.draws, other.draws)
+
+    def as_json(self) -> dict[str, object]:
+        head = {"evaluator": self.before.evaluator, "mode": self.before.mode.value}
+        return head | {
+            "errors": self.before.errors.value,
+            "differences": {name: self.of(name).as_json() for name in PROTOCOL},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Patched:
+    """An evaluation with the benchmark's labels, `before`, and with the patch's, `after`."""
+
+    before: Evaluation
+    after: Evaluation
+    patch: Patch
+
+    def changes(self) -> Iterator[Change]:
+        """Of each evaluator, mode and kind of error that both tell of."""
+        after = {(row.evaluator, row.mode, row.errors): row for row in self.after.rows}
+        for row in ordered(self.before.rows):
+            found = after.get((row.evaluator, row.mode, row.errors))
+            if found is not None:
+                yield Change(row, found)
+
+    def as_json(self) -> dict[str, object]:
+        """`without` and `with` are what `Evaluation.as_json` gives; `changes` are paired differences."""
+        return {
+            "dataset": self.before.dataset.name,
+            "patch": self.patch.about(),
+            "without": self.before.as_json(),
+            "with": self.after.as_json(),
+            "changes": [change.as_json() for change in self.changes()],
+        }
+
+
+def evaluate_patched(
+    store: Store,
+    dataset: Dataset,
+    evaluators: Sequence[StoredEvaluator],
+    patch: Patch,
+    modes: Iterable[Mode] = MODES,
+    draws: int = DRAWS,
+    force: bool = False,
+    group: str = "",
+) -> Patched:
+    """Measure with the gold as it is and as the patch has it. Raises `UserError` as `evaluate` does."""
+    chosen = list(modes)
+    # First, since a patch that does not fit is told before anything is measured.
+    after = evaluate(store, dataset, evaluators, chosen, draws, force, group, patch)
+    return Patched(evaluate(store, dataset, evaluators, chosen, draws, force, group), after, patch)
+
+
+def counts(changes: Sequence[Change]) -> str:
+    """What the patch leaves to be measured, as a sentence; solutions and steps are those of the first row."""
+    before, after = changes[0].before, changes[0].after
+    return (
+        f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"
+        f" {after.n_solutions:,} and {after.n_steps:,} with the patch"
+    )
+
+
+def patched_chapter(found: Patched) -> Chapter:
+    """The chapter of the patched gold, with what the patch changes at its head."""
+    chapter = dataset_chapter(found.after)
+    tables = [change_table(found, mode, errors, changes) for (mode, errors), changes in _tables(found).items()]
+    changed = Section("What the patch changes", [*tables, entries(found)])
+    return Chapter(chapter.title, chapter.lead, [changed, *chapter.sections], chapter.warning)
+
+
+def _tables(found: Patched) -> dict[tuple[Mode, Errors], list[Change]]:
+    """The changes by mode and kind of error; baselines alone only where no evaluator has judged."""
+    tables: dict[tuple[Mode, Errors], list[Change]] = {}
+    for change in found.changes():
+        tables.setdefault((change.before.mode, change.before.errors), []).append(change)
+    judged = {key: rows for key, rows in tables.items() if any(not row.before.is_baseline for row in rows)}
+    return judged or tables
+
+
+def change_table(found: Patched, mode: Mode, errors: Errors, changes: Sequence[Change]) -> Table:
+    """The protocol's four figures with the patch, and how much each grew by it."""
+    columns = [EVALUATOR]
+    for name, title in PROTOCOL.items():
+        columns += [
+            Column(name, f"{title}, patched"),
+            Column(f"{name}_change", f"{title}, change", Kind.POINTS),
+        ]
+    cells = [(change.after, (change.after.evaluator, *_pairs(change))) for change in changes]
+    caption = (
+        f"what the patch ({found.patch.size}) changes, {errors} errors, {mode}, in percent with 95 % intervals"
+    )
+    return make_table(found.after, f"change-{errors}-{mode}", caption, columns, cells, [counts(changes)])
+
+
+def _pairs(change: Change) -> Iterator[Cell]:
+    for name in PROTOCOL:
+        yield change.after.measured[name].value
+        yield change.of(name)
+
+
+def entries(found: Patched) -> Table:
+    """The labels that the patch changes."""
+    keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
+    columns = tuple(Column(key, title, Kind.TEXT) for key, title in keys.items())
+    rows = tuple(
+        (
+            one.trace,
+            str(one.step + 1),
+            one.old or "unlabelled",
+            one.new or "unlabelled",
+            " ".join(one.reason.split()),
+            one.by,
+        )
+        for one in found.patch.changes
+    )
+    name, caption = "patch", f"the labels that {found.patch.name} changes"
+    made = make_table(found.after, name, caption, columns, [])
+    return Table(made.name, made.caption, columns, rows)

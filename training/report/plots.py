@@ -1,0 +1,327 @@
+"""The figures of a report, in Plotly. A page gives them its own colours for ink and grid.
+
+What a figure cannot draw it says in its notes; one that has nothing to draw has only those.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from stepsight.core.judgment import Mode
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.metrics import ternary
+from stepsight.core.metrics.calibration import reliability
+from stepsight.core.metrics.items import NO_ITEMS, NO_SCORES, auc, roc
+from stepsight.core.metrics.position import Third
+from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.value import Value
+from stepsight.training.evaluate.diagnostics import Changed, ClassFigures, decide, lacking, shares, sweep
+from stepsight.training.evaluate.evaluation import Row
+from stepsight.training.report.results import merged, third_reasons
+
+# Readable on white and on black.
+INKS = ("#3d7fc4", "#dd6b20", "#2c9c74", "#b45fb4", "#b8901c", "#d14b66", "#3aa6b9", "#8d6e52")
+GREY = "#8b93a1"
+_DASHES = ("dot", "dash", "dashdot", "longdash")
+# What a curve is thinned to: more points than a screen shows.
+_POINTS = 400
+_HEIGHT = 340
+
+Style = dict[str, str]
+Styles = Mapping[str, Style]
+
+
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """A figure with its caption; without one, `notes` say why there is nothing to draw."""
+
+    caption: str
+    figure: go.Figure | None
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def data(self) -> str:
+        """The figure as JSON; "" without one."""
+        return str(self.figure.to_json(engine="json")) if self.figure is not None else ""
+
+
+def styles(rows: Iterable[Row]) -> dict[str, Style]:
+    """A colour for each evaluator, the same in every figure; dashes tell more evaluators than colours apart. The
+    baselines are grey."""
+    names = list(dict.fromkeys(row.evaluator for row in rows if not row.is_baseline))
+    baselines = list(dict.fromkeys(row.evaluator for row in rows if row.is_baseline))
+    dashes = ("solid", *_DASHES)
+    found = {
+        name: {"color": INKS[i % len(INKS)], "dash": dashes[i // len(INKS) % len(dashes)]}
+        for i, name in enumerate(names)
+    }
+    return found | {
+        name: {"color": GREY, "dash": dash} for name, dash in zip(baselines, cycle(_DASHES), strict=False)
+    }
+
+
+def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
+    """An empty figure; `square`, both axes go from 0 to 1 with a diagonal."""
+    figure = go.Figure(layout={"template": "none", "showlegend": False, "height": _HEIGHT})
+    figure.update_layout(
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        margin={"l": 52, "r": 12, "t": 12, "b": 48},
+        font={"family": "system-ui, sans-serif", "size": 13},
+    )
+    figure.update_xaxes(title_text=x, title_font_size=13, zeroline=False, ticks="")
+    figure.update_yaxes(title_text=y, title_font_size=13, zeroline=False, ticks="")
+    if square:
+        figure.update_xaxes(range=[-0.01, 1.01])
+        figure.update_yaxes(range=[-0.01, 1.01])
+        figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line={"color": GREY, "width": 1, "dash": "dot"})
+    return figure
+
+
+def rounded(numbers: NDArray[np.floating]) -> list[float | None]:
+    """Numbers as JSON has them: what is not a number is a gap."""
+    return [None if np.isnan(number) else round(float(number), 4) for number in numbers]
+
+
+def make_line(
+    x: NDArray[np.float64], y: NDArray[np.float64], name: str, style: Style, width: float = 2
+) -> go.Scatter:
+    if len(x) > _POINTS:
+        kept = np.unique(np.linspace(0, len(x) - 1, _POINTS).round().astype(int))
+        x, y = x[kept], y[kept]
+    return go.Scatter(x=rounded(x), y=rounded(y), name=name, mode="lines", line={**style, "width": width})
+
+
+def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mode: Mode) -> Plot:
+    """The ROC of the score that tells what has no error: validity, or minus redundancy."""
+    score = "validity" if errors == Errors.INVALID else "redundancy"
+    figure = make_figure("False positive rate", "True positive rate", square=True)
+    notes = []
+    for row in rows:
+        side = row.subject.items(errors, level)
+        found = auc(side)
+        if not found.exists:
+            notes.append(f"{row.evaluator}: {found.reason}")
+            continue
+        false, true, _ = roc(side)
+        width = 1.2 if row.is_baseline else 2
+        figure.add_trace(
+            make_line(false, true, f"{row.evaluator}, AUC {found.number:.3f}", look[row.evaluator], width)
+        )
+    return make_plot(f"ROC of {score}, {level} level, {mode}", figure, notes)
+
+
+def make_plot(caption: str, figure: go.Figure, notes: Iterable[str]) -> Plot:
+    return Plot(caption, figure if figure.data else None, merged(notes))
+
+
+def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
+    """The share of valid steps against their mean validity, in ten bins; larger points are of more steps."""
+    figure = make_figure("Mean validity", "Share of valid steps", square=True)
+    notes = []
+    for row in rows:
+        side = row.subject.items(Errors.INVALID, Level.STEP)
+        bins = reliability(side)
+        filled = bins.count > 0
+        if not filled.any():
+            notes.append(f"{row.evaluator}: {NO_SCORES if len(side) else NO_ITEMS}")
+            continue
+        if side.problem:
+            notes.append(f"The gold calls every step {'valid' if side.golds.all() else 'wrong'}, in every bin.")
+        counts = bins.count[filled]
+        line = make_line(bins.score[filled], bins.share[filled], row.evaluator, look[row.evaluator], 1.2)
+        line.update(
+            mode="lines+markers",
+            marker={
+                "size": rounded(5 + 13 * np.sqrt(counts / counts.sum())),
+                "color": look[row.evaluator]["color"],
+            },
+            customdata=counts.tolist(),
+            hovertemplate="%{x:.3f} → %{y:.3f}, %{customdata} steps",
+            visible="legendonly" if row.is_baseline else True,
+        )
+        figure.add_trace(line)
+    return make_plot(f"Reliability of step validity, {mode}", figure, notes)
+
+
+def position_plot(
+    values: Mapping[str, Mapping[Third, Value]], look: Styles, caption: str, title: str, *, difference: bool = False
+) -> Plot:
+    """A figure by the third of the solution, with intervals; `difference`, in points around zero."""
+    figure = make_figure("Third of the solution", f"{title}, percentage points" if difference else title)
+    notes = []
+    names = [third.value for third in Third]
+    for place, (evaluator, parts) in enumerate(values.items()):
+        notes += [f"{evaluator}: {reason}" for reason in third_reasons(parts)]
+        if not any(value.exists for value in parts.values()):
+            continue
+        shift = 0.04 * (place - (len(values) - 1) / 2)
+        scale = 100 if difference else 1
+        x = np.arange(len(names)) + shift
+        figure.add_trace(_with_errors(x, [parts[third] for third in Third], evaluator, look[evaluator], scale))
+    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names, range=[-0.5, len(names) - 0.5])
+    if difference:
+        figure.add_hline(y=0, line={"color": GREY, "width": 1, "dash": "dot"})
+    return make_plot(caption, figure, notes)
+
+
+def _with_errors(
+    x: NDArray[np.floating], values: Sequence[Value], name: str, style: Style, scale: float
+) -> go.Scatter:
+    points = np.array([[v.number, v.high - v.number, v.number - v.low] for v in values]) * scale
+    y, above, below = points.T
+    return go.Scatter(
+        x=rounded(x), y=rounded(y), name=name, mode="lines+markers",
+        line={**style, "width": 1.5}, marker={"size": 7, "color": style["color"]},
+        error_y={"type": "data", "symmetric": False, "array": rounded(above), "arrayminus": rounded(below),
+                 "thickness": 1, "width": 3, "color": style["color"]},
+    )  # fmt: skip
+
+
+def make_bars(names: Sequence[str], values: Sequence[Value], name: str, style: Style) -> go.Bar:
+    points = np.array([[v.number, v.high - v.number, v.number - v.low] for v in values])
+    y, above, below = points.T
+    return go.Bar(
+        x=list(names), y=rounded(y), name=name, marker={"color": style["color"]},
+        error_y={"type": "data", "symmetric": False, "array": rounded(above), "arrayminus": rounded(below),
+                 "thickness": 1, "width": 3, "color": GREY},
+    )  # fmt: skip
+
+
+def change_plot(groups: Mapping[str, Mapping[str, Changed]], look: Styles, errors: Errors) -> Plot:
+    """The share of steps with an error among those that fell, stayed and rose."""
+    figure = make_figure("Validity once later steps are seen", "Share of steps with an error")
+    order = ("fell", "stayed", "rose")
+    notes = []
+    for evaluator, parts in groups.items():
+        values = [parts[kind].share_wrong for kind in order]
+        notes += [f"{evaluator}: no step {kind}" for kind in order if not parts[kind].steps]
+        bars = make_bars(order, values, evaluator, look[evaluator])
+        bars.update(
+            customdata=[parts[kind].steps for kind in order],
+            hovertemplate="%{y:.3f} of %{customdata} steps",
+        )
+        figure.add_trace(bars)
+    figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_yaxes(rangemode="tozero")
+    return make_plot(
+        f"{errors.capitalize()} errors among the steps whose validity fell, stayed or rose", figure, notes
+    )
+
+
+_LABEL_INKS = {Label.NEG: "#dd6b20", Label.NEU: "#8b93a1", Label.POS: "#3d7fc4"}
+
+
+def class_plot(
+    figures: Mapping[str, Mapping[Label, ClassFigures]], look: Styles, key: str, title: str, mode: Mode
+) -> Plot:
+    """AUC or F1 (`key`) of each class, with intervals."""
+    figure = make_figure("Class", title)
+    notes = []
+    for evaluator, parts in figures.items():
+        values = [getattr(parts[label], key) for label in Label]
+        notes += [_no_class(label) for label, value in zip(Label, values, strict=True) if not value.exists]
+        figure.add_trace(make_bars(LABEL_NAMES, values, evaluator, look[evaluator]))
+    figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_yaxes(range=[0, 1.02])
+    return make_plot(f"{title} of each class against the rest, {mode}", figure, dict.fromkeys(notes))
+
+
+def _no_class(label: Label) -> str:
+    return f"The gold labels no step {label.text}, so that there is nothing to draw for it."
+
+
+def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
+    """The share of each class in the gold and as decided by argmax."""
+    figure = make_figure("Class", "Share of labelled steps")
+    notes: list[str] = []
+    for place, row in enumerate(rows):
+        steps = ternary.classify(row.subject.table)
+        if not place:
+            figure.add_trace(
+                go.Bar(x=LABEL_NAMES, y=rounded(shares(steps.golds)), name="gold", marker={"color": GREY})
+            )
+            notes += [f"The gold labels no step {label.text}." for label in lacking(steps.golds)]
+        bars = go.Bar(x=LABEL_NAMES, y=rounded(shares(steps.predicted)), name=row.evaluator)
+        figure.add_trace(bars.update(marker={"color": look[row.evaluator]["color"]}))
+        notes += [f"{row.evaluator}: never predicts {label.text}" for label in lacking(steps.predicted)]
+    figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_yaxes(range=[0, 1.02])
+    return make_plot(f"Label shares, gold against predicted by argmax, {mode}", figure, notes)
+
+
+def confusion_plot(row: Row) -> Plot:
+    """Gold against argmax: counts, shaded by the share of their row."""
+    steps = ternary.classify(row.subject.table)
+    counts = ternary.confusion(steps)
+    with np.errstate(invalid="ignore"):
+        share = counts / counts.sum(axis=1, keepdims=True)
+    figure = make_figure("Predicted", "Gold")
+    figure.add_trace(
+        go.Heatmap(
+            z=[rounded(line) for line in share],
+            x=LABEL_NAMES,
+            y=LABEL_NAMES,
+            text=[[f"{count:,}" for count in line] for line in counts],
+            texttemplate="%{text}",
+            hovertemplate="gold %{y}, predicted %{x}: %{text}<extra></extra>",
+            colorscale=[[0, "#eef3f9"], [1, "#265d97"]],
+            zmin=0,
+            zmax=1,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+        )
+    )
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(showgrid=False)
+    told = [f"The gold labels no step {label.text}: its row is empty." for label in lacking(steps.golds)]
+    return make_plot(f"Confusion matrix of {row.evaluator}, {row.mode}, steps", figure, told)
+
+
+def class_roc_plot(row: Row) -> Plot:
+    """ROC of each class against the rest."""
+    figure = make_figure("False positive rate", "True positive rate", square=True)
+    steps = ternary.classify(row.subject.table)
+    notes = []
+    for label in Label:
+        side = steps.against_rest(label)
+        found = auc(side)
+        if not found.exists:
+            notes.append(f"{label.text}: {found.reason}" if side.golds.any() else _no_class(label))
+            continue
+        false, true, _ = roc(side)
+        style = {"color": _LABEL_INKS[label], "dash": "solid"}
+        figure.add_trace(make_line(false, true, f"{label.text}, AUC {found.number:.3f}", style))
+    return make_plot(f"ROC of each class against the rest, {row.evaluator}, {row.mode}", figure, notes)
+
+
+def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
+    """Precision, recall and F1 of a class over the threshold, beside its F1 by argmax."""
+    found = sweep(row.subject.table, label)
+    figure = make_figure(f"Threshold of the probability of {label.text}", "")
+    caption = f"Deciding for {label.text} at a threshold, {row.evaluator}, {row.mode}"
+    if found.reason:
+        return Plot(caption, None, (_no_class(label),))
+    for name, ink, dash in (
+        ("precision", INKS[0], "dash"),
+        ("recall", INKS[2], "dot"),
+        ("f1", INKS[1], "solid"),
+    ):
+        shown = "F1" if name == "f1" else name
+        figure.add_trace(make_line(found.taus, getattr(found, name), shown, {"color": ink, "dash": dash}))
+    argmax = decide(row.subject.table, label)
+    level = np.full(2, argmax.f1.number)
+    style = {"color": GREY, "dash": "longdash"}
+    figure.add_trace(make_line(np.array([0.0, 1.0]), level, f"F1 by argmax, {argmax.f1.number:.3f}", style, 1.2))
+    cut = row.subject.thresholds.redundancy
+    if label == Label.NEU:
+        figure.add_vline(x=cut, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=f"{cut:g}")
+    figure.update_xaxes(range=[-0.01, 1.01])
+    figure.update_yaxes(range=[-0.01, 1.02])
+    return make_plot(caption, figure, [])

@@ -1,0 +1,158 @@
+"""A report: what evaluators reach on datasets of the store, as one page and as files of its tables and figures."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from stepsight.core.errors import UserError
+from stepsight.core.metrics.bootstrap import DRAWS
+from stepsight.core.patch import Patch
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
+from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.evaluation import MODES, Evaluation, evaluate
+from stepsight.training.report.chapters import dataset_chapter, evaluators_chapter, plots_of, tables_of
+from stepsight.training.report.figures import write_pictures
+from stepsight.training.report.html import Chapter, render
+from stepsight.training.report.patched import Patched, patched_chapter
+from stepsight.training.report.plots import Plot
+from stepsight.training.report.results import slug
+from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown
+
+PAGE = "report.html"
+_WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The page as HTML, its tables, and its figures by the name of their file."""
+
+    page: str
+    tables: tuple[Table, ...]
+    figures: Mapping[str, Plot] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, title: str, lead: str, chapters: Sequence[Chapter]) -> "Report":
+        """The report that is made of these chapters."""
+        return cls(render(title, lead, chapters), tuple(tables_of(chapters)), plots_of(chapters))
+
+
+def make_report(
+    store: Store,
+    datasets: Sequence[Dataset],
+    names: Sequence[str] = (),
+    draws: int = DRAWS,
+    force: bool = False,
+    group: str = "",
+    day: date | None = None,
+    patches: Sequence[Patch] = (),
+) -> Report:
+    """Measure on each dataset the evaluators of those names that have judged it; without names, all that have.
+    With `group`, on that group of each dataset's traces. A dataset that one of the `patches` is of has a second
+    chapter, in which its gold is that of the patch.
+
+    Nothing is scored, and for the same store only the `day` differs. Raises `UserError` where a name has judged
+    none of the datasets, where two datasets would have tables of the same names, or where a patch does not fit.
+    """
+    changed = _patches(datasets, patches)
+    _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
+    judged = {dataset.id: judges_of(store, dataset.id) for dataset in datasets}
+    kept = _chosen({one.id: one for found in judged.values() for one in found}, names, datasets)
+    found: list[Evaluation | Patched] = []
+    for dataset in datasets:
+        chosen = [kept[one.id] for one in judged[dataset.id] if one.id in kept]
+        plain = evaluate(store, dataset, chosen, MODES, draws, force, group)
+        found.append(plain)
+        if patch := changed.get(dataset.name):
+            after = evaluate(store, dataset, chosen, MODES, draws, force, group, patch)
+            found.append(Patched(plain, after, patch))
+    return write_up(found, list(kept.values()), day)
+
+
+def write_up(
+    found: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
+) -> Report:
+    """The report of evaluations, one or more, of those evaluators."""
+    chapters = [_chapter(one) for one in found]
+    plain = [one for one in found if isinstance(one, Evaluation)]
+    chapters.append(evaluators_chapter(evaluators, len(plain[0].weights)))
+    names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in found]
+    lead = f"{', '.join(names)}; {day or date.today():%d %B %Y}"
+    return Report.of("StepSight report", lead, chapters)
+
+
+def _chapter(found: Evaluation | Patched) -> Chapter:
+    return dataset_chapter(found) if isinstance(found, Evaluation) else patched_chapter(found)
+
+
+def _patched_name(found: Patched) -> str:
+    return f"{found.before.dataset.name} with {found.patch.name} (digest {found.patch.digest[:12]}…)"
+
+
+def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
+    """The patch of each dataset that has one, by its name."""
+    found: dict[str, Patch] = {}
+    for patch in patches:
+        if patch.dataset not in {dataset.name for dataset in datasets}:
+            raise UserError(f"{patch.name} is a patch of {patch.dataset}, which is not reported.", "Name it too.")
+        if patch.dataset in found:
+            raise UserError(f"{patch.dataset} has two patches.", "Report one at a time.")
+        found[patch.dataset] = patch
+    return found
+
+
+def _check_slugs(names: Sequence[str]) -> None:
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(slug(name).lower(), name)
+        if other != name:
+            raise UserError(
+                f"the tables of {other!r} and {name!r} would have the same file names.",
+                "Report them into different folders.",
+            )
+
+
+def _chosen(
+    judges: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
+) -> dict[int, StoredEvaluator]:
+    """The evaluators wanted, by id, told apart."""
+    for name in names:
+        if name not in {one.name for one in judges.values()}:
+            raise UserError(
+                f"{name!r} has no judgments of {', '.join(dataset.name for dataset in datasets)}.",
+                "Score the dataset with it first: stepsight score DATASET --evaluator NAME.",
+            )
+    return {one.id: one for one in told_apart(one for one in judges.values() if not names or one.name in names)}
+
+
+def told_apart(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
+    """The evaluators by name; where several have a name in common each is followed by its fingerprint."""
+    chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
+    often = Counter(one.name for one in chosen)
+    return [
+        one if often[one.name] == 1 else replace(one, name=f"{one.name} ({one.fingerprint[:8]})") for one in chosen
+    ]
+
+
+def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
+    """Write `tables/`, `report.html`, whole, and with `figures` those in a folder of that name; returns the path of
+    the page.
+
+    Raises `UserError` where the folder cannot be written, or there is nothing to draw figures with.
+    """
+    try:
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+        for table in report.tables:
+            for suffix, text in _WRITERS.items():
+                (folder / "tables" / f"{table.name}{suffix}").write_text(text(table), encoding="utf-8", newline="")
+        partial = folder / f"{PAGE}.partial"
+        partial.write_text(report.page, encoding="utf-8")
+        partial.replace(folder / PAGE)
+        if figures:
+            drawn = {name: plot.figure for name, plot in report.figures.items() if plot.figure is not None}
+            write_pictures(drawn, folder / "figures")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
+    return folder / PAGE

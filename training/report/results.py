@@ -1,0 +1,442 @@
+"""The findings of an evaluation as tables."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
+from stepsight.core.metrics import ternary
+from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors
+from stepsight.core.metrics.position import Third
+from stepsight.core.metrics.published import Published
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.value import Value
+from stepsight.core.scores import Outputs
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.training.evaluate.diagnostics import (
+    Decision,
+    by_class,
+    by_retroactive_change,
+    decide,
+    is_three_way,
+    offline_gain,
+    pairs,
+    thirds,
+)
+from stepsight.training.evaluate.evaluation import Evaluation, Row, compare
+from stepsight.training.evaluate.metrics import Subject
+from stepsight.training.report.tables import Cell, Column, Kind, Table
+
+PROTOCOL = {"sol_f1": "Sol-F1", "sol_auc": "Sol-AUC", "step_f1": "Step-F1", "step_auc": "Step-AUC"}
+THREE_WAY = {
+    "accuracy": "Accuracy", "macro_f1": "Macro-F1", "macro_auc": "Macro-AUC",
+    "neg_auc": "neg AUC", "neu_auc": "neu AUC", "pos_auc": "pos AUC",
+}  # fmt: skip
+FIRST_ERRORS = {
+    "first_error_accuracy": "First-error accuracy", "processbench_f1": "ProcessBench F1",
+    "mr_mcc": "MR-Score, solutions (MCC)",
+}  # fmt: skip
+CALIBRATION = {"ece": "ECE", "brier": "Brier"}
+PRMSCORE = "prmscore"
+EVALUATOR = Column("evaluator", "Evaluator", Kind.TEXT)
+MODE = Column("mode", "Mode", Kind.TEXT)
+
+
+def slug(name: str) -> str:
+    """A name as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "dataset"
+
+
+def ordered(rows: Iterable[Row]) -> list[Row]:
+    """Evaluators one after another, each with its modes; the baselines below them."""
+    kept = list(rows)
+    places = {name: place for place, name in enumerate(dict.fromkeys(row.evaluator for row in kept))}
+    return sorted(kept, key=lambda row: (row.is_baseline, places[row.evaluator]))
+
+
+def measured_on(found: Evaluation) -> str:
+    """What was measured on."""
+    parts = (found.dataset.name, found.group, "patched" if found.patch else "")
+    return ", ".join(part for part in parts if part)
+
+
+def make_table(
+    found: Evaluation,
+    name: str,
+    caption: str,
+    columns: Sequence[Column],
+    rows: Iterable[tuple[Row, tuple[Cell, ...]]],
+    notes: Iterable[str] = (),
+) -> Table:
+    """A table whose rows are of rows of the evaluation, with a line before the baselines."""
+    kept = list(rows)
+    baselines = [i for i, (row, _) in enumerate(kept) if row.is_baseline]
+    return Table(
+        name=f"{slug(measured_on(found))}-{name}",
+        caption=f"{measured_on(found)}: {caption}",
+        columns=tuple(columns),
+        rows=tuple(cells for _, cells in kept),
+        notes=merged(notes),
+        rules=tuple(baselines[:1]) if baselines[:1] != [0] else (),
+    )
+
+
+def results(found: Evaluation, mode: Mode, errors: Errors) -> Table:
+    """The protocol's four figures for one kind of error, and what an evaluator is above the best baseline. What the
+    paper prints and no row recomputes stands below, as published."""
+    rows = ordered(row for row in found.rows if (row.mode, row.errors) == (mode, errors))
+    columns = [
+        EVALUATOR,
+        Column("source", "Source", Kind.TEXT),
+        *(Column(name, title) for name, title in PROTOCOL.items()),
+        Column("beats_baseline_by", "Above best baseline", Kind.POINTS),
+        Column("above_baselines", "Beyond its interval", Kind.TEXT),
+        Column("n_solutions", "Solutions", Kind.COUNT),
+        Column("n_steps", "Steps", Kind.COUNT),
+    ]
+    cells = [
+        (row, (row.evaluator, "measured", *_values(row, PROTOCOL), *_against(row), row.n_solutions, row.n_steps))
+        for row in rows
+    ]
+    printed: list[tuple[Cell, ...]] = [
+        (one.evaluator, "published", *_printed(one), None, "", None, None)
+        for one in found.published
+        if (one.mode, one.benchmark.errors) == (mode, errors)
+    ]
+    told = notes(rows, PROTOCOL, found.traces)
+    told += [
+        f"{one.evaluator}: published in {one.table}, not measured here"
+        for one in found.published
+        if (one.mode, one.benchmark.errors) == (mode, errors)
+    ]
+    caption = f"{errors} errors, {mode}, {found.size}, in percent with 95 % intervals over traces"
+    table = make_table(found, f"{errors}-{mode}", caption, columns, cells, told)
+    start = len(table.rows)
+    return replace(
+        table,
+        rows=table.rows + tuple(printed),
+        rules=table.rules + ((start,) if printed else ()),
+        faint=tuple(range(start, start + len(printed))),
+    )
+
+
+def _printed(one: Published) -> tuple[Value, ...]:
+    """What the paper prints, by figure of the protocol."""
+    none = Value.none("not published")
+    return tuple(Value(one.values[name]) if name in one.values else none for name in PROTOCOL)
+
+
+def published(found: Evaluation, errors: Errors) -> Table | None:
+    """What is printed of the rows that were measured again, and the measured figure minus the printed one; None
+    where nothing is."""
+    rows = [row for row in ordered(found.rows) if row.errors == errors and row.published]
+    columns = [EVALUATOR, MODE, Column("table", "Table", Kind.TEXT)]
+    for name, shown in PROTOCOL.items():
+        columns += [
+            Column(name, f"{shown}, published"),
+            Column(f"{name}_difference", "Measured minus it", Kind.POINTS),
+        ]
+    cells = []
+    for row in rows:
+        one = row.published
+        if one is None:
+            continue
+        pairs = [(value, _off(row, one, name)) for name, value in zip(PROTOCOL, _printed(one), strict=True)]
+        cells.append((row, (row.evaluator, row.mode.value, one.table, *(cell for pair in pairs for cell in pair))))
+    caption = f"{errors} errors, beside what the paper prints, to its last digit"
+    return make_table(found, f"{errors}-published", caption, columns, cells) if cells else None
+
+
+def _off(row: Row, one: Published, name: str) -> Value:
+    measured = row.measured[name].value
+    if name not in one.values or not measured.exists:
+        return Value.none(measured.reason or "not published")
+    return Value(one.difference(name, measured.number))
+
+
+def _values(row: Row, names: Iterable[str]) -> tuple[Value, ...]:
+    none = Value.none("")
+    return tuple(row.measured[name].value if name in row.measured else none for name in names)
+
+
+def _against(row: Row) -> tuple[Value | None, str]:
+    if row.is_baseline or not row.beats.exists:
+        return None, ""
+    return row.beats, "yes" if row.above_baselines else "no"
+
+
+def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
+    """Why figures of evaluators are missing, on what thresholds they rest, and which are of some of the traces."""
+    found: list[str] = []
+    chosen = list(names)
+    for row in rows:
+        reasons = {value.reason for value in _values(row, chosen)} - {""}
+        found += [f"{row.evaluator}: {reason}" for reason in sorted(reasons) if not row.is_baseline]
+        if row.n_traces < traces:
+            found.append(f"{row.evaluator}: {row.n_traces:,} of {traces:,} traces judged")
+        if row.on_thresholds:
+            found.append(f"{row.evaluator}: {row.on_thresholds}")
+    return found
+
+
+def merged(notes: Iterable[str]) -> tuple[str, ...]:
+    """One note for all evaluators of which the same is to be told; a note is `NAME: REASON`, or a sentence."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for note in notes:
+        names, separator, reason = note.rpartition(": ")
+        by_reason.setdefault(reason, {}).update({names: None} if separator else {})
+    return tuple(f"{', '.join(names)}: {reason}" if names else reason for reason, names in by_reason.items())
+
+
+def measures(found: Evaluation, name: str, caption: str, titles: Mapping[str, str], kind: Kind) -> Table | None:
+    """Other figures, of every mode; those without a value are left out with the reason. None where none has one."""
+    rows = [row for row in ordered(subjects(found)) if any(value.exists for value in _values(row, titles))]
+    shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
+    if not shown:
+        return None
+    columns = [EVALUATOR, MODE, *(Column(key, titles[key], kind) for key in shown)]
+    cells = [(row, (row.evaluator, row.mode.value, *_values(row, shown))) for row in rows]
+    told = notes(rows, shown, found.traces) + why_missing(found, {k: titles[k] for k in titles if k not in shown})
+    return make_table(found, name, caption, columns, cells, told)
+
+
+def why_missing(found: Evaluation, titles: Mapping[str, str]) -> list[str]:
+    """Of figures that no row has a value of, the reasons that the rows give."""
+    told = []
+    for key, title in titles.items():
+        reasons = {_values(row, [key])[0].reason for row in found.rows} - {""}
+        told += [f"{title}: {reason}" for reason in sorted(reasons)[:1]]
+    return list(merged(told))
+
+
+def prm_titles(found: Evaluation) -> dict[str, str]:
+    """The titles of PRMScore and its parts, where the benchmark has them."""
+    keys = dict.fromkeys(key for row in found.rows for key in row.measured if key.startswith(PRMSCORE))
+    return {key: key.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore" for key in keys}
+
+
+def subjects(found: Evaluation) -> list[Row]:
+    """One row per evaluator and mode: the first, which carries what is of no kind of error."""
+    first: dict[tuple[str, Mode], Row] = {}
+    for row in found.rows:
+        first.setdefault((row.evaluator, row.mode), row)
+    return list(first.values())
+
+
+def scored_rows(found: Evaluation, mode: Mode) -> list[Row]:
+    """One row per evaluator that says something of steps in a mode."""
+    return [row for row in ordered(subjects(found)) if row.mode == mode and row.subject.outputs.has_steps]
+
+
+def judges(evaluators: Sequence[StoredEvaluator]) -> Table:
+    """Who judged: what an evaluator is, and the fingerprint that tells it from others of its name."""
+    keys = {"name": "Evaluator", "format": "Format", "attention": "Attention", "outputs": "Gives",
+            "fingerprint": "Fingerprint"}  # fmt: skip
+    columns = tuple(Column(key, title, Kind.TEXT) for key, title in keys.items())
+    rows = tuple((one.name, one.format, one.attention, one.outputs.value, one.fingerprint) for one in evaluators)
+    return Table("evaluators", "The evaluators of this report", columns, rows)
+
+
+# Where the table of decision rules is read off; the curve has the rest.
+_TAUS = (0.05, 0.1, 0.15, 0.25, 0.5)
+_CLASS = (("auc", "AUC"), ("f1", "F1"))
+
+
+def three_way_rows(found: Evaluation) -> list[Row]:
+    """The rows, one per evaluator and mode, of which there is something to tell by class."""
+    return [row for row in ordered(subjects(found)) if is_three_way(row.subject)]
+
+
+def classes(found: Evaluation) -> Table:
+    """AUC and F1 of each class: the class-wise diagnostics."""
+    columns = [EVALUATOR, MODE]
+    columns += [Column(f"{label.text}_{key}", f"{label.text} {title}") for key, title in _CLASS for label in Label]
+    cells, told = [], []
+    for row in three_way_rows(found):
+        figures = by_class(row.subject, found.weights)
+        values = [getattr(figures[label], key) for key, _ in _CLASS for label in Label]
+        cells.append((row, (row.evaluator, row.mode.value, *values)))
+        told += [f"The gold labels no step {label.text}." for label in Label if not figures[label].f1.exists]
+    return make_table(found, "classes", "each class against the rest, F1 by argmax", columns, cells, told)
+
+
+def confusions(found: Evaluation) -> Table:
+    """Gold against argmax, in steps."""
+    columns = [EVALUATOR, MODE, Column("gold", "Gold", Kind.TEXT)]
+    columns += [Column(label.text, f"Predicted {label.text}", Kind.COUNT) for label in Label]
+    cells = []
+    for row in three_way_rows(found):
+        counts = ternary.confusion(ternary.classify(row.subject.table))
+        for label in Label:
+            cells.append((row, (row.evaluator, row.mode.value, label.text, *map(int, counts[label]))))
+    return make_table(found, "confusion", "labels by the gold and by argmax, in steps", columns, cells)
+
+
+def decisions(found: Evaluation, label: Label = Label.NEU) -> Table:
+    """What argmax and thresholds reach for a class."""
+    columns = [
+        EVALUATOR, MODE, Column("rule", "Rule", Kind.TEXT), Column("predicted", f"Predicted {label.text}"),
+        Column("precision", "Precision"), Column("recall", "Recall"), Column("f1", "F1"),
+    ]  # fmt: skip
+    cells = [(row, (row.evaluator, row.mode.value, *_decision(decide(row.subject.table, label, tau))))
+             for row in three_way_rows(found) for tau in (None, *_TAUS)]  # fmt: skip
+    caption = f"deciding for {label.text} by argmax, or where its probability reaches a threshold"
+    told = ["The rules are shown for their sensitivity; a threshold is to be chosen on other data."]
+    return make_table(found, f"{label.text}-decisions", caption, columns, cells, told)
+
+
+def _decision(found: Decision) -> tuple[Cell, ...]:
+    return found.rule, Value(found.predicted), found.precision, found.recall, found.f1
+
+
+POSITION = {"step_auc": "Step-AUC", "macro_auc": "Macro-AUC"}
+OUTCOMES = {
+    Outcome.RIGHT: "Right", Outcome.MISSED: "Missed", Outcome.FALSE_ALARM: "False alarm",
+    Outcome.WRONG_STEP: "Wrong step",
+}  # fmt: skip
+
+Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
+
+
+def differences(found: Evaluation) -> Table | None:
+    """Online minus offline, paired trace by trace; None where no evaluator has judged in both modes."""
+    columns = [EVALUATOR, Column("errors", "Errors", Kind.TEXT)]
+    columns += [Column(name, title, Kind.POINTS) for name, title in PROTOCOL.items()]
+    columns += [Column("n_traces", "Traces", Kind.COUNT)]
+    cells = []
+    for online, offline in pairs(ordered(found.rows)):
+        told = compare(online, offline, found.weights)
+        values = [told.differences[name] for name in PROTOCOL]
+        cells.append((online, (online.evaluator, online.errors.value, *values, told.n_traces)))
+    if not has_pairs(found):
+        return None
+    caption = "online minus offline, in percentage points with 95 % intervals of the paired difference"
+    return make_table(found, "online-minus-offline", caption, columns, cells)
+
+
+def has_pairs(found: Evaluation) -> bool:
+    """Whether an evaluator, not only the baselines, has judged in both modes."""
+    return any(not online.is_baseline for online, _ in pairs(found.rows))
+
+
+def position_values(found: Evaluation, errors: Errors) -> Thirds:
+    """The figures in each third of the solutions, by evaluator and mode, and under `gain` what offline adds."""
+    measured = {(row.evaluator, row.mode): thirds(row, found.weights) for row in ordered(found.rows)
+                if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
+    values: dict[tuple[str, Mode], dict[Third, dict[str, Value]]] = {}
+    for key, parts in measured.items():
+        values[key] = {third: {name: m.value for name, m in part.items()} for third, part in parts.items()}
+        online = measured.get((key[0], Mode.ONLINE))
+        if key[1] == Mode.OFFLINE and online is not None:
+            for name in parts[Third.EARLY]:
+                for third, gain in offline_gain(online, parts, name).items():
+                    values[key][third][f"{name}_gain"] = gain
+    return values
+
+
+def positions(found: Evaluation, errors: Errors, values: Thirds) -> Table:
+    """Step AUC, and macro-AUC where there are three classes, by the third that a step stands in."""
+    names = [name for name in POSITION if any(name in part[Third.EARLY] for part in values.values())]
+    columns = [EVALUATOR, MODE]
+    columns += [Column(f"{third}_{name}", f"{POSITION[name]}, {third}") for name in names for third in Third]
+    return _by_third(
+        found, f"position-{errors}", f"{errors} errors by the third of the solution", columns, names, values
+    )
+
+
+def position_gains(found: Evaluation, errors: Errors, values: Thirds) -> Table | None:
+    """Offline minus online in each third; None where no evaluator has judged in both modes."""
+    if not has_pairs(found):
+        return None
+    gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
+    names = [f"{name}_gain" for name in POSITION if any(f"{name}_gain" in p[Third.EARLY] for p in gains.values())]
+    columns = [EVALUATOR]
+    columns += [Column(f"{third}_{name}", f"{POSITION[name.removesuffix('_gain')]}, {third}", Kind.POINTS)
+                for name in names for third in Third]  # fmt: skip
+    caption = f"{errors} errors, offline minus online by the third of the solution, percentage points"
+    return _by_third(found, f"position-{errors}-gain", caption, columns, names, gains)
+
+
+def _by_third(
+    found: Evaluation, name: str, caption: str, columns: Sequence[Column], names: Sequence[str], values: Thirds
+) -> Table:
+    rows = {(row.evaluator, row.mode): row for row in found.rows}
+    cells, told = [], []
+    none = Value.none("")
+    for key, parts in values.items():
+        shown = [parts[third].get(figure, none) for figure in names for third in Third]
+        head = (key[0], key[1].value) if MODE in columns else (key[0],)
+        cells.append((rows[key], (*head, *shown)))
+        told += _third_reasons(rows[key], parts, names)
+    return make_table(found, name, caption, columns, cells, told)
+
+
+def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: Sequence[str]) -> list[str]:
+    if row.is_baseline:
+        return []
+    told = []
+    for name in names:
+        values = {third: figures[name] for third, figures in parts.items() if name in figures}
+        told += [
+            f"{row.evaluator}: {reason}"
+            for reason in third_reasons(values, f"{POSITION[name.removesuffix('_gain')]} ")
+        ]
+    return told
+
+
+def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
+    """What the thirds leave out, each reason once with the thirds that it is of, unless it is of all."""
+    by_reason: dict[str, list[str]] = {}
+    for third, value in values.items():
+        if value.reason:
+            by_reason.setdefault(value.reason, []).append(third.value)
+    return [
+        reason if len(thirds) == len(Third) else f"{name}{' and '.join(thirds)}, {reason}"
+        for reason, thirds in by_reason.items()
+    ]
+
+
+def outcomes(found: Evaluation) -> Table | None:
+    """What became of the first errors, in traces: the first step called wrong is the gold's, another one, or there
+    is one on one side only. None where no evaluator says anything of steps."""
+    rows = [row for row in ordered(subjects(found)) if _says_validity(row.subject)]
+    columns = [EVALUATOR, MODE, *(Column(kind.value, title, Kind.COUNT) for kind, title in OUTCOMES.items())]
+    columns += [Column("n_traces", "Traces", Kind.COUNT)]
+    cells = []
+    for row in rows:
+        counts = count_outcomes(first_errors(row.subject.table, row.subject.thresholds.validity))
+        told = [counts[kind] for kind in OUTCOMES]
+        cells.append((row, (row.evaluator, row.mode.value, *told, sum(told))))
+    caption = "the first step called wrong beside the first error, in traces"
+    return make_table(found, "outcomes", caption, columns, cells) if cells else None
+
+
+def _says_validity(subject: Subject) -> bool:
+    """Whether the evaluator says of steps that they are wrong. Verdicts on redundancy do not."""
+    on_redundancy = subject.outputs == Outputs.VERDICT and bool((subject.table.redundancy > 0).any())
+    return subject.outputs.has_steps and not on_redundancy
+
+
+def changes(found: Evaluation, errors: Errors) -> Table | None:
+    """What became of the steps whose validity later steps moved; None where nobody has judged in both modes."""
+    if not has_pairs(found):
+        return None
+    columns = [
+        EVALUATOR,
+        Column("validity", "Validity", Kind.TEXT),
+        Column("steps", "Steps", Kind.COUNT),
+        Column("wrong", "With an error", Kind.COUNT),
+        Column("share_wrong", "Share with an error"),
+        Column("online", "Judged rightly online"),
+        Column("offline", "Judged rightly offline"),
+    ]
+    cells = []
+    for online, offline in pairs(ordered(row for row in found.rows if row.errors == errors)):
+        if not online.subject.outputs.has_steps:
+            continue
+        for kind, part in by_retroactive_change(online, offline).items():
+            head = (online.evaluator, kind, part.steps, part.wrong, part.share_wrong)
+            cells += [(online, (*head, part.online, part.offline))] if part.steps else []
+    caption = f"{errors} errors, steps by retroactive change: validity fell or rose by 0.1 or more, or stayed"
+    return make_table(found, f"change-{errors}", caption, columns, cells)

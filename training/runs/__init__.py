@@ -1,0 +1,1 @@
+"""What everything that runs long shares: folder, lock, checkpoints, progress."""

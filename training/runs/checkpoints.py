@@ -1,0 +1,73 @@
+"""The checkpoints of a run: whole ones only."""
+
+import json
+import shutil
+from pathlib import Path
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+
+# Names and sizes in bytes of a checkpoint's files, written last.
+_CONTENTS = "contents.json"
+_PREFIX = "checkpoint-"
+_KEPT = 2
+
+
+class Checkpoints:
+    """`folder/checkpoint-STEP`, of which the newest two are kept.
+
+    One is written in `partial` and moved to its place when it is whole, so that a run which is killed, or finds
+    the disk full, leaves the earlier ones as they were. What the machine itself cut short, when it stopped, is
+    told by the sizes of the files and passed over.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.partial = folder / "partial"
+
+    def clear(self) -> None:
+        """Remove what a run has left unfinished."""
+        shutil.rmtree(self.partial, ignore_errors=True)
+
+    def publish(self, step: int) -> None:
+        """Put the checkpoint in `partial` in its place, and remove those it makes superfluous."""
+        source, target = self.partial / f"{_PREFIX}{step}", self.folder / f"{_PREFIX}{step}"
+        sizes = {str(path.relative_to(source)): path.stat().st_size for path in _files(source)}
+        (source / _CONTENTS).write_text(json.dumps(sizes, indent=1) + "\n", encoding="utf-8")
+        shutil.rmtree(target, ignore_errors=True)
+        source.rename(target)
+        self.clear()
+        for old in self._by_step()[:-_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+
+    def last(self) -> Path | None:
+        """The newest whole one."""
+        return next((path for path in reversed(self._by_step()) if is_whole(path)), None)
+
+    def last_step(self) -> int:
+        """The step at which a run would go on: 0 without a checkpoint."""
+        last = self.last()
+        return _step(last) if last else 0
+
+    def _by_step(self) -> list[Path]:
+        found = [path for path in self.folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdecimal()]
+        return sorted(found, key=_step)
+
+
+def is_whole(checkpoint: Path) -> bool:
+    """Whether every file is there in the size that was written."""
+    try:
+        sizes = read_json(checkpoint / _CONTENTS)
+    except UserError:
+        return False
+    return all(
+        (checkpoint / name).is_file() and (checkpoint / name).stat().st_size == sizes[name] for name in sizes
+    )
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.removeprefix(_PREFIX))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,157 @@
+"""What a training run of ours does beyond Transformers' trainer: it shards on processors as on GPUs, keeps whole
+checkpoints only, goes on from the last, and says what ran out."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
+from safetensors import SafetensorError
+from torch import nn
+from transformers import Trainer
+from transformers.trainer_callback import PrinterCallback
+
+from stepsight.core.errors import UserError
+from stepsight.training.runs.checkpoints import Checkpoints
+from stepsight.training.train.config import Optimisation
+
+# A history of at least so many rows, and at most so many steps a row.
+_ROWS, _STEPS_A_ROW = 100, 20
+_NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+_NOT_WRITTEN = ("PytorchStreamWriter", "No space left", "file write failed")
+
+
+def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
+    """What `TrainingArguments` and those made from it take of a configuration, with checkpoints in `folder`."""
+    return {
+        "output_dir": str(folder),
+        "gradient_accumulation_steps": config.accumulation,
+        "num_train_epochs": config.epochs,
+        "learning_rate": config.learning_rate,
+        "adam_beta1": config.betas[0],
+        "adam_beta2": config.betas[1],
+        "weight_decay": config.weight_decay,
+        "lr_scheduler_type": "cosine",
+        "warmup_steps": config.warmup_steps,
+        "max_grad_norm": config.clip,
+        "use_cpu": not torch.cuda.is_available(),
+        "bf16": config.bf16,
+        "seed": config.seed,
+        "logging_nan_inf_filter": False,
+        "save_steps": config.save_steps,
+        "report_to": "none",
+        "remove_unused_columns": False,
+        "disable_tqdm": True,
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "ddp_find_unused_parameters": False,
+        # With FSDP it is FSDP's own, which gathers the weights once only.
+        "activation_checkpointing": config.activation_checkpointing and not config.fsdp,
+        "fsdp": config.fsdp or None,
+        "fsdp_config": {
+            "version": 2,
+            "state_dict_type": "SHARDED_STATE_DICT",
+            "activation_checkpointing": config.activation_checkpointing,
+        },
+    }
+
+
+def check_processes(config: Optimisation, processes: int, command: str) -> None:
+    """Raises `UserError` where `fsdp` is asked for and there is one process."""
+    if config.fsdp and processes == 1:
+        raise UserError(
+            "fsdp is true, but there is one process only.",
+            f"Launch several: torchrun --nproc-per-node N -m stepsight {command} …, or set fsdp: false.",
+        )
+
+
+def logging_steps(steps: int) -> int:
+    """How many steps each row of a run's history is of."""
+    return max(1, min(_STEPS_A_ROW, steps // _ROWS))
+
+
+class Resumable(Trainer):
+    """A trainer with `checkpoints`, which are to be set before it is initialised, as is `_begun`, by `begin`."""
+
+    checkpoints: Checkpoints
+    _begun: float
+
+    def begin(self, checkpoints: Checkpoints) -> None:
+        """Before the trainer's own initialisation, which asks for both."""
+        self.checkpoints, self._begun = checkpoints, time.monotonic()
+
+    def keep_quiet(self) -> None:
+        """Transformers prints to standard output, where the path of what was trained belongs."""
+        self.remove_callback(PrinterCallback)
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """The trainer's own; where processors take the place of devices, Accelerate leaves FSDP out, and without a
+        word, though its FSDP runs on them."""
+        super().create_accelerator_and_postprocess()
+        if self.args.fsdp and not self.is_fsdp_enabled:
+            plugin = FullyShardedDataParallelPlugin(**self.args.fsdp_plugin_args)
+            if self.args.bf16:
+                plugin.set_mixed_precision("bf16")
+            state = self.accelerator.state
+            state.distributed_type, state.fsdp_plugin = DistributedType.FSDP, plugin
+            # Every later state is made from this one.
+            PartialState._shared_state["distributed_type"] = DistributedType.FSDP
+            self.is_fsdp_enabled = True
+
+    def finish(self) -> None:
+        """Train to the end, from the last whole checkpoint where there is one; what runs out leaves that."""
+        last = self.checkpoints.last()
+        try:
+            self.train(resume_from_checkpoint=str(last) if last else None)
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and not _tells(error, _NO_MEMORY):
+                raise
+            raise UserError(
+                f"memory ran out in step {self.state.global_step + 1}.",
+                "Raise accumulation, or set activation_checkpointing: true or bf16: true, or lower max_length; "
+                "the first two go on with the same run.",
+            ) from None
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Log with the seconds that the run has taken, over all its calls; not the totals of this call."""
+        if "train_runtime" not in logs:
+            super().log(logs | {"seconds": round(time.monotonic() - self._begun, 2)}, start_time)
+
+    def _init_training_state(self, *args: Any, **options: Any) -> Any:
+        found = super()._init_training_state(*args, **options)
+        self._begun = time.monotonic() - self._last_row().get("seconds", 0.0)
+        return found
+
+    def _last_row(self) -> dict[str, Any]:
+        history = self.state.log_history
+        return history[-1] if history else {}
+
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
+        folder, self.args.output_dir = self.args.output_dir, str(self.checkpoints.partial)
+        try:
+            # Transformers' own: what trainers made from it add are pages for a model hub.
+            Trainer._save_checkpoint(self, model, trial)
+            self.accelerator.wait_for_everyone()
+            if self.args.should_save:
+                self.checkpoints.publish(self.state.global_step)
+        except (OSError, SafetensorError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not _tells(error, _NOT_WRITTEN):
+                raise
+            self.checkpoints.clear()
+            raise UserError(
+                f"{folder}: the checkpoint of step {self.state.global_step} cannot be written ({_reason(error)}).",
+                f"Make room; the same command goes on from step {self.checkpoints.last_step()}.",
+            ) from None
+        finally:
+            self.args.output_dir = folder
+        self.accelerator.wait_for_everyone()
+
+
+def _tells(error: BaseException, texts: Sequence[str]) -> bool:
+    return any(text.lower() in str(error).lower() for text in texts)
+
+
+def _reason(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or " ".join(str(error).split())[:200]

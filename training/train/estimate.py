@@ -1,0 +1,365 @@
+"""The plan of a run: what it needs and how long it takes, before anything is loaded.
+
+stepsight train training/configs/llada-prm-8b.yaml --plan --gpu h100-80gb
+"""
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+from transformers import PretrainedConfig
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import asset, read_json
+from stepsight.core.formats.hub import cached, is_hub_id
+from stepsight.core.models.backbone import read_config
+from stepsight.core.models.model import StepModel
+from stepsight.training.data.mixture import Mixture
+from stepsight.training.train.config import Expected, TrainConfig
+from stepsight.training.train.init import llama_config
+
+GIB = 2**30
+# The share of the memory that a run may fill: the rest goes to the driver, the library and what lies idle between.
+USABLE = 0.92
+# The share of the peak that training reaches where it does not wait for anything.
+UTILISATION = 0.4
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """`memory` in GiB, `peak` in FLOP/s, `link` in bytes a second."""
+
+    name: str
+    memory: float
+    peak: float
+    link: float
+
+    @property
+    def usable(self) -> float:
+        """Bytes that a run may fill."""
+        return self.memory * GIB * USABLE
+
+
+_GPUS = (
+    Gpu("rtx-4090", 24, 165e12, 12e9),
+    Gpu("a40", 48, 150e12, 12e9),
+    Gpu("l40s", 48, 362e12, 12e9),
+    Gpu("rtx-6000-pro", 96, 500e12, 25e9),
+    Gpu("a100-40gb", 40, 312e12, 225e9),
+    Gpu("a100-80gb", 80, 312e12, 225e9),
+    Gpu("h100-80gb", 80, 989e12, 335e9),
+    Gpu("h200", 141, 989e12, 335e9),
+    Gpu("b200", 180, 2250e12, 675e9),
+)
+GPUS = {gpu.name: gpu for gpu in _GPUS}
+DEFAULT = "h100-80gb"
+
+
+def find_gpu(name: str) -> Gpu:
+    """The GPU of that name. Raises `UserError` naming those there are."""
+    if name not in GPUS:
+        raise UserError(f"there is no figure of the GPU {name!r}.", f"Known are {', '.join(GPUS)}.")
+    return GPUS[name]
+
+
+# A layer's number in the name of a weight: of Llama's kind, of BERT's, of GPT-2's.
+_NETWORK_LAYER = re.compile(r"\.(?:layers|layer|h)\.(\d+)\.")
+
+
+@dataclass(frozen=True)
+class Network:
+    """`parameters` of the backbone and the score head, of which `layer` are in the largest layer and `rest` in
+    none; `embedding` of them only look tokens up. `layers`, `hidden` and `mlp` are its dimensions."""
+
+    parameters: int
+    layer: int
+    rest: int
+    embedding: int
+    layers: int
+    hidden: int
+    mlp: int
+
+
+def network_of(config: TrainConfig, root: Path) -> Network:
+    """The network that a run trains, from its configuration alone; `root` is the folder of the configuration.
+
+    That of `init` is told by its config.json where it is on this machine, and else by the recipe's `plan`. Nothing
+    is fetched. Raises `UserError` where neither tells.
+    """
+    with torch.device("meta"):
+        model = StepModel.from_config(_config(config, root))
+    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    layers: dict[str, int] = {}
+    for name, size in sizes.items():
+        if (found := _NETWORK_LAYER.search(name)) is not None:
+            layers[found[1]] = layers.get(found[1], 0) + size
+    total = sum(sizes.values())
+    hidden = int(model.config.hidden_size)
+    return Network(
+        parameters=total,
+        layer=max(layers.values(), default=0),
+        rest=total - sum(layers.values()),
+        embedding=model.model.get_input_embeddings().get_parameter("weight").numel(),
+        layers=len(layers),
+        hidden=hidden,
+        # GPT-2 and its like name no width of the feed-forward layer where it is four times the model's.
+        mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
+    )
+
+
+def _config(config: TrainConfig, root: Path) -> PretrainedConfig:
+    plan = config.plan
+    if config.init is None:
+        assert config.backbone is not None
+        return llama_config(config.backbone, config.vocabulary, config.attention)
+    folder = _folder(config.init, root)
+    if folder is not None:
+        return read_config(folder, read_json(folder / "config.json"), config.attention)
+    if plan is None or plan.backbone is None or plan.vocabulary is None:
+        raise UserError(
+            f"init: {config.init} is not on this machine, and nothing tells its dimensions.",
+            "Put it there, or give plan.backbone and plan.vocabulary.",
+        )
+    return llama_config(plan.backbone, plan.vocabulary, config.attention)
+
+
+def _folder(init: str, root: Path) -> Path | None:
+    """The folder that `init` names where it is here: nothing is fetched."""
+    for folder in (root / init, Path(init), asset("evaluators", init)):
+        if (folder / "config.json").is_file():
+            return folder
+    found = cached(init) if is_hub_id(init) else None
+    return found if found is not None and (found / "config.json").is_file() else None
+
+
+# Characters for each token, where no tokenizer has counted them.
+_CHARACTERS = 3
+# Bytes kept for the backward pass, as measured in tests/training/test_plan.py: for each token and layer of a Llama
+# so many times the width, and the width of the feed-forward layer; and before and after all layers.
+_LAYER = {2: (34, 8), 4: (40, 16)}
+_ENDS = 14
+_STATES = 2
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is learnt from: traces of an epoch and the mean of their tokens, `counted` or taken from the recipe."""
+
+    traces: int
+    tokens: float
+    counted: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The needs of a run on `devices` devices of one kind."""
+
+    config: TrainConfig
+    network: Network
+    work: Work
+    gpu: Gpu
+    devices: int
+
+    @property
+    def sharded(self) -> bool:
+        return self.config.fsdp and self.devices > 1
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of all epochs."""
+        return math.ceil(self.work.traces / self.config.batch_size) * self.config.epochs
+
+    @property
+    def tokens(self) -> float:
+        """Tokens that are computed, without padding."""
+        return self.work.traces * self.work.tokens * self.config.epochs
+
+    @property
+    def per_device(self) -> int:
+        """Traces that a device computes at once."""
+        return math.ceil(self.config.batch_size / self.config.accumulation / self.devices)
+
+    @property
+    def longest(self) -> int:
+        """The longest trace that is learnt from, in tokens."""
+        if self.config.max_length:
+            return self.config.max_length
+        known = self.config.backbone or (self.config.plan.backbone if self.config.plan else None)
+        return known.context if known else 4096
+
+    @cached_property
+    def memory(self) -> Mapping[str, float]:
+        """Bytes on each device, at the longest traces.
+
+        Weights, gradients and AdamW's two moments in float32 for each parameter; what FSDP gathers, the two layers
+        at hand beside what is in no layer, with a layer's gradients; without it the copy that mixed precision works
+        with, and among several devices the gradients once more, as they are sent; and what is kept for the backward
+        pass (with checkpointing, the layers' inputs and one layer's rest).
+        """
+        net, share = self.network, self.devices if self.sharded else 1
+        width = 2 if self.config.bf16 else 4
+        gathered = (net.rest + 2 * net.layer + max(net.rest, net.layer)) * width if self.sharded else 0
+        copy = net.parameters * width if self.config.bf16 and not self.sharded else 0
+        return {
+            "weights": 4 * net.parameters / share,
+            "gradients": 4 * net.parameters / share * (1 if share == self.devices else 2),
+            "optimiser": 4 * _STATES * net.parameters / share,
+            "gathered weights" if self.sharded else "bfloat16 copy": float(gathered or copy),
+            "activations": self.activations(self.config.activation_checkpointing),
+        }
+
+    def activations(self, checkpointing: bool) -> float:
+        """Bytes kept for the backward pass on each device."""
+        wide, fed = _LAYER[2 if self.config.bf16 else 4]
+        layer = wide * self.network.hidden + fed * self.network.mlp
+        kept = (
+            4 * self.network.hidden * self.network.layers + layer if checkpointing else layer * self.network.layers
+        )
+        return float(self.per_device * self.longest * (kept + _ENDS * self.network.hidden))
+
+    @property
+    def states(self) -> float:
+        """Bytes of weights, gradients and optimiser state on each device: no setting but sharding lessens them."""
+        return sum(self.memory[name] for name in ("weights", "gradients", "optimiser"))
+
+    @property
+    def needed(self) -> float:
+        """Bytes on each device."""
+        return sum(self.memory.values())
+
+    @property
+    def fits(self) -> bool:
+        return self.needed <= self.gpu.usable
+
+    @property
+    def computing(self) -> float:
+        """Hours of arithmetic: 6 operations for each weight and token, 8 with checkpointing, and as many times two
+        for each pair of tokens and unit of width in every layer's attention (Kaplan et al. 2020; Korthikanti et al.
+        2022)."""
+        passes = 4 if self.config.activation_checkpointing else 3
+        matrices = 2 * (self.network.parameters - self.network.embedding)
+        attention = 4 * self.network.layers * self.network.hidden * self.work.tokens
+        operations = passes * (matrices + attention) * self.tokens
+        return operations / (self.devices * self.gpu.peak * UTILISATION) / 3600
+
+    @property
+    def sending(self) -> float:
+        """Hours in which devices exchange weights and gradients: with FSDP all weights are gathered twice, and the
+        gradients scattered once, in each part of a step; without it the gradients are summed once a step."""
+        if self.devices == 1:
+            return 0.0
+        others = (self.devices - 1) / self.devices
+        parts = 3 * (2 if self.config.bf16 else 4) * self.config.accumulation
+        size = parts if self.sharded else 2 * 4
+        return self.steps * size * self.network.parameters * others / self.gpu.link / 3600
+
+    @property
+    def hours(self) -> float:
+        """Arithmetic and exchange, one after the other."""
+        return self.computing + self.sending
+
+    def check(self) -> None:
+        """Raises `UserError` where the devices' memory is too small, with what would help."""
+        if not self.fits:
+            self.refuse(self.needed)
+
+    def refuse(self, needed: float) -> NoReturn:
+        """Raise the error that a run of so many bytes on each device does not fit."""
+        raise UserError(
+            f"the run needs {needed / GIB:.1f} GiB on each device; of {self.devices} x {self.gpu.name} "
+            f"{self.gpu.usable / GIB:.1f} GiB can be filled.",
+            f"{_begin('; or '.join(self._remedies()))}.",
+        )
+
+    def _remedies(self) -> list[str]:
+        found = []
+        if not self.config.activation_checkpointing and self.activations(True) < 0.9 * self.activations(False):
+            found.append("set activation_checkpointing: true")
+        if self.per_device > 1:
+            found.append(f"raise accumulation above {self.config.accumulation}")
+        if not self.config.bf16:
+            found.append("set bf16: true")
+        if self.config.fsdp:
+            found.append(f"use more than {self.devices} {'device' if self.devices == 1 else 'devices'}")
+        elif self.states > self.gpu.usable / 2:
+            found.append("set fsdp: true and use several devices")
+        if self.longest > 512:
+            found.append("lower max_length")
+        return [*found, "take a GPU with more memory"]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<14}{text}" for name, text in self._lines())
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        config, net, gpu = self.config, self.network, self.gpu
+        source = "counted" if self.work.counted else "as the recipe says"
+        yield "parameters", f"{net.parameters:,}"
+        yield "data", f"{self.work.traces:,} traces of {self.work.tokens:.0f} tokens ({source})"
+        shares = f"{self.devices} devices x {self.per_device} traces x {config.accumulation} parts"
+        yield "batch", f"{config.batch_size} traces = {shares}"
+        yield "steps", f"{self.steps:,} in {config.epochs} epochs, {self.tokens:,.0f} tokens"
+        parts = ", ".join(f"{name} {size / GIB:.1f}" for name, size in self.memory.items() if size)
+        yield "memory", f"{self.needed / GIB:.1f} of {gpu.usable / GIB:.1f} GiB on each {gpu.name}: {parts}"
+        other = not config.activation_checkpointing
+        how = "with" if other else "without"
+        yield "", f"activations {how} checkpointing {self.activations(other) / GIB:.1f}"
+        arithmetic = f"{_duration(self.computing)} computing at {UTILISATION:.0%} of {gpu.peak / 1e12:.0f} TFLOP/s"
+        exchange = f"{_duration(self.sending)} exchanging at {gpu.link / 1e9:.0f} GB/s"
+        yield "time", f"{_duration(self.hours)}: {arithmetic}, {exchange}"
+        yield "fits", "yes" if self.fits else "no"
+
+
+def _begin(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _duration(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
+
+
+def make_plan(
+    config: TrainConfig, root: Path, gpu: str | None = None, devices: int | None = None, work: Work | None = None
+) -> Plan:
+    """The plan of a configuration in the folder `root`, on the devices that are given, or that it is written for.
+
+    Raises `UserError` where the GPU is not known, or neither the recipe nor its files tell how much is learnt from.
+    """
+    expected = config.plan or Expected()
+    found = find_gpu(gpu or expected.gpu or DEFAULT)
+    return Plan(config, network_of(config, root), work or work_of(config, root), found, devices or expected.devices)
+
+
+def check_devices(config: TrainConfig, root: Path) -> None:
+    """Raises `UserError` where weights, gradients and optimiser state alone are more than this machine's GPUs hold,
+    before any of it is loaded. Without a GPU, and where nothing tells the dimensions, nothing is checked."""
+    if not torch.cuda.is_available():
+        return
+    found = torch.cuda.get_device_properties(0)
+    gpu = Gpu(found.name, found.total_memory / GIB, 1.0, 1.0)
+    try:
+        network = network_of(config, root)
+    except UserError:
+        return
+    plan = Plan(config, network, Work(1, 1.0, counted=False), gpu, int(os.environ.get("WORLD_SIZE", "1")))
+    if plan.states > gpu.usable:
+        plan.refuse(plan.states)
+
+
+def work_of(config: TrainConfig, root: Path) -> Work:
+    """What the recipe says is learnt from, or what its files hold, a token for every three characters."""
+    expected = config.plan or Expected()
+    if expected.traces and expected.tokens:
+        return Work(expected.traces, float(expected.tokens), counted=False)
+    traces = characters = 0
+    for trace in Mixture(config.data, root, config.truncation, config.seed):
+        traces += 1
+        characters += len(trace.problem) + sum(map(len, trace.substeps))
+    if not traces:
+        raise UserError("no trace is left to learn from.", "Check data.sources.")
+    return Work(traces, characters / traces / _CHARACTERS, counted=True)

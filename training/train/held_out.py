@@ -1,0 +1,138 @@
+"""What an evaluator reaches on synthetic traces it was not trained on.
+
+python -m stepsight.training.train.held_out mini-bidir
+
+prints a JSON object. For traces of a fresh seed, of families never trained on and on larger numbers, and for
+those of the first in which a later step exposes or clears the one that matters and those in which none does:
+macro-F1 and AUC of step validity (ReasonEval's protocol), online and offline, and their difference, each as
+[value, low, high] with a 95 % bootstrap interval over traces. Then, of right traces, how often a step is called
+wrong where the trace is cut after it, and where the rest is there.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.bootstrap import auc_draws, macro_f1_draws, resamples
+from stepsight.core.metrics.items import Items, auc, macro_f1
+from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.metrics.table import build_table
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.training.synth.corpus import generate
+from stepsight.training.synth.families import HELD_OUT
+
+SEED = 20_000
+SIZE = 1000
+
+_DRAWS = 1000
+_Rows = dict[str, NDArray[np.float64]]
+
+_SETS: dict[str, Callable[[int, int], Iterator[Trace]]] = {
+    "fresh seed": lambda seed, size: generate(seed, size),
+    "families never trained on": lambda seed, size: generate(seed + 1, size, HELD_OUT),
+    "larger numbers": lambda seed, size: generate(seed + 2, size, larger=True),
+}
+_GROUPS: dict[str, Callable[[Trace], bool]] = {
+    "later evidence": lambda trace: trace.meta["evidence"] is not None,
+    "no later evidence": lambda trace: trace.meta["evidence"] is None,
+}
+
+
+def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[str, Any]:
+    """The figures described above, `size` traces for each set.
+
+    `seed` must not be one that the evaluator was trained with. A figure that has no value is null.
+    """
+    scorer = Scorer(evaluator)
+    result: dict[str, Any] = {"traces": size, "seed": seed}
+    judged: list[Judgment] = []
+    for name, draw in _SETS.items():
+        found = list(tqdm(scorer.score(draw(seed, size), Mode.HINDSIGHT), name, size, disable=None))
+        judged = judged or found
+        result[name] = compare_modes(found)
+    for name, belongs in _GROUPS.items():
+        result[name] = compare_modes([judgment for judgment in judged if belongs(judgment.trace)])
+    return result | {"right traces called wrong": endings(judged)}
+
+
+def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    """Step macro-F1 and AUC online and offline, and offline minus online, over the same resamples."""
+    weights = resamples(len(judgments), _DRAWS)
+    points: dict[str, _Rows] = {}
+    for mode in (Mode.ONLINE, Mode.OFFLINE):
+        found = _items(judgments, mode)
+        points[mode.value] = {
+            "step_f1": np.append(macro_f1(found).number, macro_f1_draws(found, weights)),
+            "step_auc": np.append(auc(found).number, auc_draws(found, weights)),
+        }
+    online, offline = points["online"], points["offline"]
+    points["offline - online"] = {name: offline[name] - online[name] for name in online}
+    shown = {mode: {name: _interval(row) for name, row in rows.items()} for mode, rows in points.items()}
+    return {"traces": len(judgments)} | shown
+
+
+def _items(judgments: Sequence[Judgment], mode: Mode) -> Items:
+    pairs = (
+        (judgment.trace, judgment.online if mode == Mode.ONLINE else judgment.offline) for judgment in judgments
+    )
+    return items(build_table(pairs), Errors.INVALID, Level.STEP)
+
+
+def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, Any]:
+    """Whether endings are read: of the steps but the last of right traces, the share called wrong where the trace
+    ends with them, where the rest is there, and the difference.
+
+    Each trace counts as if it were cut once, after a step drawn uniformly.
+    """
+    rates = []
+    for judgment in judgments:
+        triangle = judgment.hindsight
+        if triangle is None or judgment.trace.first_error is not None or len(judgment.trace.steps) < 2:
+            continue
+        cut, whole = (scores.validity[:-1] < validity for scores in (triangle.online, triangle.offline))
+        rates.append((cut.mean(), whole.mean()))
+    table = np.array(rates) if rates else np.full((1, 2), np.nan)
+    drawn = resamples(len(table), _DRAWS) @ table / len(table)
+    cut_rate, whole_rate = (np.append(table[:, i].mean(), drawn[:, i]) for i in range(2))
+    return {
+        "traces": len(rates),
+        "cut": _interval(cut_rate),
+        "whole": _interval(whole_rate),
+        "cut - whole": _interval(cut_rate - whole_rate),
+    }
+
+
+def _interval(row: NDArray[np.float64]) -> list[float | None]:
+    """[value, low, high] of a row whose first entry is the value and whose others are its resamples."""
+    if np.isnan(row[0]):
+        return [None, None, None]
+    low, high = np.nanpercentile(row[1:], [2.5, 97.5])
+    return [round(float(value), 4) for value in (row[0], low, high)]
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measure an evaluator on held-out synthetic traces.")
+    parser.add_argument("evaluator", help="a shipped name or a folder")
+    parser.add_argument("--size", type=int, default=SIZE, help="traces of each set (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=SEED, help="must not be one of training's")
+    args = parser.parse_args()
+    try:
+        evaluator = load_evaluator(args.evaluator)
+    except UserError as error:
+        parser.error(str(error))
+    print(json.dumps(measure(evaluator, args.size, args.seed), indent=1))
+
+
+if __name__ == "__main__":
+    main()

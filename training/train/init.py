@@ -1,0 +1,202 @@
+"""What a run starts from: an encoder and a model, made from a configuration or read from a folder."""
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from tokenizers import Tokenizer
+from torch import nn
+from transformers import LlamaConfig, PreTrainedModel, set_seed
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.formats.loading import HEADS, evaluator_folder, load_backbone, load_evaluator, load_tokenizer
+from stepsight.core.models.backbone import looks_ahead
+from stepsight.core.models.checkpoint import tensor_files
+from stepsight.core.models.evaluator import CARD, fingerprint
+from stepsight.core.models.model import StepModel
+from stepsight.core.prompts.encoding import Encoder, PromptTemplate
+from stepsight.core.scores import Outputs
+from stepsight.core.trace import Trace
+from stepsight.training.data.mixture import Mixture
+from stepsight.training.data.tokenizer import SEPARATOR, train_tokenizer
+from stepsight.training.train.config import Backbone, TrainConfig
+
+_CUT = 3
+_OUTPUTS = ("self_attn.o_proj", "mlp.down_proj")
+
+
+def initialise(backbone: PreTrainedModel) -> None:
+    """Draw the weights of a Llama anew, from torch's global generator."""
+    llama: Any = backbone
+    _draw(llama.embed_tokens.weight, backbone.config.hidden_size)
+    for number, layer in enumerate(llama.layers, 1):
+        for name, module in layer.named_modules():
+            if isinstance(module, nn.Linear):
+                _draw(module.weight, module.in_features, 2 * number if name in _OUTPUTS else 1)
+
+
+def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
+    std = 1 / math.sqrt(width * share)
+    nn.init.trunc_normal_(weight, std=std, a=-_CUT * std, b=_CUT * std)
+
+
+# Traces of each source that the tokenizer is learnt from; more change nothing but the time.
+_TOKENIZER_TRACES = 4000
+
+
+class Start(NamedTuple):
+    """`origin`: name and fingerprint of what is trained further, None from scratch. An evaluator's fingerprint is
+    its own, whatever the mask of the run; a backbone's is that with the template and the mask it is trained with.
+    """
+
+    encoder: Encoder
+    model: StepModel
+    origin: dict[str, str] | None
+
+
+def start(config: TrainConfig, mixture: Mixture, root: Path) -> Start:
+    """Encoder and initial model, in float32; what is new is drawn from the seed alone, whatever the mask.
+
+    `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further,
+    or the folder of a backbone: a plain Hugging Face one or LLaDA's, with or without a language-modelling head,
+    which is never read. Such a one gets a head, and the template that its `stepsight.json` has; without one, the
+    default template, for which a token that closes a step is added to the tokenizer. Raises `UserError` where the
+    folder cannot be read, its architecture cannot have the mask that `config.attention` asks for, or its head has
+    two classes.
+    """
+    if config.init is None:
+        return Start(*_from_scratch(config, mixture, root), None)
+    folder = init_folder(config.init, root)
+    if any(name in tensor_files(folder) for name in HEADS):
+        evaluator = load_evaluator(folder)
+        if evaluator.outputs != Outputs.THREE_WAY:
+            raise UserError(
+                f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
+                "Start from its backbone, or from an evaluator of three classes.",
+            )
+        encoder, model, mark = evaluator.encoder, evaluator.model, evaluator.fingerprint
+    else:
+        encoder, model = _from_backbone(folder, config.seed)
+        mark = fingerprint(folder, encoder.template.to_dict(), config.attention)
+    _set_mask(model.model, config.attention, folder)
+    return Start(encoder, model, {"name": folder.resolve().name, "fingerprint": mark})
+
+
+def init_folder(init: str, root: Path) -> Path:
+    """The folder that `init` names: one in `root`, a shipped evaluator's, or one from here."""
+    return root / init if (root / init).is_dir() else evaluator_folder(init)
+
+
+def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:
+    """A Llama configuration of the given dimensions; the mask is `is_causal` and nothing else."""
+    values: dict[str, Any] = {
+        "vocab_size": vocabulary,
+        "hidden_size": backbone.hidden,
+        "num_hidden_layers": backbone.layers,
+        "num_attention_heads": backbone.heads,
+        "num_key_value_heads": backbone.kv_heads or backbone.heads,
+        "intermediate_size": backbone.mlp,
+        "max_position_embeddings": backbone.context,
+        "rms_norm_eps": 1e-5,
+        "rope_parameters": {"rope_type": "default", "rope_theta": backbone.rope_theta},
+        "initializer_range": 0.02,
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "is_causal": attention == "causal",
+    }
+    return LlamaConfig(**values)
+
+
+def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, StepModel]:
+    assert config.backbone is not None
+    encoder, vocabulary = _encoder(config, mixture, root)
+    set_seed(config.seed)
+    model = StepModel.from_config(llama_config(config.backbone, vocabulary, config.attention))
+    if config.initialisation == "mitchell":
+        initialise(model.model)
+    return encoder, model
+
+
+def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
+    """The encoder, and how many rows its embedding is to have."""
+    if config.tokenizer is None:
+        tokenizer = learn_tokenizer(mixture, config.vocabulary)
+        return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
+    folder = init_folder(config.tokenizer, root)
+    try:
+        tokenizer = load_tokenizer(folder)
+        encoder = Encoder(tokenizer, _template(folder, tokenizer))
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    size = tokenizer.get_vocab_size()
+    if size > config.vocabulary:
+        raise UserError(
+            f"vocabulary is {config.vocabulary:,}, but the tokenizer in {folder} has {size:,} tokens.",
+            f"Set vocabulary to {size} or more.",
+        )
+    return encoder, config.vocabulary
+
+
+def learn_tokenizer(mixture: Mixture, vocabulary: int) -> Tokenizer:
+    """A tokenizer of that many tokens, from the first traces of each source."""
+    return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary)
+
+
+def _texts(traces: Iterable[Trace]) -> Iterator[str]:
+    for trace in traces:
+        yield trace.problem
+        yield from trace.substeps
+
+
+def _from_backbone(folder: Path, seed: int) -> tuple[Encoder, StepModel]:
+    try:
+        backbone = load_backbone(folder)
+    except ValueError as error:
+        # Not every architecture has the attention that the masks are written for.
+        raise UserError(f"{folder}: {' '.join(str(error).split())}", "Choose another backbone.") from None
+    try:
+        tokenizer = load_tokenizer(folder)
+        encoder = Encoder(tokenizer, _template(folder, tokenizer))
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    set_seed(seed)
+    _make_room(backbone, tokenizer.get_vocab_size())
+    return encoder, StepModel.with_new_head(backbone)
+
+
+def _template(folder: Path, tokenizer: Tokenizer) -> PromptTemplate:
+    card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
+    if isinstance(card.get("template"), dict):
+        return PromptTemplate.from_dict(card["template"])
+    # A tokenizer that begins an input with a token of its own does so for an empty one.
+    first = tokenizer.encode("", add_special_tokens=True).tokens[:1]
+    tokenizer.add_special_tokens([SEPARATOR])
+    return PromptTemplate(separator=SEPARATOR, bos=first[0] if first else None)
+
+
+def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
+    """Rows for tokens that the embedding lacks, each the mean of the others; many have rows to spare."""
+    before = int(backbone.config.vocab_size)
+    if vocabulary <= before:
+        return
+    embedding = backbone.resize_token_embeddings(vocabulary, mean_resizing=False)
+    with torch.no_grad():
+        embedding.weight[before:] = embedding.weight[:before].mean(0)
+
+
+def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
+    backbone.config.is_causal = attention == "causal"
+    if attention == "bidirectional" and getattr(backbone.config, "sliding_window", None) is not None:
+        # A window would hide what is far ahead and what is far behind.
+        backbone.config.sliding_window = None
+    try:
+        found = looks_ahead(backbone)
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    if found != (attention == "bidirectional"):
+        kind = backbone.config.model_type
+        raise UserError(f"{folder}: a backbone of type {kind!r} cannot be {attention}.", "Choose another one.")

@@ -1,0 +1,181 @@
+"""One training run: from a configuration to an evaluator's folder.
+
+stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
+torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from tqdm import tqdm
+
+from stepsight.core.errors import UserError
+from stepsight.core.models.backbone import context_of
+from stepsight.core.models.evaluator import save_evaluator
+from stepsight.core.models.model import StepModel
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.training.data.examples import Example, build_examples
+from stepsight.training.data.mixture import Mixture
+from stepsight.training.report.figures import write_figure
+from stepsight.training.runs import provenance
+from stepsight.training.train import history
+from stepsight.training.train.config import TrainConfig
+from stepsight.training.train.folder import RunFolder, settings
+from stepsight.training.train.init import start
+from stepsight.training.train.trainer import StepTrainer, arguments_of
+
+
+def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
+    """Train an evaluator and write its folder to `output`; returns it. Paths in `config` are looked up in `root`.
+
+    Beside the evaluator's own files it gets `log_history.json` and `training.html` and `.png`, the curves.
+    Checkpoints go to `output/checkpoints`; a killed run goes on from the last whole one, and a finished one is
+    left as it is. Raises `UserError` where `output` cannot be written or holds a run with another configuration
+    or on other traces, a data file has a bad line, memory or disk run out, or the loss is no number.
+    """
+    folder = RunFolder(output)
+    folder.check(config)
+    if folder.is_done():
+        print(f"{output} is trained already; remove it to train it again.", file=sys.stderr)
+        return output
+    arguments = arguments_of(config, folder.checkpoints.folder)
+    mixture = Mixture(config.data, root, config.truncation, config.seed)
+    encoder, model, origin = start(config, mixture, root)
+    examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
+    if arguments.should_save:
+        folder.claim(config, _digest(examples))
+    trainer = StepTrainer(config, model, examples, arguments, folder.checkpoints)
+    try:
+        _announce(trainer, examples, config)
+        trainer.finish()
+        sources = _sources(config, origin, mixture, examples, left_out)
+        _save(trainer, encoder, folder, sources | _outcome(trainer))
+    except KeyboardInterrupt:
+        if arguments.should_save:
+            step = folder.checkpoints.last_step()
+            print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
+        raise
+    if arguments.world_size > 1:
+        # A process that left while another one still writes would take the group's threads down with it.
+        trainer.accelerator.wait_for_everyone()
+        trainer.accelerator.end_training()
+    return output
+
+
+def _examples(
+    config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, speaks: bool
+) -> tuple[list[Example], int]:
+    """What is learnt from, with the count of the traces left out for their length or for want of a label."""
+    context = context_of(model.model)
+    if context is None:
+        raise UserError(
+            f"{config.init}: config.json does not say how long an input may be (max_position_embeddings).",
+            "Choose another backbone.",
+        )
+    longest = min(context, config.max_length or sys.maxsize)
+    traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if speaks else True)
+    examples, left_out = build_examples(traces, encoder, config.truncation, config.seed, longest)
+    if not examples:
+        raise UserError(f"no trace of at most {longest:,} tokens has a label to learn from.", "Check data.sources.")
+    notices = mixture.notices()
+    if left_out:
+        notices.append(f"{left_out:,} traces left out: over {longest:,} tokens, or without a label.")
+    for notice in notices if speaks else ():
+        print(notice, file=sys.stderr)
+    return examples, left_out
+
+
+def _digest(examples: Sequence[Example]) -> str:
+    digest = hashlib.sha256()
+    for example in examples:
+        for array in (example.ids, example.ends, example.labels):
+            digest.update(f"{len(array)} ".encode())
+            digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _announce(trainer: StepTrainer, examples: Sequence[Example], config: TrainConfig) -> None:
+    if not trainer.args.should_save:
+        return
+    done = trainer.checkpoints.last_step()
+    print(
+        f"{len(examples):,} traces, {_tokens(examples):,} tokens; {trainer.steps:,} steps of {config.batch_size} "
+        f"in {config.epochs:,} {'epoch' if config.epochs == 1 else 'epochs'}; {trainer.parameters:,} parameters; "
+        f"{trainer.args.world_size} x {trainer.args.device.type}"
+        + (f"; going on from step {done:,}." if done else "."),
+        file=sys.stderr,
+    )
+
+
+def _sources(
+    config: TrainConfig,
+    origin: dict[str, str] | None,
+    mixture: Mixture,
+    examples: Sequence[Example],
+    left_out: int,
+) -> dict[str, Any]:
+    """What the run is made from, for its provenance; nothing of it tells of the machine."""
+    used = settings(config)
+    del used["notes"], used["plan"]
+    return {
+        "made": provenance.now(),
+        "config": provenance.without_places(used),
+        "init": origin,
+        "data": provenance.without_places(mixture.record),
+        "code": provenance.code_revision(),
+        "versions": provenance.versions(),
+        "examples": len(examples),
+        "left_out": left_out,
+        "tokens": _tokens(examples) * config.epochs,
+    }
+
+
+def _outcome(trainer: StepTrainer) -> dict[str, Any]:
+    """What became of it; `seconds` are those of all calls."""
+    rows = trainer.state.log_history
+    return {
+        "parameters": trainer.parameters,
+        "steps": trainer.state.global_step,
+        "final_loss": history.final_loss(rows),
+        "seconds": rows[-1]["seconds"],
+        "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
+    }
+
+
+def _tokens(examples: Sequence[Example]) -> int:
+    return sum(len(example.ids) for example in examples)
+
+
+def _save(trainer: StepTrainer, encoder: Encoder, folder: RunFolder, record: dict[str, Any]) -> None:
+    """Write the evaluator, what was logged and its figure; every process takes part in collecting the weights."""
+    model = trainer.whole_model()
+    if not trainer.args.should_save:
+        return
+    rows = trainer.state.log_history
+    made = folder.checkpoints.partial
+    try:
+        save_evaluator(made, model, encoder, record, dtype=_saved_dtype(model, record["config"]["saved_dtype"]))
+        (made / "log_history.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        write_figure(history.draw(rows, folder.path.resolve().name), made / "training")
+        folder.adopt(made)
+    except (OSError, SafetensorError) as error:
+        folder.checkpoints.clear()
+        raise UserError(
+            f"{folder.path}: the evaluator cannot be written ({error}).", "Make room; the same command writes it."
+        ) from None
+
+
+def _saved_dtype(model: StepModel, name: str) -> torch.dtype:
+    """The type of that name, or float32 where a weight is beyond it."""
+    dtype: torch.dtype = getattr(torch, name)
+    largest = max(float(weight.detach().abs().max()) for weight in model.parameters())
+    if largest <= torch.finfo(dtype).max:
+        return dtype
+    print(f"The weights are saved in float32: {name} cannot hold {largest:g}.", file=sys.stderr)
+    return torch.float32

@@ -1,0 +1,129 @@
+"""The trainer of evaluators: its batches, its loss, and errors where it is no number."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from transformers import PretrainedConfig, TrainingArguments
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.models.backbone import context_of
+from stepsight.core.models.model import IGNORED, StepModel
+from stepsight.training.data.examples import Example, collate
+from stepsight.training.runs.batches import Batches
+from stepsight.training.runs.checkpoints import Checkpoints
+from stepsight.training.runs.progress import Progress
+from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
+from stepsight.training.train.config import TrainConfig
+
+# One without a label, for the part of a step that has too few traces for all parts.
+_EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORED, np.int64))
+
+
+def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
+    """What the trainer takes of a configuration, with checkpoints in `folder`; joins the processes that were
+    launched together. Raises `UserError` where `fsdp` is asked for and there is one process."""
+    arguments = TrainingArguments(**arguments_for(config, folder), per_device_train_batch_size=config.batch_size)
+    # Several devices are used by several processes, never by one.
+    arguments._n_gpu = min(arguments.n_gpu, 1)
+    check_processes(config, arguments.world_size, "train")
+    return arguments
+
+
+def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
+    """A model of these weights, its head with a bias where they have one; without weights it holds none."""
+    with torch.device("meta"):
+        whole = StepModel.from_config(config)
+        if "score.bias" in weights:
+            whole.score = nn.Linear(int(config.hidden_size), len(Label))
+    if weights:
+        whole.load_state_dict(weights, assign=True)
+    return whole
+
+
+class EpochLoader(DataLoader[Example]):
+    """Tells its batches which epoch it is."""
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the trainer before each epoch."""
+        assert isinstance(self.batch_sampler, Batches)
+        self.batch_sampler.set_epoch(epoch)
+
+
+class StepTrainer(Resumable):
+    """Trains `model` on `examples`. A step's loss is the mean cross-entropy over its supervised ends, however many
+    parts and processes compute it. Raises `UserError` where memory or disk run out, or the loss is no number."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        model: StepModel,
+        examples: Sequence[Example],
+        arguments: TrainingArguments,
+        checkpoints: Checkpoints,
+    ) -> None:
+        self.begin(checkpoints)
+        self.batches = Batches(
+            [len(example.ids) for example in examples],
+            config.batch_size,
+            config.seed,
+            accumulation=config.accumulation,
+            processes=arguments.world_size,
+            process=arguments.process_index,
+            order=config.order,
+        )
+        self.steps = len(self.batches) // config.accumulation * config.epochs
+        self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        arguments.logging_steps = logging_steps(self.steps)
+        self._loss: Tensor | float = 0.0
+        super().__init__(
+            model=model,
+            args=arguments,
+            train_dataset=[*examples, _EMPTY],
+            data_collator=partial(collate, limit=context_of(model.model)),
+            callbacks=[Progress()],
+        )
+        self.keep_quiet()
+
+    def get_train_dataloader(self) -> EpochLoader:
+        """The process's own parts: the batches know of the processes, so nothing shares them out once more."""
+        dataset: Any = self.train_dataset
+        return EpochLoader(
+            dataset,
+            batch_sampler=self.batches,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+
+    def whole_model(self) -> StepModel:
+        """The trained model with all its weights, whole in the main process; every process has to call it."""
+        model: Any = self.model
+        if not self.is_fsdp_enabled:
+            return cast(StepModel, model)
+        weights = self.accelerator.get_state_dict(model)
+        return assembled(model.config, weights if self.args.should_save else {})
+
+    def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
+        """The trainer's own; the loss of the parts is added up, for the error that tells of it."""
+        loss: Tensor = super().training_step(model, inputs, num_items_in_batch)
+        self._loss = self._loss + loss
+        return loss
+
+    def _clip_grad_norm(self, model: nn.Module) -> Any:
+        """Every step passes here between its gradients and its update, in every process with the same norm."""
+        norm: Any = super()._clip_grad_norm(model)  # type: ignore[no-untyped-call]
+        loss, self._loss = float(self._loss), 0.0
+        if not np.isfinite(float(norm)):
+            what = f"the loss became {loss}" if not np.isfinite(loss) else f"the gradient became {float(norm)}"
+            raise UserError(
+                f"{what} in step {self.state.global_step + 1}.",
+                "Lower learning_rate or clip, then start again with another --output; "
+                f"the checkpoint of step {self.checkpoints.last_step()} is from before.",
+            )
+        return norm
