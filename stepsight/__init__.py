@@ -7,8 +7,8 @@
     judgment = next(Scorer(evaluator).score([trace], "hindsight"))
 
 `Trace` is a problem with its steps; `load_evaluator` reads a checkpoint in any layout that is recognised; `Scorer`
-gives each step its probabilities of neg, neu and pos, online, offline or in hindsight; `Hindsight` is the triangle of
-every step after each later one; `Store` holds traces, judgments and labels in a database.
+gives each step its probabilities of neg, neu and pos, online, offline or in hindsight; `Hindsight` is the triangle
+of every step after each later one; `Store` holds traces, judgments and labels in a database.
 """
 
 from importlib import import_module

@@ -1,11 +1,11 @@
 """What DESIGN fixes of the source itself: which way imports run, and what is packaged."""
 
 import ast
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from setuptools import find_packages
 
 from tests.conftest import ROOT
 
@@ -22,13 +22,20 @@ def name(path: Path) -> str:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Top-level names that a module imports, within functions and for type checkers too."""
+    """Packages that a module imports, within functions and for type checkers too: ours as `core`, `storage`, …"""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name(path)} line {node.lineno}: a relative import"
-            yield str(node.module).split(".")[0]
+            names = [str(node.module)]
+        for imported_name in names:
+            top, _, rest = imported_name.partition(".")
+            assert top not in LAYERS, (
+                f"{name(path)} line {node.lineno}: {imported_name} without stepsight. before it"
+            )
+            yield rest.split(".")[0] if top == "stepsight" else top
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -52,12 +59,10 @@ def test_storage_can_be_opened_without_a_model() -> None:
     assert found.isdisjoint({"torch", "transformers", "gradio"})
 
 
-def test_the_packages_named_in_pyproject_are_those_there_are() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+def test_every_folder_is_packaged() -> None:
     folders = {path.parent for path in MODULES} | {path.parent for path in (ROOT / "assets").rglob("*.py")}
-    expected = sorted(name(folder).replace("/", ".") for folder in folders)
-    assert sorted(project["tool"]["setuptools"]["packages"]) == expected
-    assert [name(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []
+    expected = {f"stepsight.{name(folder)}".replace("/", ".") for folder in folders}
+    assert set(find_packages(str(ROOT), include=["stepsight*"])) == {"stepsight", *expected}
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -4,35 +4,10 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from stepsight.app.commands.cli import COMMANDS, build_parser
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TREE = README.split("## Tree")[1].split("## ")[0]
-PACKAGES = ("app", "core", "storage", "training")
-# Named in the tree by their folder.
-FOLDERS = (
-    "app/api", "app/browse", "app/commands", "app/evidence", "app/pages", "app/relabel", "app/results",
-    "app/score", "app/web", "storage/importers", "storage/labelling", "storage/migrations", "storage/people",
-    "training/synth", "training/filtering", "training/grid", "training/reranking", "training/finetuning",
-    "core/formats",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_the_tree_names_every_module(package):
-    names = [path.name for path in (ROOT / package).glob("*.py") if path.name != "__init__.py"]
-    assert names
-    section = next(part for part in re.split(r"\n    (?=\w+/ )", TREE) if part.startswith(f"{package}/"))
-    assert [name for name in names if name not in section] == []
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_the_tree_names_every_folder(folder):
-    assert (ROOT / folder).is_dir()
-    assert f"{folder.split('/')[1]}/" in TREE
 
 
 def test_the_commands_in_the_table_exist():

@@ -21,8 +21,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser(
         "train",
         help="train an evaluator from a configuration file",
-        description="Train an evaluator. On several devices: torchrun --nproc-per-node N -m stepsight train ..., or "
-        "accelerate launch; a step's traces are shared out, and the result is that of one device.",
+        description="Train an evaluator. On several devices: torchrun --nproc-per-node N -m stepsight train ..., "
+        "or accelerate launch; a step's traces are shared out, and the result is that of one device.",
     )
     parser.add_argument("config", help="a YAML file; training/configs holds the shipped ones")
     parser.add_argument("--output", metavar="FOLDER", help="default: runs/ and the file's name")

@@ -48,8 +48,8 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
 def left_out_sentence(
     names: Sequence[str], hindsight: Hindsight, step: int, found: Sequence[Removal], turned: bool
 ) -> str:
-    """Which later sub-step the verdict on one rests on: `found` as `core.scoring.evidence.removals` orders them, `turned`
-    whether online and offline verdict differ. "" where nothing comes after it."""
+    """Which later sub-step the verdict on one rests on: `found` as `core.scoring.evidence.removals` orders them,
+    `turned` whether online and offline verdict differ. "" where nothing comes after it."""
     if not found:
         return ""
     offline = float(hindsight.offline.validity[step])

@@ -126,7 +126,8 @@ class Worker:
         return scorer
 
     def _load(self, job: Job) -> "Evaluator":
-        """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named beside."""
+        """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named
+        beside."""
         from stepsight.core.formats.loading import load_evaluator, shipped_evaluators
 
         if self.place is None or job.spec in shipped_evaluators():

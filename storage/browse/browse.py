@@ -1,7 +1,8 @@
 """Browsing a dataset: its traces filtered, counted by every filter's values, sorted, a page at a time.
 
-What is filtered and sorted by is read once into columns (`storage.traces.columns`, `storage.browse.verdict_columns`) and kept in
-memory for as long as the store says the same (`storage.database.cache`); the rows of the page are read at every request.
+What is filtered and sorted by is read once into columns (`storage.traces.columns`,
+`storage.browse.verdict_columns`) and kept in memory for as long as the store says the same
+(`storage.database.cache`); the rows of the page are read at every request.
 """
 
 from collections.abc import Mapping

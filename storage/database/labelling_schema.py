@@ -143,10 +143,10 @@ class SlotRow(Base):
 class EventRow(Base):
     """What a person did, never changed and never deleted: present labels are derived from these rows.
 
-    `kind` and what `old` and `new` hold: see `storage.labelling.annotation`. `step` is 0-based, NULL where the event
-    is about the whole trace. `slot_id` is NULL for what is done outside a slot, such as a decision. `cause` is
-    `undo` or `redo` where the event takes back or repeats the event `of`. `key` is the client's: a request that is
-    repeated is stored once. `seconds` is how long the person took, as the page measured it. `view`, `revealed`
+    `kind` and what `old` and `new` hold: see `storage.labelling.annotation`. `step` is 0-based, NULL where the
+    event is about the whole trace. `slot_id` is NULL for what is done outside a slot, such as a decision. `cause`
+    is `undo` or `redo` where the event takes back or repeats the event `of`. `key` is the client's: a request that
+    is repeated is stored once. `seconds` is how long the person took, as the page measured it. `view`, `revealed`
     (steps that were visible) and `visible` say what the person saw.
     """
 

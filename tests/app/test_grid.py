@@ -1,16 +1,14 @@
 """`stepsight grid`, its plan and its report as they are typed, within this process."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
-import stepsight.training.train.config
 from stepsight.app.commands.cli import main
 from stepsight.core.files import asset
+from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import write_toy
 
-CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
+CONFIGS = ROOT / "training" / "configs"
 
 
 @pytest.fixture

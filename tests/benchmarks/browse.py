@@ -3,9 +3,9 @@
     python -m tests.benchmarks.browse [TRACES ...]
 
 Stores are generated on disk, judged by five evaluators in hindsight mode. What is timed is
-`storage.browse.browse.browse` with all counts, for random combinations of conditions, orders and pages. Every fourth has
-a text that was searched for before, as with somebody who looks around while a search is set. What is paid once is
-told apart: reading the columns of an evaluator after a change, and searching for a new text.
+`storage.browse.browse.browse` with all counts, for random combinations of conditions, orders and pages. Every
+fourth has a text that was searched for before, as with somebody who looks around while a search is set. What is
+paid once is told apart: reading the columns of an evaluator after a change, and searching for a new text.
 """
 
 import random

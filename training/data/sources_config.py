@@ -70,12 +70,12 @@ class Source(Origin):
     """Traces to train on.
 
     `weight`: how often each is met in an epoch, on average. `rho`: the least balance ratio, and `every_label`
-    whether neg, neu and pos must all occur (`training.data.transforms`). `valid`: what a step counts as which the gold
-    calls valid without saying whether it is redundant, pos or unlabelled; needed where there are such steps.
+    whether neg, neu and pos must all occur (`training.data.transforms`). `valid`: what a step counts as which the
+    gold calls valid without saying whether it is redundant, pos or unlabelled; needed where there are such steps.
     `corrupt`: in which share of its traces an error is planted, in the part before their own
     (`training.data.corruption`). `online`: each trace stops at one labelled step, the only one it supervises
-    (`training.data.transforms`). `sample`: how many of the traces that are left are learnt from, drawn at random, whatever
-    the seed of the run; a smaller sample is a part of a larger one.
+    (`training.data.transforms`). `sample`: how many of the traces that are left are learnt from, drawn at random,
+    whatever the seed of the run; a smaller sample is a part of a larger one.
     """
 
     weight: float = 1.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGES = ("stepsight", "torch", "transformers", "tokenizers", "accelerate")
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 def code_revision() -> dict[str, Any]:

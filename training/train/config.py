@@ -32,8 +32,8 @@ class Backbone:
 class Expected:
     """What a recipe is written for, from which `stepsight train --plan` tells its needs before anything is loaded.
 
-    `gpu` is a name of `training.train.estimate` and `devices` how many of them. `traces` and `tokens`, the mean of a
-    trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is not.
+    `gpu` is a name of `training.train.estimate` and `devices` how many of them. `traces` and `tokens`, the mean of
+    a trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is not.
     """
 
     gpu: str | None = None
@@ -61,8 +61,8 @@ class TrainConfig:
 
     `tokenizer` is the folder of the one to use from scratch, for which the embedding has `vocabulary` rows; without
     it one of that size is learnt from the data. `initialisation` mitchell is LLaDA's (`training.train.init`).
-    `order` sorted takes the traces of an epoch from the longest to the shortest; mixed is in `training.runs.batches`.
-    `plan` changes nothing of what is learnt.
+    `order` sorted takes the traces of an epoch from the longest to the shortest; mixed is in
+    `training.runs.batches`. `plan` changes nothing of what is learnt.
     """
 
     attention: str

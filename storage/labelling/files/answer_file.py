@@ -20,7 +20,8 @@ Texts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """As `storage.labelling.results.answers.Answer`; the tuples have an entry per step. `content` is all that it says."""
+    """As `storage.labelling.results.answers.Answer`; the tuples have an entry per step. `content` is all that it
+    says."""
 
     annotator: str
     view: str
@@ -71,7 +72,8 @@ def digest(content: bytes) -> str:
 
 
 def parse_trace(row: Row) -> GivenTrace:
-    """A row of the layout `storage.labelling.files.formats.jsonl`. Raises `UserError` on what that does not allow."""
+    """A row of the layout `storage.labelling.files.formats.jsonl`. Raises `UserError` on what that does not
+    allow."""
     steps = len(listed(row, "steps"))
     decisions = [_object(item, "a decision") for item in row.get("decisions") or []]
     return GivenTrace(

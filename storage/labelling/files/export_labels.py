@@ -42,8 +42,8 @@ def export_labels(
 ) -> LabelExport:
     """Write what people said of a campaign's traces in one of `FORMAT_NAMES`, a few traces in memory at a time.
 
-    The labels are those that the annotators agree on (`storage.labelling.results.consensus`), or each one's own with
-    `per_annotator`. Answers by people who had seen what a blind campaign hides, or the scores that another one
+    The labels are those that the annotators agree on (`storage.labelling.results.consensus`), or each one's own
+    with `per_annotator`. Answers by people who had seen what a blind campaign hides, or the scores that another one
     shows, count only with `exposed`. The format `events` is the whole log whichever of these is given. The file
     appears whole or not at all. Raises `NotFoundError` where there is no such campaign, and `UserError` on another
     format and where the file cannot be written, or is there already unless `force` is given.

@@ -28,7 +28,8 @@ Event = dict[str, Any]
 
 
 def answer_events(answer: GivenAnswer, about: str) -> Iterator[Event]:
-    """Events of which `storage.labelling.results.answers` derives the answer again, all at the moment of its submission.
+    """Events of which `storage.labelling.results.answers` derives the answer again, all at the moment of its
+    submission.
 
     What was labelled before the next step was seen comes first, then what else became of it; the time that it took
     stands at the submission. `about` is the campaign and the trace: it makes the keys others than those of the

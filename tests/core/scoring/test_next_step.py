@@ -185,7 +185,7 @@ def test_what_cannot_be_scored_is_named(tmp_path, attention):
 
 
 def test_the_beam_search_of_the_readme_runs(capsys):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
     found = {}
     for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
         exec(compile(code, "README.md", "exec"), found)

@@ -1,7 +1,6 @@
 """Migrations and models agree, and a store of another version is told apart."""
 
 import json
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, insert, inspect, select, text
 
-import storage
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
@@ -181,14 +179,6 @@ def test_revisions_are_one_line_with_names_that_postgresql_can_keep() -> None:
     for script in scripts.walk_revisions():
         assert len(script.revision) <= 32
         assert Path(script.path).stem == script.revision
-
-
-def test_every_package_is_installed() -> None:
-    root = Path(storage.__file__).parent
-    folders = {path.parent for path in root.rglob("__init__.py")}
-    names = {".".join(("storage", *folder.relative_to(root).parts)) for folder in folders}
-    project = tomllib.loads((root.parent / "pyproject.toml").read_text())
-    assert names <= set(project["tool"]["setuptools"]["packages"])
 
 
 def test_a_newer_store_is_refused_and_left_alone(address: str) -> None:

@@ -1,7 +1,6 @@
 import dataclasses
 import re
 import textwrap
-from pathlib import Path
 
 import pytest
 import yaml
@@ -13,7 +12,7 @@ from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, TrainConfig, read_config
 from tests.conftest import ROOT
 
-SHIPPED = Path(training.__file__).parent / "configs"
+SHIPPED = ROOT / "training" / "configs"
 FAMILY = next(generate(0, 1)).meta["family"]
 BACKBONE = {"hidden": 32, "layers": 1, "heads": 2, "mlp": 48}
 SYNTHETIC = {"kind": "synthetic", "size": 10}

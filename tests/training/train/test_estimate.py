@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 import torch
 
-import stepsight.training.train.config
 from stepsight.core.errors import UserError
 from stepsight.core.models.model import StepModel
 from stepsight.training.data.sources_config import Data, Source
@@ -12,9 +11,10 @@ from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, read_config
 from stepsight.training.train.estimate import GIB, Gpu, Network, Plan, Work, make_plan, work_of
 from stepsight.training.train.init import llama_config
+from tests.conftest import ROOT
 from tests.training.small_runs import CONFIG, synthetic
 
-CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
+CONFIGS = ROOT / "training" / "configs"
 LLADA = read_config(CONFIGS / "llada-prm-8b.yaml")
 GPU = Gpu("toy", 100, 1e12, 1e9)
 # Of a million parameters: 10 layers of 90,000, and 100,000 in none, of which 80,000 look tokens up.

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-import stepsight.training.train.config
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.train.config import Backbone, Expected, read_config
 from stepsight.training.train.estimate import network_of
 from tests.checkpoints import write_backbone, write_evaluator
+from tests.conftest import ROOT
 from tests.training.small_runs import CONFIG
 
-CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
+CONFIGS = ROOT / "training" / "configs"
 
 
 def by_hand(hidden, layers, mlp, vocabulary, keys=None):

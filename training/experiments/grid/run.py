@@ -1,6 +1,8 @@
 """One run of a grid: trained, measured, its result written.
 
-python -m stepsight.training.experiments.grid.run GRID.yaml FOLDER CELL [--db URL]      (what `stepsight grid` starts for each run)
+python -m stepsight.training.experiments.grid.run GRID.yaml FOLDER CELL [--db URL]
+
+is what `stepsight grid` starts for each run.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""Labels as CSV, a row per step (`storage.labelling.files.formats.table`), of which a spreadsheet calculates nothing."""
+"""Labels as CSV, a row per step (`storage.labelling.files.formats.table`), of which a spreadsheet calculates
+nothing."""
 
 import csv
 from collections.abc import Iterable

@@ -1,15 +1,14 @@
 import copy
-from pathlib import Path
 
 import pytest
 
-import stepsight.training.train.config
 from stepsight.core.errors import UserError
 from stepsight.training.data.sources_config import Origin
 from stepsight.training.experiments.grid.design import Cell, read_design
+from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import TOY, write_toy
 
-CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
+CONFIGS = ROOT / "training" / "configs"
 MINI = ("grid-mini-as-labelled", "grid-mini-random")
 
 

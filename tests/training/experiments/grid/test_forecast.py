@@ -1,13 +1,11 @@
-from pathlib import Path
-
 import pytest
 
-import stepsight.training.train.config
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.grid import forecast
+from tests.conftest import ROOT
 
-CONFIGS = Path(stepsight.training.train.config.__file__).parent / "configs"
+CONFIGS = ROOT / "training" / "configs"
 
 
 def test_the_papers_grid_is_planned_run_by_run():
