@@ -61,7 +61,7 @@ def build_app(
     loopback: bool = True,
     hosts: Sequence[str] = LOOPBACK,
 ) -> FastAPI:
-    """The whole application, ready for uvicorn. Pages are those of `app.web.frame.PAGES`.
+    """The whole application, ready for uvicorn. Pages are those of `app.web.pages.PAGES`.
 
     With `public` somebody who is not logged in may look and score. With `read_only` also, and no page has a control
     that writes to the store. `loopback`: only this machine can ask, which then need not log in as long as there is

@@ -5,20 +5,21 @@ permalink of the result that it is compared with; `valid` and `redundant`, thres
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 from urllib.parse import parse_qsl
 
 import gradio as gr
+from markupsafe import Markup
 
 from stepsight.app.score.entry import Entry
 from stepsight.app.score.permalink import ScoreForm, solution_text, steps_text
 from stepsight.app.score.score_files import read_query
 from stepsight.app.score.scoring import result_html
-from stepsight.app.score.steps_view import EMPTY, TOOLS, split_html, steps_html
+from stepsight.app.score.steps_view import EMPTY, split_html, steps_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.seed import DATASET
 from stepsight.app.web.gradio_page import DIRECT, QUERY, block, header
+from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
 from stepsight.app.web.rights import Right, has_right, require
 from stepsight.core.errors import UserError
@@ -33,8 +34,6 @@ _EXAMPLES = 12
 # one goes on.
 _STATE = "(...values) => [...values.slice(0, -1), window.stepsightScore?.() ?? '']"
 _DRAWN = "() => [window.stepsightScore?.(false) ?? '']"
-_LEAD = """<h1>Judge a solution, step by step</h1><p class="lead">Online, a step is judged by what comes before
-it; offline, with the whole solution in view. The difference is what later steps reveal.</p>"""
 
 
 def check_address(query: Mapping[str, str]) -> None:
@@ -47,14 +46,14 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
     """Lay the page out within an open `gr.Blocks`."""
     header("Score")
     with gr.Column(elem_classes="page"):
-        block(_LEAD)
+        block(render("score/lead.html"))
         with gr.Row(elem_classes="entry"):
             with gr.Column(scale=3):
                 problem = gr.Textbox(label="Problem", lines=2, max_lines=8, elem_id="problem")
                 solution = gr.Textbox(label="Solution", lines=8, max_lines=24, elem_id="solution")
             with gr.Column(scale=2, elem_id="split"):
                 preview = block(EMPTY, elem_id="preview")
-                block(TOOLS, elem_id="split-tools")
+                block(render("score/tools.html"), elem_id="split-tools")
         with gr.Row(elem_classes="controls"):
             names = gr.CheckboxGroup(
                 evaluators.names, value=evaluators.names[:1], label="Evaluators", elem_id="evaluators", scale=4
@@ -111,7 +110,7 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
 
 def _examples() -> gr.Dataset:
     gallery = read_gallery()
-    block("<h2>Try one of these</h2>")
+    block(Markup("<h2>Try one of these</h2>"))
     chosen = gr.Dataset(
         components=[gr.Textbox(visible=False)],
         samples=[[trace.problem] for trace in gallery[:_EXAMPLES]],
@@ -121,10 +120,7 @@ def _examples() -> gr.Dataset:
         samples_per_page=_EXAMPLES,
         elem_id="examples",
     )
-    block(
-        f'<p class="hint"><a href="/browse?dataset={DATASET}">All {len(gallery)} traces of the gallery</a>, '
-        "each with its gold labels and a sentence on what later steps reveal.</p>"
-    )
+    block(render("score/examples.html", dataset=DATASET, traces=len(gallery)))
     return chosen
 
 
@@ -136,7 +132,7 @@ def scored(
     state: str,
     *,
     read_only: bool = False,
-) -> str:
+) -> Markup:
     """The result of what a person entered, against the one in view before it where this is an edit of that."""
     try:
         entry = Entry.read(state)
@@ -164,7 +160,7 @@ def opened(evaluators: Evaluators, query: Mapping[str, str], *, read_only: bool 
     return [form.problem, form.solution, here or gr.skip(), split_html(form.solution), result, ""]
 
 
-def corrected_html(state: str) -> str:
+def corrected_html(state: str) -> Markup:
     """The steps as a person corrected them."""
     try:
         entry = Entry.read(state)
@@ -185,7 +181,7 @@ def written(state: str) -> list[object]:
 
 def saved_html(
     store: Store, evaluators: Evaluators, problem: str, solution: str, names: Sequence[str], state: str
-) -> str:
+) -> Markup:
     """Save the result in view, with its judgments, and say where it is; where it has no permalink, what is
     entered."""
     try:
@@ -197,6 +193,4 @@ def saved_html(
             save_judgments(store, evaluators.register(store, name).id, [evaluators.judge(name, trace)])
     except UserError as error:
         return notice_html(str(error))
-    told = "Saved as" if saved.new else "Was saved before as"
-    return f"""<p class="saved">{told} {escape(trace.id)} in {escape(trace.dataset)}.
-<a href="/browse?trace={trace.trace_id}">Browse</a> <a href="/evidence?trace={trace.trace_id}">Evidence</a></p>"""
+    return render("score/saved.html", saved=saved)

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from markupsafe import Markup
+
 from stepsight.app.score.comparison import Matches, is_related
 from stepsight.app.score.exports import exports_html
 from stepsight.app.score.permalink import ScoreForm
-from stepsight.app.score.score_view import Earlier, Result, Scored, notices_html, scored_html
+from stepsight.app.score.score_view import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.judged import notice_html
 from stepsight.core.errors import UserError
@@ -19,7 +21,7 @@ from stepsight.training.evaluate.gallery import read_gallery
 
 def result_html(
     evaluators: Evaluators, form: ScoreForm, before: str = "", *, kept: bool = False, read_only: bool = False
-) -> str:
+) -> Markup:
     """The judged solution and what can be done with it; or a notice that says what is wrong.
 
     `before` is the permalink of an earlier result to compare with: one that is `kept`, or else one of which this is
@@ -32,15 +34,17 @@ def result_html(
         return notice_html(str(error))
     judged, problems = _judge(evaluators, trace, names)
     if not judged:
-        return notices_html(problems)
+        return Markup().join(map(notice_html, problems))
     form = replace(form, evaluators=tuple(judged))
     earlier, triangles = _earlier(evaluators, trace, before, list(judged), kept=kept)
-    triangle = {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
-    result = Result(
+    result = ScoredSolution(
         trace,
         tuple(
-            Scored(name, found, triangles.get(name), evaluators.scorer(name).evaluator.outputs)
-            for name, found in triangle.items()
+            EvaluatorScores(
+                name, judgment.hindsight, triangles.get(name), evaluators.scorer(name).evaluator.outputs
+            )
+            for name, judgment in judged.items()
+            if judgment.hindsight is not None
         ),
         form.thresholds,
         form.token(),
@@ -75,7 +79,7 @@ def _judge(evaluators: Evaluators, trace: Trace, names: Sequence[str]) -> tuple[
 
 def _earlier(
     evaluators: Evaluators, trace: Trace, token: str, names: Sequence[str], *, kept: bool
-) -> tuple[Earlier | None, dict[str, Hindsight]]:
+) -> tuple[EarlierSolution | None, dict[str, Hindsight]]:
     """The result to compare with and its triangles by evaluator; none where it says nothing of this one."""
     try:
         before = ScoreForm.from_token(token).trace() if token else None
@@ -87,7 +91,7 @@ def _earlier(
         return None, {}
     judged, _ = _judge(evaluators, before, names)
     triangles = {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
-    return Earlier(before, Matches.of(before.substeps, trace.substeps), token, kept), triangles
+    return EarlierSolution(before, Matches.of(before.substeps, trace.substeps), token, kept), triangles
 
 
 @cache

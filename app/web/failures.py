@@ -1,13 +1,11 @@
 """What went wrong as an answer: a status, and a page for people or JSON for programs."""
 
-from html import escape
-
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from stepsight.app.scoring.batcher import BusyError
-from stepsight.app.web.frame import plain_page
+from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 
@@ -38,18 +36,20 @@ def status_of(error: UserError) -> int:
 
 def error_response(scope: Scope, error: UserError) -> Response:
     """The answer to a request that raised `error`."""
-    return _told(error, failure_response(scope, status_of(error), error.message, error.hint))
+    return _with_patience(error, failure_response(scope, status_of(error), error.message, error.hint))
 
 
 def error_json(error: UserError) -> Response:
     """The same for a program, whatever it accepts."""
-    return _told(error, failure_json(status_of(error), error.message, error.hint))
+    return _with_patience(error, failure_json(status_of(error), error.message, error.hint))
 
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
     """A page where a browser navigates to it, else `{error, hint}`."""
     if is_navigation(scope):
-        return HTMLResponse(_page(status, message, hint), status)
+        title = _TITLES.get(status, "Not possible")
+        page = render("failure.html", title=title, message=f"{message} {hint}".strip())
+        return HTMLResponse(page, status)
     return failure_json(status, message, hint)
 
 
@@ -62,17 +62,7 @@ def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
     return JSONResponse({"error": message, "hint": hint}, status)
 
 
-def _told(error: UserError, response: Response) -> Response:
+def _with_patience(error: UserError, response: Response) -> Response:
     if isinstance(error, BusyError):
         response.headers["retry-after"] = str(error.seconds)
     return response
-
-
-def _page(status: int, message: str, hint: str) -> str:
-    title = _TITLES.get(status, "Not possible")
-    return plain_page(
-        title,
-        f"""<h1>{title}</h1><div class="notice" role="alert">{escape(f"{message} {hint}".strip())}</div>
-<p><a href="/">Score a solution</a> · <a href="/browse">Browse the traces</a> ·
-<a href="/relabel">Label some</a></p>""",
-    )

@@ -14,10 +14,10 @@ QUERY = "() => [window.location.search]"
 
 
 def header(here: str) -> gr.HTML:
-    """The line at the top of every page; `here` names the page (see `app.web.frame.PAGES`)."""
+    """The line at the top of every page; `here` names the page (see `app.web.pages.PAGES`)."""
     return block(navigation(here))
 
 
 def block(value: str = "", **options: Any) -> gr.HTML:
-    """A piece of HTML that only our style sheet touches. Every text in `value` must be escaped already."""
+    """A piece of HTML that only our style sheet touches."""
     return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)

@@ -1,14 +1,14 @@
 """Logging in and out, and changing one's own password. Everything works without a script."""
 
 import re
-from html import escape
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from stepsight.app.web.failures import status_of
-from stepsight.app.web.frame import PAGES, plain_page
+from stepsight.app.web.html import render
+from stepsight.app.web.pages import PAGES
 from stepsight.app.web.rights import Right, cookie_name, find_user_of, rights_of, user_of_request
 from stepsight.app.web.rules import LOGIN, find_rule
 from stepsight.core.errors import UserError
@@ -25,8 +25,6 @@ WHO = f"{LOGIN}/who"
 _KEPT_SECONDS = 400 * 24 * 3600
 # A second stroke, or one that leans the other way, would lead a browser to another server.
 _OWN_ADDRESS = re.compile(r"/(?![/\\])[!-\[\]-~]*")
-_NOBODY = """<h1>Log in</h1><p class="lead">Nobody can log in here, since there are no users yet. This makes the
-first one, and from then on everybody has to log in:</p><pre>stepsight user add NAME --role admin</pre>"""
 
 Text = Annotated[str, Form()]
 
@@ -40,7 +38,7 @@ def login_routes(store: Store) -> APIRouter:
         user = find_user_of(request)
         if user is not None and user.name != LOCAL:
             return RedirectResponse(_place(store, user, next), 303)
-        return _login_page(next) if has_users(store) else _page("Log in", _NOBODY)
+        return _login_page(next, open=has_users(store))
 
     @routes.post(LOGIN)
     def begin(request: Request, name: Text = "", password: Text = "", next: Text = "") -> Response:
@@ -142,37 +140,11 @@ def _network_address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def _login_page(next: str, name: str = "", error: UserError | None = None) -> HTMLResponse:
-    focus = (" autofocus", "") if not name else ("", " autofocus")
-    return _page(
-        "Log in",
-        f"""<h1>Log in</h1>{_notice(error)}<form class="login card" method="post" action="{LOGIN}">
-<label>Name <input name="name" value="{escape(name)}" autocomplete="username" required{focus[0]}></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required{focus[1]}></label>
-<input type="hidden" name="next" value="{escape(next)}"><button class="button primary">Log in</button></form>""",
-    )
+def _login_page(next: str, name: str = "", error: UserError | None = None, *, open: bool = True) -> HTMLResponse:
+    """The form; where nobody can log in (`open` is false), how to change that."""
+    return HTMLResponse(render("login/login.html", next=next, name=name, error=error or "", open=open))
 
 
 def _password_page(user: User, error: UserError | None = None) -> HTMLResponse:
-    if user.name == LOCAL:
-        return _page("Your password", _NOBODY)
-    return _page(
-        "Your password",
-        f"""<h1>Your password</h1><p class="lead">You are logged in as {escape(user.name)}. A new password logs you
-out everywhere else.</p>{_notice(error)}<form class="login card" method="post" action="{PASSWORD}">
-<input type="hidden" name="username" autocomplete="username" value="{escape(user.name)}">
-<label>Present password <input name="present" type="password" autocomplete="current-password" required></label>
-<label>New password, at least {SHORTEST} characters <input name="new" type="password" minlength="{SHORTEST}"
- autocomplete="new-password" required></label>
-<label>New password again <input name="again" type="password" autocomplete="new-password" required></label>
-<button class="button primary">Change it</button></form>
-<form method="post" action="{LOGOUT}"><button class="button">Log out</button></form>""",
-    )
-
-
-def _notice(error: UserError | None) -> str:
-    return f'<div class="notice" role="alert">{escape(str(error))}</div>' if error else ""
-
-
-def _page(title: str, body: str) -> HTMLResponse:
-    return HTMLResponse(plain_page(title, body))
+    name = user.name if user.name != LOCAL else ""
+    return HTMLResponse(render("login/password.html", name=name, shortest=SHORTEST, error=error or ""))

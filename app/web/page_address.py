@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from html import escape
 from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, urlencode
+
+from markupsafe import Markup, escape
 
 from stepsight.core.errors import UserError
 
 Query = Mapping[str, str | Sequence[str]]
 Reader = Callable[[str], object]
 
-_MEND = "Check the address."
+_HINT = "Check the address."
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class PageAddress:
         values = {part.name: (getattr(changed, part.name), part.default) for part in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
-    def url(self, path: str = "", /, **changes: object) -> str:
+    def url(self, path: str = "", /, **changes: object) -> Markup:
         """The address with some parts changed, as an attribute's value; with `path`, that of another page."""
         query = self.query(**changes)
         return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
@@ -64,7 +65,7 @@ def number_reader(name: str, least: int = 0) -> Reader:
 
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 12:
-            raise UserError(f"{name} is {text!r:.40}, expected a number.", _MEND)
+            raise UserError(f"{name} is {text!r:.40}, expected a number.", _HINT)
         return max(least, int(text))
 
     return read
@@ -75,7 +76,7 @@ def choice_reader(name: str, known: Collection[str]) -> Reader:
 
     def read(text: str) -> str:
         if text not in known:
-            raise UserError(f"{name} is {text!r:.40}, expected one of {', '.join(known)}.", _MEND)
+            raise UserError(f"{name} is {text!r:.40}, expected one of {', '.join(known)}.", _HINT)
         return text
 
     return read

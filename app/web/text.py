@@ -1,9 +1,16 @@
-"""Text from people and files as HTML: the one place where it is escaped, and where maths is found."""
+"""Text from people and files as HTML, in which maths is found; and the signs of labels and verdicts."""
 
 import hashlib
 import re
 from collections.abc import Iterator
-from html import escape
+
+from markupsafe import Markup, escape
+
+MARKS = {
+    "neg": "✕", "neu": "○", "pos": "✓", "unsure": "?",
+    "not valid": "✕", "redundant": "○", "valid": "✓",
+}  # fmt: skip
+"""The sign of every label and verdict: colour alone tells nobody anything who cannot see it."""
 
 # A block ends where another of its kind begins, or a text of unclosed ones would take quadratic time.
 _MATHS = re.compile(
@@ -23,7 +30,7 @@ _MATHS = re.compile(
 _LONGEST = 4000
 
 
-def text_html(text: str) -> str:
+def text_html(text: str) -> Markup:
     """Escaped HTML in which each formula stands in a `span.math`, its LaTeX source as text.
 
     `$…$` is maths only where the opening sign has no white space after it, the closing one none before it and no
@@ -31,36 +38,35 @@ def text_html(text: str) -> str:
     cannot be rendered stays as its source. A matrix or the like may stand without signs; drawings in Asymptote are
     code, and what looks like maths in them is none.
     """
-    return "".join(_pieces(text))
+    return Markup("").join(_pieces(text))
 
 
-def _pieces(text: str) -> Iterator[str]:
-    position = 0
-    while found := _MATHS.search(text, position):
-        if found["code"] is None and (_is_price(found) or len(found[0]) > _LONGEST):
-            yield _plain(text[position : found.start() + 1])
-            position = found.start() + 1
+def _pieces(text: str) -> Iterator[Markup]:
+    start = position = 0
+    while match := _MATHS.search(text, position):
+        if match["code"] is None and (_is_price(match) or len(match[0]) > _LONGEST):
+            position = match.start() + 1
             continue
-        yield _plain(text[position : found.start()])
-        yield escape(found[0]) if found["code"] else _formula(found)
-        position = found.end()
-    yield _plain(text[position:])
+        yield _plain(text[start : match.start()])
+        yield escape(match[0]) if match["code"] else _formula(match)
+        start = position = match.end()
+    yield _plain(text[start:])
 
 
-def _is_price(found: re.Match[str]) -> bool:
-    inner = found["dollar"]
+def _is_price(match: re.Match[str]) -> bool:
+    inner = match["dollar"]
     return inner is not None and (inner[0].isspace() or inner[-1].isspace())
 
 
-def _plain(text: str) -> str:
+def _plain(text: str) -> Markup:
     return escape(text).replace("\\$", "$")
 
 
-def _formula(found: re.Match[str]) -> str:
-    inline = found["dollar"] or found["inline"] or found["table"]
-    source = inline or found["display"] or found["dollars"] or found[0]
-    kind = "" if inline else ' data-display="1"'
-    return f'<span class="math"{kind} data-source="{escape(found[0])}">{escape(source.strip())}</span>'
+def _formula(match: re.Match[str]) -> Markup:
+    inline = match["dollar"] or match["inline"] or match["table"]
+    source = inline or match["display"] or match["dollars"] or match[0]
+    display = Markup("" if inline else ' data-display="1"')
+    return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, match[0], source.strip())
 
 
 def text_key(text: str) -> str:

@@ -91,7 +91,8 @@ def read(html: str) -> Element:
     attribute that runs a script, or a link to elsewhere: injected markup would have to be one of these.
     """
     reader = _Reader()
-    reader.feed(html)
+    # A `Markup` would escape the pieces that the parser puts together.
+    reader.feed(str(html))
     reader.close()
     assert len(reader.open) == 1, f"<{reader.open[-1].tag}> is not closed"
     return reader.open[0]

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from stepsight.app.jobs.worker import Worker
-from stepsight.app.web.frame import PAGES
+from stepsight.app.web.pages import PAGES
 from stepsight.storage.database.store import open_store
 from tests.serving import served
 from tests.storage.samples import add
@@ -32,7 +32,7 @@ def test_a_job_is_started_cancelled_resumed_and_worked_off(opened, evaluators, t
             page.get_by_role("button", name="Start").click()
             row = page.locator("ol.jobs > li")
             expect(row).to_have_count(1)
-            expect(row).to_contain_text(re.compile("sums.*tiny-causal.*hindsight.*waits", re.DOTALL))
+            expect(row).to_contain_text(re.compile("sums.*tiny-causal.*hindsight.*waiting", re.DOTALL))
             # What was chosen stays chosen.
             expect(page.get_by_label("Evaluator")).to_have_value("tiny-causal")
             # By keyboard: the button keeps the focus while the row changes under it.
@@ -40,7 +40,7 @@ def test_a_job_is_started_cancelled_resumed_and_worked_off(opened, evaluators, t
             expect(row.locator(".state")).to_have_text("cancelled")
             expect(page.get_by_role("button", name="Resume sums, tiny-causal, hindsight")).to_be_focused()
             page.keyboard.press("Enter")
-            expect(row.locator(".state")).to_have_text("waits")
+            expect(row.locator(".state")).to_have_text("waiting")
             assert Worker(store).work_one()
             expect(row.locator(".state")).to_have_text("done")
             expect(row).to_contain_text("4 of 4 traces")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.score.comparison import Matches
-from stepsight.app.score.score_view import Earlier, Result, Scored, scored_html
+from stepsight.app.score.score_view import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
 from tests.app.markup import INJECTIONS, read
@@ -27,8 +27,8 @@ TRACE = Trace.of("What is $1 + 1$?", STEPS)
 
 
 def view(trace=TRACE, thresholds=None, **options):
-    scored = options.pop("scored", (Scored("mini", TRIANGLE),))
-    return read(scored_html(Result(trace, scored, thresholds or Thresholds(), **options)))
+    scores = options.pop("scores", (MINI,))
+    return read(scored_html(ScoredSolution(trace, scores, thresholds or Thresholds(), **options)))
 
 
 def said(page):
@@ -52,12 +52,14 @@ VALIDITY = Hindsight(
         row([0.1, 0, 0.9], [0.75, 0, 0.25], [0.7, 0, 0.3]),
     )
 )
-PRM = Scored("PRM", VALIDITY, outputs=Outputs.VALIDITY)
+MINI = EvaluatorScores("mini", TRIANGLE)
+OTHER = EvaluatorScores("other", Hindsight.constant(TRIANGLE.online))
+PRM = EvaluatorScores("PRM", VALIDITY, outputs=Outputs.VALIDITY)
 
 
 def test_of_one_that_gives_validity_only_no_redundancy_is_made_up():
     # A threshold of 0 is reached by the 0 that stands for what it does not say.
-    page = view(scored=(PRM,), thresholds=Thresholds(0.5, 0.0))
+    page = view(scores=(PRM,), thresholds=Thresholds(0.5, 0.0))
     assert said(page) == ["Online: not valid 0.30 1 of 3 not valid", "Offline: not valid 0.25 2 of 3 not valid"]
     assert "gives validity only: it says nothing of redundancy" in page.one("div", cls="sum").text
     assert [slider["name"] for slider in page.all("input", type="range")] == ["validity"]
@@ -71,7 +73,7 @@ def test_of_one_that_gives_validity_only_no_redundancy_is_made_up():
 
 
 def test_beside_one_that_gives_three_each_is_told_by_itself():
-    page = view(scored=(Scored("mini", TRIANGLE), PRM))
+    page = view(scores=(MINI, PRM))
     assert [slider["name"] for slider in page.all("input", type="range")] == ["validity", "redundancy"]
     assert ["gives validity only" in line.text for line in page.all("div", cls="sum")] == [False, True]
     second = json.loads(page.one("ol", cls="steps").all("li")[1]["data-scores"])
@@ -93,7 +95,9 @@ def test_the_verdicts_and_counts_follow_the_thresholds():
 
 
 def test_the_script_finds_the_numbers_that_a_threshold_judges():
-    page = view(scored=(Scored("mini", TRIANGLE), Scored("other", Hindsight.constant(TRIANGLE.online))))
+    page = view(
+        scores=(EvaluatorScores("mini", TRIANGLE), EvaluatorScores("other", Hindsight.constant(TRIANGLE.online)))
+    )
     found = [json.loads(item["data-scores"]) for item in page.one("ol", cls="steps").all("li")]
     # For each evaluator online then offline, of each the validity and the redundancy.
     assert np.allclose(found[1], [[0.8, 0.5], [0.25, 0.125], [0.8, 0.5], [0.8, 0.5]])
@@ -103,7 +107,9 @@ def test_the_script_finds_the_numbers_that_a_threshold_judges():
 
 
 def test_evaluators_stand_side_by_side_under_their_names():
-    page = view(scored=(Scored("mini", TRIANGLE), Scored("other", Hindsight.constant(TRIANGLE.online))))
+    page = view(
+        scores=(EvaluatorScores("mini", TRIANGLE), EvaluatorScores("other", Hindsight.constant(TRIANGLE.online)))
+    )
     assert [name.text for name in page.all("span", cls="name")] == ["mini", "other"]
     assert page.one("section")["class"] == "judged scored by2"
     assert page.one("div", cls="wide")["aria-label"] == "Scores of 2 evaluators"
@@ -138,7 +144,9 @@ AFTER = Hindsight(
 def compared(**options):
     matches = Matches.of(TRACE.substeps, EDITED.substeps)
     return view(
-        EDITED, scored=(Scored("mini", AFTER, TRIANGLE),), earlier=Earlier(TRACE, matches, "TOKEN", **options)
+        EDITED,
+        scores=(EvaluatorScores("mini", AFTER, TRIANGLE),),
+        earlier=EarlierSolution(TRACE, matches, "TOKEN", **options),
     )
 
 
@@ -169,8 +177,8 @@ def test_the_largest_move_of_an_unchanged_step_is_told():
 def test_moved_and_gone_steps_are_named():
     now = Trace.of("q", ["Done.", "Add $x$."])
     triangle = Hindsight((row([0.3, 0, 0.7]), row([0.3, 0, 0.7], [0.1, 0, 0.9])))
-    earlier = Earlier(TRACE, Matches.of(TRACE.substeps, now.substeps), "T")
-    page = view(now, scored=(Scored("mini", triangle, TRIANGLE),), earlier=earlier)
+    earlier = EarlierSolution(TRACE, Matches.of(TRACE.substeps, now.substeps), "T")
+    page = view(now, scores=(EvaluatorScores("mini", triangle, TRIANGLE),), earlier=earlier)
     notes = [note.text for note in page.all("small")]
     assert len(notes) == 1
     assert notes[0] in ("moved, was step 3", "moved, was step 1")
@@ -180,12 +188,12 @@ def test_moved_and_gone_steps_are_named():
 def test_where_nothing_moved_it_says_so():
     longer = Trace.of("q", [*STEPS, "More."])
     triangle = Hindsight((*TRIANGLE.rows, np.vstack([TRIANGLE.rows[-1], row([0.5, 0, 0.5])])))
-    earlier = Earlier(TRACE, Matches.of(TRACE.substeps, longer.substeps), "T")
-    page = view(longer, scored=(Scored("mini", triangle, TRIANGLE),), earlier=earlier)
+    earlier = EarlierSolution(TRACE, Matches.of(TRACE.substeps, longer.substeps), "T")
+    page = view(longer, scores=(EvaluatorScores("mini", triangle, TRIANGLE),), earlier=earlier)
     assert "No score of a step that is in both has moved." in page.one("div", cls="earlier").text
     other = Trace.of("q", ["w", "x", "y"])
-    earlier = Earlier(TRACE, Matches.of(TRACE.substeps, other.substeps), "T", kept=True)
-    page = view(other, scored=(Scored("mini", TRIANGLE, TRIANGLE),), earlier=earlier)
+    earlier = EarlierSolution(TRACE, Matches.of(TRACE.substeps, other.substeps), "T", kept=True)
+    page = view(other, scores=(EvaluatorScores("mini", TRIANGLE, TRIANGLE),), earlier=earlier)
     assert "No step is in both." in page.one("div", cls="earlier").text
 
 
@@ -199,10 +207,10 @@ def test_problems_stand_above_the_result_and_the_note_within():
 def test_every_text_is_escaped(text):
     trace = Trace.of(text, [text, [text, text]])
     before = Trace.of("q", ["a", text, text + "2"])
-    earlier = Earlier(before, Matches.of(before.substeps, trace.substeps), text)
-    scored = (Scored(text, TRIANGLE, TRIANGLE), Scored("x", TRIANGLE, TRIANGLE))
+    earlier = EarlierSolution(before, Matches.of(before.substeps, trace.substeps), text)
+    scores = (EvaluatorScores(text, TRIANGLE, TRIANGLE), EvaluatorScores("x", TRIANGLE, TRIANGLE))
     options = {"earlier": earlier, "note": text, "problems": (text,), "token": text}
-    page = view(trace, scored=scored, **options)
+    page = view(trace, scores=scores, **options)
     assert page.one("section")["data-token"] == page.one("section")["data-before"] == text
     assert [part.one("strong").text for part in page.all("span", cls="who")] == [text, "x"]
     assert page.one("div", role="alert").text == text

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from stepsight.app.score.steps_view import EMPTY, TOOLS, split_html, steps_html
+from stepsight.app.score.steps_view import EMPTY, split_html, steps_html
+from stepsight.app.web.html import render
 from stepsight.app.web.text import text_key
 from tests.app.markup import INJECTIONS, read
 
@@ -47,7 +48,7 @@ def test_the_split_of_a_bad_list_is_a_notice():
 
 
 def test_the_tools_begin_with_nothing_to_undo():
-    buttons = {button.text: button.attributes for button in read(TOOLS).all("button")}
+    buttons = {button.text: button.attributes for button in read(render("score/tools.html")).all("button")}
     assert [name for name in buttons if "disabled" in buttons[name]] == ["Undo", "Redo"]
     assert [name for name in buttons if "hidden" in buttons[name]] == [
         "Write into the text box",

@@ -55,7 +55,7 @@ def test_prices_and_lone_signs_stay_text(text):
         (r"\(a\)\[b\]$c$ $$d$$", "«a»««b»»«c» ««d»»"),
         (r"M = \begin{pmatrix}1 & 2\end{pmatrix}.", r"M = «\begin{pmatrix}1 &amp; 2\end{pmatrix}»."),
         (r"\[\begin{cases}a\end{cases}\]", r"««\begin{cases}a\end{cases}»»"),
-        ('[asy]label("$x$", \\$2); [/asy] $y$', "[asy]label(&quot;$x$&quot;, \\$2); [/asy] «y»"),
+        ('[asy]label("$x$", \\$2); [/asy] $y$', "[asy]label(&#34;$x$&#34;, \\$2); [/asy] «y»"),
     ],
 )
 def test_maths_is_found(text, expected):
