@@ -137,7 +137,7 @@ OPENERS = [
 
 @pytest.mark.parametrize("opener", [*OPENERS, f"\\[{'x' * 5000}\\]"])
 def test_many_openers_take_linear_time(opener):
-    start = time.perf_counter()
+    start = time.process_time()
     text_html(opener * (100_000 // len(opener)))
-    # Some 0.1 s; quadratic time took a minute.
-    assert time.perf_counter() - start < 2
+    # Some 0.2 s of processor time; quadratic time took a minute.
+    assert time.process_time() - start < 4
