@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: app test check bench screenshots clean
+.PHONY: app test check docs bench screenshots clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
@@ -19,6 +19,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --fresh-env docs build/docs
+	@echo "The manual is at build/docs/index.html."
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.scorer
@@ -49,4 +53,8 @@ $(VENV)/.app: $(VENV)/.python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) -e '.[dev]'
+	touch $@ $(VENV)/.app
+
+$(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) -e '.[docs]'
 	touch $@ $(VENV)/.app

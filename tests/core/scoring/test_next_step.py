@@ -184,11 +184,11 @@ def test_what_cannot_be_scored_is_named(tmp_path, attention):
         scorer.score_next("", ["a"], ["b"])
 
 
-def test_the_beam_search_of_the_readme_runs(capsys):
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+def test_the_beam_search_of_the_manual_runs(capsys):
+    page = (Path(__file__).parents[3] / "docs" / "score.md").read_text(encoding="utf-8")
     found = {}
-    for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
-        exec(compile(code, "README.md", "exec"), found)
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "score.md", "exec"), found)
     assert len(found["beams"]) == 2
     steps, score = found["beams"][0]
     assert len(steps) == len(found["proposed"])

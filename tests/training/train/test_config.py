@@ -102,9 +102,10 @@ def test_the_shipped_pair_differs_in_its_mask_and_start_alone():
 
 
 def test_the_data_that_the_documentation_shows_can_be_read(read):
-    readme = re.search(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    manual = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    page = re.search(r"```yaml\n(.*?)```", manual, re.DOTALL)[1]
     docstring = textwrap.dedent(stepsight.training.data.sources_config.__doc__.partition("\n\n")[2])
-    for text in (readme, docstring):
+    for text in (page, docstring):
         config = read(SMALL | yaml.safe_load(text))
         assert [source.kind for source in config.data.sources] == [
             "synthetic", "prm800k", "prmbench", "store", "store",

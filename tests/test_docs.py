@@ -1,0 +1,205 @@
+"""What a machine can check of README and manual: links, commands, options, paths, and Python that runs.
+
+`make docs` checks the links of the manual once more, as pages.
+"""
+
+import argparse
+import importlib.util
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from stepsight.app.api.models import ScoreRequest
+from stepsight.app.commands.cli import build_parser, main
+
+ROOT = Path(__file__).parents[1]
+FILES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "assets").glob("*/*/README.md")),
+]
+# Options of other commands.
+FOREIGN = {"--nproc-per-node"}
+# What begins so and has no placeholder in it is a path of the repository.
+PATH = re.compile(r"(?:app|assets|core|docs|storage|stepsight|tests|training)/[\w./-]*")
+
+
+@dataclass
+class Page:
+    """What a Markdown file holds: `code` of one kind by its language, "" for plain; `inline` code; link targets."""
+
+    path: Path
+    code: dict[str, list[str]] = field(default_factory=dict)
+    inline: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Lines of code that are commands, without comments, those that go on joined."""
+        for text in self.code.get("", []):
+            for line in text.replace("\\\n", " ").splitlines():
+                yield line.partition("  #")[0].strip()
+
+    @property
+    def commands(self) -> Iterator[list[str]]:
+        """The words after `stepsight` of every command, in code of its own or within text."""
+        for line in [*self.lines, *self.inline]:
+            words = re.sub(r"^(torchrun --nproc-per-node \d+ -m |python -m )", "", line)
+            if words.startswith("stepsight "):
+                yield shlex.split(words)[1:]
+
+
+@cache
+def read_page(path: Path) -> Page:
+    page = Page(path)
+    tokens = MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
+    for place, token in enumerate(tokens):
+        if token.type in ("fence", "code_block"):
+            page.code.setdefault(token.info.strip(), []).append(token.content)
+        if token.type == "heading_open":
+            page.anchors.add(slug(tokens[place + 1].content))
+        for child in token.children or ():
+            read_inline(page, child)
+    return page
+
+
+def read_inline(page: Page, token: Token) -> None:
+    if token.type == "code_inline":
+        page.inline.append(token.content)
+    target = token.attrs.get("href" if token.type == "link_open" else "src")
+    if target:
+        page.links.append(str(target))
+
+
+def slug(title: str) -> str:
+    """The anchor of a heading, as forges and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+PAGES = [pytest.param(read_page(path), id=str(path.relative_to(ROOT))) for path in FILES]
+README = read_page(FILES[0])
+
+
+@cache
+def parsers() -> dict[tuple[str, ...], argparse.ArgumentParser]:
+    """The parser of every command by its words, such as ("report", "grid")."""
+    every: dict[tuple[str, ...], argparse.ArgumentParser] = {(): build_parser()}
+    waiting = [()]
+    while waiting:
+        words = waiting.pop()
+        for action in every[words]._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, parser in action.choices.items():
+                    every[(*words, name)] = parser
+                    waiting.append((*words, name))
+    return every
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    dead = []
+    for link in page.links:
+        place, _, anchor = link.partition("#")
+        path = (page.path.parent / place) if place else page.path
+        if "://" not in link and not (path.exists() and (not anchor or anchor in read_page(path).anchors)):
+            dead.append(link)
+    assert dead == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_parse(page, capsys):
+    for words in page.commands:
+        if "--help" in words or tuple(words) in parsers():
+            # A command that is only mentioned.
+            assert tuple(words[: len(words) - ("--help" in words)]) in {*parsers(), ("COMMAND",)}, words
+            continue
+        try:
+            assert build_parser().parse_args(words).run
+        except SystemExit:
+            pytest.fail(f"{page.path.name}: stepsight {shlex.join(words)}: {capsys.readouterr().err}")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_exist(page):
+    options = {option for parser in parsers().values() for option in parser._option_string_actions} | FOREIGN
+    named = {word for text in page.inline for word in re.findall(r"(?<!\S)--[a-z][\w-]*", text)}
+    assert named - options == set()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_exist(page):
+    words = {word for text in (*page.lines, *page.inline) for word in text.split()}
+    named = {word for word in words if PATH.fullmatch(word) and "NAME" not in word}
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_and_make_targets_exist(page):
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for text in (*page.lines, *page.inline):
+        if run := re.match(r"python -m ([\w.]+)", text):
+            assert importlib.util.find_spec(run[1]), text
+        if make := re.match(r"make ([a-z]+)$", text):
+            assert make[1] in targets, text
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.values[0].code.get("python")])
+def test_python_runs(page, capsys):
+    """The examples of a page one after the other, as a reader would try them."""
+    names: dict[str, object] = {}
+    for number, code in enumerate(page.code["python"], start=1):
+        exec(compile(code, f"{page.path.name}, example {number}", "exec"), names)
+        assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_json_is_json(page):
+    for text in page.code.get("json", []):
+        assert json.loads(text)
+
+
+def test_the_request_of_the_api_page_is_one():
+    body = re.search(r"-d '(\{.*\})'", "\n".join(read_page(ROOT / "docs" / "api.md").lines))
+    assert ScoreRequest.model_validate_json(body[1]).steps
+
+
+def test_every_command_is_in_the_list_of_commands():
+    listed = {words[0] for words in read_page(ROOT / "docs" / "commands.md").commands}
+    assert listed >= {words[0] for words in parsers() if len(words) == 1}
+
+
+def test_the_readme_is_short():
+    assert len(README.path.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_commands_to_try_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "stepsight.db"))
+    tried = [line.replace("--size 100", "--size 8") for line in README.lines if line.startswith("stepsight ")]
+    assert len(tried) == 5
+    for line in tried:
+        assert main(shlex.split(line)[1:]) == 0, line
+    assert "mini-bidir minus mini-causal, invalid errors, offline, 8 traces" in capsys.readouterr().out
+    assert (tmp_path / "scores.jsonl").exists()
+    assert (tmp_path / "report" / "report.html").exists()
+
+
+def test_what_needs_nothing_but_a_checkout_runs(monkeypatch, capsys):
+    """The commands that the page of the paper's results says so of."""
+    monkeypatch.chdir(ROOT)
+    page = read_page(ROOT / "docs" / "paper.md")
+    runs = [words for words in page.commands if words[0] == "report" and "assets" in words[-1]]
+    assert len(runs) == 2
+    for words in runs:
+        assert main(words) == 0
+        assert "|" in capsys.readouterr().out
