@@ -8,7 +8,6 @@ torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FO
 import argparse
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,15 +54,13 @@ def run(args: argparse.Namespace) -> None:
 
 def _recipe(args: argparse.Namespace) -> "Recipe":
     """The recipe with what the command line says instead."""
-    from stepsight.training.experiments.finetuning.recipe import check_recipe, read_recipe
+    from stepsight.core.validation import update
+    from stepsight.training.experiments.finetuning.recipe import read_recipe
 
-    given = {"init": args.init, "seed": args.seed}
-    recipe = replace(read_recipe(args.config), **{key: value for key, value in given.items() if value is not None})
-    if args.data is not None:
-        # What is named here is looked up from here.
-        recipe = replace(recipe, data=str(Path(args.data).absolute()))
-    check_recipe(recipe)
-    return recipe
+    # What is named here is looked up from here.
+    data = None if args.data is None else str(Path(args.data).absolute())
+    options = {"init": args.init, "seed": args.seed, "data": data}
+    return update(read_recipe(args.config), **{key: value for key, value in options.items() if value is not None})
 
 
 def _plan(recipe: "Recipe", args: argparse.Namespace) -> None:

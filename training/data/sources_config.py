@@ -12,24 +12,23 @@ data:
     - {kind: problems, path: math500/test.jsonl}
 """
 
-import dataclasses
-import difflib
-import math
-from collections.abc import Collection
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, fields
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.validation import STRICT, ListOf, Record, choice, invalid
 from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.training.synth.corpus import generate
 
 SYNTHETIC, DRILLS, STORE, PROBLEMS = "synthetic", "drills", "store", "problems"
 GENERATED = (SYNTHETIC, DRILLS)
-CONTINUED = "continued"
-TRUNCATIONS = ("random", "as-labelled", CONTINUED)
-VALID_AS = ("pos", "unlabelled")
-RELABEL = "relabel"
-LABELS = ("gold", RELABEL)
+CONTINUED, RELABEL = "continued", "relabel"
+Share = Annotated[float, Field(ge=0, le=1)]
 
+_SOURCES = (*GENERATED, STORE, *KINDS, *ALIASES)
 # The keys that say where traces of a kind come from, that which must be there first; files have the last.
 _PLACES = {
     SYNTHETIC: ("size", "seed", "families"),
@@ -41,8 +40,8 @@ _PLACES = {
 _CONTINUABLE = ("prm800k", "plain", STORE)
 
 
-@dataclass(frozen=True)
-class Origin:
+@dataclass(frozen=True, config=STRICT)
+class Origin(Record):
     """Where traces come from.
 
     `kind` synthetic: `size` traces of the generator with `seed` (0 where not given) and `families` (all). drills:
@@ -53,19 +52,35 @@ class Origin:
     for a benchmark alone: JSON Lines of which only `problem` or `question` is read.
     """
 
-    kind: str
+    kind: Annotated[str, choice((*_SOURCES, PROBLEMS))]
     _: KW_ONLY
     path: str | None = None
     skip_bad: bool = False
     dataset: str | None = None
-    labels: str | None = None
+    labels: Literal["gold", "relabel"] | None = None
     campaign: str | None = None
-    size: int | None = None
+    size: PositiveInt | None = None
     seed: int | None = None
-    families: tuple[str, ...] | None = None
+    families: ListOf[str] | None = None
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> "Origin":
+        allowed = _PLACES.get(self.kind, _PLACES[""])
+        if getattr(self, allowed[0]) in (None, ""):
+            raise invalid(f"{allowed[0]} is missing; a source of kind {self.kind} needs it.")
+        for name in (name for names in _PLACES.values() for name in names):
+            value = getattr(self, name)
+            # 0 is a seed, though it equals False.
+            if name not in allowed and value is not None and value is not False:
+                raise invalid(f"{name} means nothing for kind {self.kind}.", f"It takes {', '.join(allowed)}.")
+        if self.campaign is not None and self.labels != RELABEL:
+            raise invalid(f"campaign goes with labels: {RELABEL}.", "Give labels too.")
+        if self.families is not None:
+            _check_families(self.families)
+        return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Source(Origin):
     """Traces to train on.
 
@@ -78,38 +93,45 @@ class Source(Origin):
     whatever the seed of the run; a smaller sample is a part of a larger one.
     """
 
-    weight: float = 1.0
-    rho: float = 0.0
+    kind: Annotated[str, choice(_SOURCES)]
+    weight: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
+    rho: Share = 0.0
     every_label: bool = False
-    valid: str | None = None
-    corrupt: float = 0.0
+    valid: Literal["pos", "unlabelled"] | None = None
+    corrupt: Share = 0.0
     online: bool = False
-    sample: int | None = None
+    sample: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _check_corrupt(self) -> "Source":
+        if self.corrupt and self.online:
+            raise invalid("corrupt and online do not go together.", "Make two sources of it.")
+        return self
 
 
-@dataclass(frozen=True)
-class Data:
+@dataclass(frozen=True, config=STRICT)
+class Data(Record):
     """Training traces, and the benchmarks of whose problems none may be among theirs."""
 
-    sources: tuple[Source, ...]
-    benchmarks: tuple[Origin, ...] = ()
+    sources: Annotated[ListOf[Source], Field(min_length=1)]
+    benchmarks: ListOf[Origin] = ()
+
+    @model_validator(mode="after")
+    def _check_benchmarks(self) -> "Data":
+        places = [_place(source) for source in self.sources]
+        for number, benchmark in enumerate(self.benchmarks):
+            if _place(benchmark) in places:
+                source = places.index(_place(benchmark))
+                raise invalid(
+                    f"benchmarks[{number}] is sources[{source}], of which nothing would be left.", "Remove one."
+                )
+        return self
 
 
-def check_data(data: Data, truncation: str) -> None:
-    """Raises `UserError` naming the key on what cannot be; no file is looked at."""
-    if not data.sources:
-        raise UserError("data.sources is empty.", "Give it a source, such as {kind: synthetic, size: 1000}.")
-    for number, source in enumerate(data.sources):
-        _check_origin(source, f"data.sources[{number}]", [*GENERATED, STORE, *KINDS, *ALIASES])
-        _check_source(source, f"data.sources[{number}]")
-    for number, benchmark in enumerate(data.benchmarks):
-        key = f"data.benchmarks[{number}]"
-        _check_origin(benchmark, key, [*GENERATED, STORE, PROBLEMS, *KINDS, *ALIASES])
-        same = [i for i, source in enumerate(data.sources) if _place(source) == _place(benchmark)]
-        if same:
-            raise UserError(f"{key} is data.sources[{same[0]}], of which nothing would be left.", "Remove one.")
-    if truncation == CONTINUED and not any(file_kind(s) in _CONTINUABLE for s in data.sources):
-        raise UserError(
+def check_continued(data: Data) -> None:
+    """For validators: some source can hold the rest of a solution."""
+    if not any(file_kind(source) in _CONTINUABLE for source in data.sources):
+        raise invalid(
             "truncation is 'continued', but no source can hold the rest of a solution.",
             f"Expected a source of kind {', '.join(_CONTINUABLE)}, or truncation random.",
         )
@@ -120,57 +142,17 @@ def file_kind(origin: Origin) -> str:
     return ALIASES.get(origin.kind, origin.kind)
 
 
-def _check_origin(origin: Origin, key: str, kinds: Collection[str]) -> None:
-    if origin.kind not in kinds:
-        near = difflib.get_close_matches(origin.kind, kinds, 1, 0.5)
-        hint = f"Did you mean {near[0]}?" if near else ""
-        raise UserError(f"{key}.kind is {origin.kind!r}, expected one of {', '.join(kinds)}.", hint)
-    allowed = _PLACES.get(origin.kind, _PLACES[""])
-    if getattr(origin, allowed[0]) in (None, ""):
-        raise UserError(f"{key}.{allowed[0]} is missing; a source of kind {origin.kind} needs it.")
-    for name in (name for names in _PLACES.values() for name in names):
-        value = getattr(origin, name)
-        # 0 was given, though it equals False.
-        if name not in allowed and value is not None and value is not False:
-            raise UserError(
-                f"{key}.{name} means nothing for kind {origin.kind}.", f"It takes {', '.join(allowed)}."
-            )
-    if origin.kind in GENERATED:
-        _check_generated(origin, key)
-    if origin.labels is not None and origin.labels not in LABELS:
-        raise UserError(f"{key}.labels is {origin.labels!r}, expected one of {', '.join(LABELS)}.")
-    if origin.campaign is not None and origin.labels != RELABEL:
-        raise UserError(f"{key}.campaign goes with labels: {RELABEL}.", f"Give {key}.labels too.")
-
-
-def _check_generated(origin: Origin, key: str) -> None:
-    if origin.size is None or origin.size <= 0:
-        raise UserError(f"{key}.size is {origin.size}, expected more than 0.")
+def _check_families(families: tuple[str, ...]) -> None:
     try:
-        # No trace is made, but the names of the families are looked up.
-        list(generate(0, 0, origin.families))
+        # No trace is made, but the names are looked up.
+        list(generate(0, 0, families))
     except UserError as error:
-        raise error.at(key) from None
-
-
-def _check_source(source: Source, key: str) -> None:
-    if not (source.weight > 0 and math.isfinite(source.weight)):
-        raise UserError(f"{key}.weight is {source.weight}, expected more than 0.")
-    if not 0 <= source.corrupt <= 1:
-        raise UserError(f"{key}.corrupt is {source.corrupt}, expected 0 to 1.")
-    if source.corrupt and source.online:
-        raise UserError(f"{key}.corrupt and {key}.online do not go together.", "Make two sources of it.")
-    if not 0 <= source.rho <= 1:
-        raise UserError(f"{key}.rho is {source.rho}, expected 0 to 1.")
-    if source.sample is not None and source.sample < 1:
-        raise UserError(f"{key}.sample is {source.sample}, expected 1 or more.")
-    if source.valid is not None and source.valid not in VALID_AS:
-        raise UserError(f"{key}.valid is {source.valid!r}, expected one of {', '.join(VALID_AS)}.")
+        raise invalid(error.message, error.hint) from None
 
 
 def _place(origin: Origin) -> tuple[object, ...]:
     """What two origins of the same traces agree in."""
-    own = {field.name: getattr(origin, field.name) for field in dataclasses.fields(Origin)}
+    own = {field.name: getattr(origin, field.name) for field in fields(Origin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.
         return origin.kind, own["seed"] or 0, own["families"]

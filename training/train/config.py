@@ -1,35 +1,47 @@
 """The configuration of a training run: a YAML file, checked before any work."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
-from stepsight.core.errors import UserError
-from stepsight.core.models.evaluator import ATTENTIONS
-from stepsight.core.yaml_config import above_zero, build, one_of, read_yaml
-from stepsight.training.data.sources_config import TRUNCATIONS, Data, check_data
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Strict, model_validator
+from pydantic.dataclasses import dataclass
 
-PRECISIONS = ("float16", "bfloat16", "float32")
-INITIALISATIONS = ("library", "mitchell")
-ORDERS = ("mixed", "sorted")
+from stepsight.core.validation import STRICT, Record, invalid, validate_yaml
+from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
+
+Attention = Literal["bidirectional", "causal"]
+Precision = Literal["float16", "bfloat16", "float32"]
+Truncation = Literal["random", "as-labelled", "continued"]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Betas = Annotated[tuple[Beta, Beta], Strict(False)]
 
 
-@dataclass(frozen=True)
-class Backbone:
+@dataclass(frozen=True, config=STRICT)
+class Backbone(Record):
     """Dimensions of a Llama backbone; `mlp` is the width of its feed-forward layer, `context` its longest input in
     tokens, and `kv_heads` the heads of keys and values where they are fewer than `heads`."""
 
-    hidden: int
-    layers: int
-    heads: int
-    mlp: int
-    context: int = 4096
-    kv_heads: int | None = None
-    rope_theta: float = 10_000.0
+    hidden: PositiveInt
+    layers: PositiveInt
+    heads: PositiveInt
+    mlp: PositiveInt
+    context: PositiveInt = 4096
+    kv_heads: PositiveInt | None = None
+    rope_theta: PositiveFloat = 10_000.0
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> "Backbone":
+        if self.hidden % (2 * self.heads):
+            raise invalid(f"hidden {self.hidden} is not an even multiple of heads {self.heads}.")
+        if self.heads % (self.kv_heads or self.heads):
+            raise invalid(f"heads {self.heads} is no multiple of kv_heads {self.kv_heads}.")
+        return self
 
 
-@dataclass(frozen=True)
-class Expected:
+@dataclass(frozen=True, config=STRICT)
+class Expected(Record):
     """What a recipe is written for, from which `stepsight train --plan` tells its needs before anything is loaded.
 
     `gpu` is a name of `training.train.estimate` and `devices` how many of them. `traces` and `tokens`, the mean of
@@ -37,15 +49,15 @@ class Expected:
     """
 
     gpu: str | None = None
-    devices: int = 1
-    traces: int | None = None
-    tokens: int | None = None
+    devices: PositiveInt = 1
+    traces: PositiveInt | None = None
+    tokens: PositiveInt | None = None
     backbone: Backbone | None = None
-    vocabulary: int | None = None
+    vocabulary: PositiveInt | None = None
 
 
-@dataclass(frozen=True)
-class TrainConfig:
+@dataclass(frozen=True, config=STRICT)
+class TrainConfig(Record):
     """One training run.
 
     `batch_size` is the traces of one optimiser step, over all processes; `accumulation` the parts that a process
@@ -65,32 +77,46 @@ class TrainConfig:
     `training.runs.batches`. `plan` changes nothing of what is learnt.
     """
 
-    attention: str
+    attention: Attention
     data: Data
     backbone: Backbone | None = None
     init: str | None = None
-    vocabulary: int = 1024
+    vocabulary: PositiveInt = 1024
     tokenizer: str | None = None
-    initialisation: str = "library"
-    order: str = "mixed"
-    truncation: str = "random"
-    epochs: int = 1
-    batch_size: int = 32
-    learning_rate: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.95)
-    weight_decay: float = 0.1
-    warmup_steps: int = 100
-    clip: float = 1.0
-    seed: int = 13
-    max_length: int | None = None
-    accumulation: int = 1
+    initialisation: Literal["library", "mitchell"] = "library"
+    order: Literal["mixed", "sorted"] = "mixed"
+    truncation: Truncation = "random"
+    epochs: PositiveInt = 1
+    batch_size: PositiveInt = 32
+    learning_rate: PositiveFloat = 1e-3
+    betas: Betas = (0.9, 0.95)
+    weight_decay: NonNegativeFloat = 0.1
+    warmup_steps: NonNegativeInt = 100
+    clip: PositiveFloat = 1.0
+    seed: Seed = 13
+    max_length: PositiveInt | None = None
+    accumulation: PositiveInt = 1
     activation_checkpointing: bool = False
     fsdp: bool = False
     bf16: bool = False
-    saved_dtype: str = "float16"
-    save_steps: int = 200
+    saved_dtype: Precision = "float16"
+    save_steps: PositiveInt = 200
     notes: str = field(default="", compare=False)
     plan: Expected | None = field(default=None, compare=False)
+
+    @model_validator(mode="after")
+    def _check(self) -> "TrainConfig":
+        if (self.backbone is None) == (self.init is None):
+            raise invalid("give either backbone (from scratch) or init (a folder), not both.")
+        for key, changed in (("tokenizer", self.tokenizer), ("initialisation", self.initialisation != "library")):
+            if self.init is not None and changed:
+                raise invalid(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
+        if self.backbone and (self.max_length or 0) > self.backbone.context:
+            raise invalid(f"max_length is {self.max_length}, over backbone.context {self.backbone.context}.")
+        if self.truncation == CONTINUED:
+            check_continued(self.data)
+        check_batches(self, "traces")
+        return self
 
 
 class Optimisation(Protocol):
@@ -123,102 +149,22 @@ class Optimisation(Protocol):
     @property
     def batch_size(self) -> int: ...
     @property
-    def saved_dtype(self) -> str: ...
+    def saved_dtype(self) -> Precision: ...
 
 
-def read_config(path: str | Path) -> TrainConfig:
-    """Read and check a YAML file.
-
-    Raises `UserError` naming the file and key on an unknown key (with the nearest valid one), a wrong type or
-    an impossible combination.
-    """
-    values = read_yaml(path)
-    try:
-        return config_of(values)
-    except UserError as error:
-        raise error.at(str(path)) from None
-
-
-def config_of(values: object) -> TrainConfig:
-    """A configuration from the keys and values of a YAML file; raises `UserError` as `read_config`, without the
-    file."""
-    config: TrainConfig = build(TrainConfig, values)
-    _check(config)
-    return config
-
-
-def _check(config: TrainConfig) -> None:
-    one_of("attention", config.attention, ATTENTIONS)
-    one_of("truncation", config.truncation, TRUNCATIONS)
-    if (config.backbone is None) == (config.init is None):
-        raise UserError("give either backbone (from scratch) or init (a folder), not both.")
-    one_of("initialisation", config.initialisation, INITIALISATIONS)
-    one_of("order", config.order, ORDERS)
-    if config.backbone:
-        check_backbone(config.backbone, "backbone.")
-    _check_scratch(config)
-    if config.plan:
-        _check_plan(config.plan)
-    check_data(config.data, config.truncation)
-    above_zero(config, ("vocabulary",))
-    check_learning(config, "traces")
-    _check_length(config)
-
-
-def check_backbone(backbone: Backbone, prefix: str) -> None:
-    """Raises `UserError` naming the first dimension that means nothing; `prefix` is where its keys stand."""
-    above_zero(backbone, ("hidden", "layers", "heads", "mlp", "context", "rope_theta"), prefix)
-    if backbone.hidden % (2 * backbone.heads):
-        raise UserError(f"{prefix}hidden is not an even multiple of {prefix}heads.")
-    if backbone.kv_heads is not None:
-        above_zero(backbone, ("kv_heads",), prefix)
-        if backbone.heads % backbone.kv_heads:
-            raise UserError(
-                f"{prefix}heads {backbone.heads} is no multiple of {prefix}kv_heads {backbone.kv_heads}."
-            )
-
-
-def _check_scratch(config: TrainConfig) -> None:
-    if config.init is None:
-        return
-    for key, value, default in (
-        ("tokenizer", config.tokenizer, None),
-        ("initialisation", config.initialisation, INITIALISATIONS[0]),
-    ):
-        if value != default:
-            raise UserError(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
-
-
-def _check_plan(plan: Expected) -> None:
-    above_zero(plan, ("devices",), "plan.")
-    given = tuple(key for key in ("traces", "tokens", "vocabulary") if getattr(plan, key) is not None)
-    above_zero(plan, given, "plan.")
-    if plan.backbone:
-        check_backbone(plan.backbone, "plan.backbone.")
-
-
-def check_learning(settings: Optimisation, counted: str) -> None:
-    """Check the optimiser and its steps; `counted` is what a batch is of. Raises `UserError` naming the first key
-    whose value means nothing."""
-    above_zero(settings, ("epochs", "batch_size", "learning_rate", "clip", "save_steps", "accumulation"))
-    for key in ("warmup_steps", "weight_decay"):
-        if not getattr(settings, key) >= 0:
-            raise UserError(f"{key} is {getattr(settings, key)}, expected 0 or more.")
-    if not all(0 <= beta < 1 for beta in settings.betas):
-        raise UserError(f"betas is {list(settings.betas)}, expected two numbers from 0 to below 1.")
-    if not 0 <= settings.seed < 2**32:
-        raise UserError(f"seed is {settings.seed}, expected 0 to {2**32 - 1}.")
-    one_of("saved_dtype", settings.saved_dtype, PRECISIONS)
+def check_batches(settings: Optimisation, counted: str) -> None:
+    """For validators: a batch, of what is `counted`, can be divided into its parts."""
     if settings.batch_size % settings.accumulation:
-        raise UserError(
+        raise invalid(
             f"batch_size {settings.batch_size} is no multiple of accumulation {settings.accumulation}.",
             f"batch_size counts the {counted} of a whole optimiser step.",
         )
 
 
-def _check_length(config: TrainConfig) -> None:
-    if config.max_length is None:
-        return
-    above_zero(config, ("max_length",))
-    if config.backbone and config.max_length > config.backbone.context:
-        raise UserError(f"max_length is {config.max_length}, over backbone.context {config.backbone.context}.")
+def read_config(path: str | Path) -> TrainConfig:
+    """The configuration in a YAML file.
+
+    Raises `UserError` naming the file and key on an unknown key (with the nearest valid one), a wrong type or
+    an impossible combination.
+    """
+    return validate_yaml(TrainConfig, path)

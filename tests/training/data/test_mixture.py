@@ -9,7 +9,7 @@ from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.data.sources_config import Data, Origin, Source, check_data
+from stepsight.training.data.sources_config import Data, Origin, Source
 from stepsight.training.synth.corpus import generate
 from tests.storage.samples import add, write_lines
 
@@ -33,7 +33,6 @@ def source(tmp_path):
 def mix(tmp_path):
     def mix(*sources, benchmarks=(), truncation="random", seed=13):
         data = Data(sources, tuple(benchmarks))
-        check_data(data, truncation)
         return Mixture(data, tmp_path, truncation, seed)
 
     return mix

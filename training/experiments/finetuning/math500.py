@@ -16,13 +16,14 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files import write_json
 from stepsight.core.models.placement import Placement, dtype_name
+from stepsight.core.validation import validate
 from stepsight.training.experiments.finetuning.answers import answer_all
 from stepsight.training.experiments.finetuning.examples import prompt_ids
 from stepsight.training.experiments.finetuning.generation import Engine, Written, chosen, open_engine
 from stepsight.training.experiments.finetuning.grading import Grader
 from stepsight.training.experiments.finetuning.models import load_text_tokenizer, model_fingerprint, model_folder
 from stepsight.training.experiments.finetuning.problems import Problems
-from stepsight.training.experiments.finetuning.recipe import PROMPT, check_prompt
+from stepsight.training.experiments.finetuning.recipe import PROMPT, Prompt
 from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
 from stepsight.training.experiments.finetuning.run import model_name, read_card
 from stepsight.training.runs.folder import check_claim, claim
@@ -44,7 +45,7 @@ class Asking:
             if getattr(self, key) < 1:
                 raise UserError(f"--{key} is {getattr(self, key)}, expected 1 or more.")
         if self.prompt is not None:
-            check_prompt(self.prompt)
+            validate(Prompt, self.prompt)
 
 
 def measure(spec: str, problems: Problems, output: Path, asking: Asking, grader: Grader | None = None) -> Result:

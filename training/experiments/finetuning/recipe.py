@@ -1,13 +1,15 @@
 """The recipe of a fine-tuning run: a YAML file, checked before any work."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+from typing import Annotated, Literal
 
-from stepsight.core.errors import UserError
-from stepsight.core.yaml_config import above_zero, build, one_of, read_yaml
-from stepsight.training.train.config import Expected, check_learning
+from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic.dataclasses import dataclass
 
-LOSSES = ("response", "all")
+from stepsight.core.validation import STRICT, Record, invalid, validate_yaml
+from stepsight.training.train.config import Betas, Expected, Precision, Seed, check_batches
+
 QUERY = "{query}"
 PROMPT = f"Question:\n{QUERY}\nAnswer:\n"
 """What stands before an answer where nothing else is said."""
@@ -15,8 +17,18 @@ FREE = ("accumulation", "activation_checkpointing", "save_steps")
 """Keys that may differ when a run goes on, for they change nothing of what is learnt."""
 
 
-@dataclass(frozen=True)
-class Recipe:
+def _check_prompt(prompt: str) -> str:
+    if prompt.count(QUERY) != 1:
+        raise invalid(f"{prompt!r:.80} is the prompt, expected {QUERY} in it once.")
+    return prompt
+
+
+Prompt = Annotated[str, AfterValidator(_check_prompt)]
+"""What stands before an answer, the query in it once."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Recipe(Record):
     """One fine-tuning run of a causal language model.
 
     `init` is the folder or hub id of the model and `data` a subset, JSON Lines with `query` and `response`; both
@@ -32,52 +44,32 @@ class Recipe:
 
     init: str | None = None
     data: str | None = None
-    prompt: str = PROMPT
-    loss: str = LOSSES[0]
-    epochs: int = 4
-    batch_size: int = 32
-    learning_rate: float = 5e-7
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = 0.0
-    warmup_steps: int = 16
-    clip: float = 1.0
-    seed: int = 42
-    max_length: int = 2048
-    accumulation: int = 1
+    prompt: Prompt = PROMPT
+    loss: Literal["response", "all"] = "response"
+    epochs: PositiveInt = 4
+    batch_size: PositiveInt = 32
+    learning_rate: PositiveFloat = 5e-7
+    betas: Betas = (0.9, 0.999)
+    weight_decay: NonNegativeFloat = 0.0
+    warmup_steps: NonNegativeInt = 16
+    clip: PositiveFloat = 1.0
+    seed: Seed = 42
+    max_length: PositiveInt = 2048
+    accumulation: PositiveInt = 1
     activation_checkpointing: bool = False
     fsdp: bool = False
     bf16: bool = False
-    saved_dtype: str = "bfloat16"
-    save_steps: int = 200
+    saved_dtype: Precision = "bfloat16"
+    save_steps: PositiveInt = 200
     notes: str = field(default="", compare=False)
     plan: Expected | None = field(default=None, compare=False)
 
+    @model_validator(mode="after")
+    def _check(self) -> "Recipe":
+        check_batches(self, "rows")
+        return self
+
 
 def read_recipe(path: str | Path) -> Recipe:
-    """Read and check a YAML file. Raises `UserError` naming the file and key."""
-    values = read_yaml(path)
-    try:
-        return recipe_of(values)
-    except UserError as error:
-        raise error.at(str(path)) from None
-
-
-def recipe_of(values: object) -> Recipe:
-    """A recipe from the keys and values of a YAML file; raises `UserError` as `read_recipe`, without the file."""
-    recipe: Recipe = build(Recipe, values)
-    check_recipe(recipe)
-    return recipe
-
-
-def check_recipe(recipe: Recipe) -> None:
-    """Raises `UserError` naming the first key whose value means nothing."""
-    check_prompt(recipe.prompt)
-    one_of("loss", recipe.loss, LOSSES)
-    above_zero(recipe, ("max_length",))
-    check_learning(recipe, "rows")
-
-
-def check_prompt(prompt: str) -> None:
-    """Raises `UserError` where the query has not exactly one place in it."""
-    if prompt.count(QUERY) != 1:
-        raise UserError(f"prompt is {prompt!r:.80}, expected {QUERY} in it once.")
+    """The recipe in a YAML file. Raises `UserError` naming the file and key."""
+    return validate_yaml(Recipe, path)

@@ -22,7 +22,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json, write_json
 from stepsight.core.models.placement import DTYPES, Placement
-from stepsight.training.data.sources_config import Data
+from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.experiments.finetuning.examples import Example, build_examples
 from stepsight.training.experiments.finetuning.models import (
     context_of,
@@ -247,7 +247,7 @@ def _as_training(recipe: Recipe) -> TrainConfig:
         raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
     return TrainConfig(
         attention="causal",
-        data=Data(()),
+        data=Data((Source("jsonl", path=recipe.data or "-"),)),
         init=recipe.init,
         epochs=recipe.epochs,
         batch_size=recipe.batch_size,

@@ -4,18 +4,31 @@ model that learns from each with each seed, and the problems that it then answer
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, PositiveInt
+from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
-from stepsight.core.yaml_config import above_zero, build, one_of, read_yaml
+from stepsight.core.validation import (
+    STRICT,
+    ListOf,
+    Record,
+    choice,
+    distinct,
+    invalid,
+    read_yaml,
+    validate,
+    validate_yaml,
+)
 from stepsight.training.experiments.filtering.subsets import SUBSETS
-from stepsight.training.experiments.finetuning.recipe import FREE, Recipe, recipe_of
+from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.experiments.finetuning.run import model_name
-from stepsight.training.train.config import Backbone, check_backbone, check_learning
+from stepsight.training.train.config import Backbone, Precision, Seed
 
 RECORD = "study.json"
 """The file of a study's folder that tells whose it is."""
@@ -25,21 +38,41 @@ _SHOWN = 4
 _OWN = ("data", "seed")
 # Keys of a study that its results do not depend on, and those that the recipe's own values tell of.
 _FREE = ("notes", "keep_models", "threads", "processes")
-_TOLD = ("recipe", "settings")
+_OF_RECIPE = ("recipe", "settings")
 _UNSAFE = re.compile(r"[^\w.+-]+")
 
 
-@dataclass(frozen=True)
-class Start:
+def slug(name: str) -> str:
+    """A name as that of a folder."""
+    return _UNSAFE.sub("-", name).strip("-.") or "evaluator"
+
+
+def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
+    """Results bear the name of an evaluator, which is that of its folder."""
+    distinct(tuple(slug(spec) for spec in evaluators))
+    specs: dict[str, str] = {}
+    for spec in evaluators:
+        name = model_name(Path(spec))
+        if name in specs:
+            raise invalid(
+                f"{specs[name]} and {spec} are both called {name}.",
+                "Rename the folder of one: results bear its name.",
+            )
+        specs[name] = spec
+    return evaluators
+
+
+@dataclass(frozen=True, config=STRICT)
+class Start(Record):
     """A model from scratch: its dimensions, the tokens of a tokenizer that is learnt from the pool, and the seed of
     its weights."""
 
     backbone: Backbone
-    vocabulary: int = 1024
-    seed: int = 13
+    vocabulary: PositiveInt = 1024
+    seed: Seed = 13
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Cell:
     """One run: a model that learns from the `subset` that an evaluator chose, with a seed."""
 
@@ -53,8 +86,8 @@ class Cell:
         return f"{slug(self.evaluator)}/{self.subset}-{self.seed}"
 
 
-@dataclass(frozen=True)
-class Study:
+@dataclass(frozen=True, config=STRICT)
+class Study(Record):
     """A study.
 
     `pool` are files, looked up beside the study, then in the folder of data; `match` the size of the subsets, that
@@ -68,23 +101,23 @@ class Study:
     """
 
     name: str
-    pool: tuple[str, ...]
-    evaluators: tuple[str, ...]
+    pool: Annotated[ListOf[str], AfterValidator(distinct)]
+    evaluators: Annotated[ListOf[str], AfterValidator(_check_evaluators)]
     recipe: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     start: Start | None = None
-    subsets: tuple[str, ...] = SUBSETS
-    seeds: tuple[int, ...] = (42, 43, 44)
-    match: int | None = None
-    filter_seed: int = 0
+    subsets: Annotated[ListOf[Annotated[str, choice(SUBSETS)]], AfterValidator(distinct)] = SUBSETS
+    seeds: Annotated[ListOf[Seed], AfterValidator(distinct)] = (42, 43, 44)
+    match: PositiveInt | None = None
+    filter_seed: Seed = 0
     skip_bad: bool = False
     problems: str | None = None
-    tokens: int = 2048
-    batch: int = 32
-    engine: str = "auto"
-    dtype: str = "float32"
-    processes: int = 1
-    threads: int = 1
+    tokens: PositiveInt = 2048
+    batch: PositiveInt = 32
+    engine: Literal["auto", "vllm", "transformers"] = "auto"
+    dtype: Precision = "float32"
+    processes: PositiveInt = 1
+    threads: PositiveInt = 1
     keep_models: bool = False
     notes: str = field(default="", compare=False)
 
@@ -102,7 +135,7 @@ class Study:
         taken = [key for key in (*_OWN, "init") if key in self.settings and (key in _OWN or self.start)]
         if taken:
             raise UserError(f"settings.{taken[0]} is what the study itself sets.", "Remove it.")
-        recipe = recipe_of(values | self.settings)
+        recipe = validate(Recipe, values | self.settings)
         if self.start is None and recipe.init is None:
             raise UserError("there is no model to learn.", "Give start, or settings.init.")
         return recipe
@@ -117,23 +150,16 @@ class Study:
         recipe, but nothing of the other files that it names. `root` is the folder of the study."""
         own = dataclasses.asdict(self)
         recipe = dataclasses.asdict(self.recipe_for(root))
-        values = {key: own[key] for key in own if key not in (*_FREE, *_TOLD)}
+        values = {key: own[key] for key in own if key not in (*_FREE, *_OF_RECIPE)}
         values |= {f"recipe.{key}": recipe[key] for key in recipe if key not in (*_OWN, *FREE, "notes", "plan")}
         return json.loads(json.dumps(values))  # type: ignore[no-any-return]
 
 
-def slug(name: str) -> str:
-    """A name as that of a folder."""
-    return _UNSAFE.sub("-", name).strip("-.") or "evaluator"
-
-
 def read_study(path: Path) -> Study:
     """Read and check a YAML file. Raises `UserError` naming the file and key."""
-    values = read_yaml(path)
+    study = validate_yaml(Study, path)
     try:
-        study: Study = build(Study, values)
-        _check(study)
-        _check_seeds(study, study.recipe_for(path.parent))
+        study.recipe_for(path.parent)
     except UserError as error:
         raise error.at(str(path)) from None
     return study
@@ -149,50 +175,3 @@ def check_study(study: Study, root: Path, folder: Path) -> None:
         raise UserError(
             f"{folder} belongs to another study ({named}).", "Choose another --output, or change that back."
         )
-
-
-def _check(study: Study) -> None:
-    for key in ("pool", "evaluators", "subsets", "seeds"):
-        given = getattr(study, key)
-        names = [slug(str(one)) if key == "evaluators" else str(one) for one in given]
-        if not names:
-            raise UserError(f"{key} is empty.", "Give at least one.")
-        for name in names:
-            if names.count(name) > 1:
-                raise UserError(f"{key} has {name!r} twice.")
-    _check_names(study.evaluators)
-    for subset in study.subsets:
-        one_of("subsets", subset, SUBSETS)
-    one_of("engine", study.engine, ("auto", "vllm", "transformers"))
-    one_of("dtype", study.dtype, ("float32", "bfloat16", "float16"))
-    above_zero(study, ("tokens", "batch", "processes", "threads"))
-    if study.match is not None:
-        above_zero(study, ("match",))
-    if study.start:
-        above_zero(study.start, ("vocabulary",), "start.")
-        check_backbone(study.start.backbone, "start.backbone.")
-
-
-def _check_names(evaluators: Sequence[str]) -> None:
-    """Results bear the name of an evaluator, which is that of its folder."""
-    known: dict[str, str] = {}
-    for spec in evaluators:
-        name = model_name(Path(spec))
-        if name in known:
-            raise UserError(
-                f"the evaluators {known[name]} and {spec} are both called {name}.",
-                "Rename the folder of one: results bear its name.",
-            )
-        known[name] = spec
-
-
-def _check_seeds(study: Study, recipe: Recipe) -> None:
-    for seed in study.seeds:
-        try:
-            check_learning(dataclasses.replace(recipe, seed=seed), "rows")
-        except UserError as error:
-            raise error.at("seeds") from None
-    own = {"filter_seed": study.filter_seed} | ({"start.seed": study.start.seed} if study.start else {})
-    for key, seed in own.items():
-        if not 0 <= seed < 2**32:
-            raise UserError(f"{key} is {seed}, expected 0 to {2**32 - 1}.")

@@ -16,33 +16,48 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
+from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.models.evaluator import ATTENTIONS
 from stepsight.core.trace import Trace
-from stepsight.core.yaml_config import above_zero, build, one_of, read_yaml
+from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate, validate_yaml
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.data.sources_config import Data, Origin, Source, check_data
-from stepsight.training.train.config import TrainConfig, config_of
+from stepsight.training.data.sources_config import Data, Origin, Source
+from stepsight.training.train.config import Attention, TrainConfig
 
 # What a cell sets itself.
 _OWN = ("attention", "seed")
 _NAME = re.compile(r"[\w.]+")
 
 
-@dataclass(frozen=True)
-class Held:
+def _check_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise invalid(f"{name!r} found, expected letters, digits, points and underscores.")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
+"""A part of the names of folders and tables."""
+Parts = Annotated[dict[Name, dict[str, Any]], Field(min_length=1)]
+Masks = Annotated[ListOf[Attention], AfterValidator(distinct)]
+Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Held(Record):
     """Traces that every run is measured on, in each of the `modes`. `note` is what a reader has to know of them.
     Their problems are left out of the training data."""
 
-    name: str
+    name: Name
     source: Source
-    modes: tuple[str, ...] = (Mode.OFFLINE.value, Mode.ONLINE.value)
+    modes: ListOf[Literal["offline", "online"]] = (Mode.OFFLINE.value, Mode.ONLINE.value)
     note: str = ""
 
     def traces(self, root: Path) -> list[Trace]:
@@ -50,7 +65,7 @@ class Held:
         return list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Cell:
     """One run of a grid."""
 
@@ -65,8 +80,8 @@ class Cell:
         return f"{self.size}-{self.data}-{self.mask}-{self.seed}"
 
 
-@dataclass(frozen=True)
-class Design:
+@dataclass(frozen=True, config=STRICT)
+class Design(Record):
     """A whole grid, in the order in which it is read.
 
     A run takes `processes` processes, each with `threads` threads; one process where it is not given as several
@@ -76,15 +91,25 @@ class Design:
 
     name: str
     base: dict[str, Any]
-    sizes: dict[str, dict[str, Any]]
-    data: dict[str, dict[str, Any]]
-    tests: tuple[Held, ...]
-    masks: tuple[str, ...] = ATTENTIONS
-    seeds: tuple[int, ...] = (13, 42, 7)
-    processes: int = 1
-    threads: int = 1
+    sizes: Parts
+    data: Parts
+    tests: ListOf[Held]
+    masks: Masks = ("bidirectional", "causal")
+    seeds: Seeds = (13, 42, 7)
+    processes: PositiveInt = 1
+    threads: PositiveInt = 1
     learn_tokenizer: bool = False
     notes: str = field(default="", compare=False)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Design":
+        distinct(tuple(held.name for held in self.tests))
+        parts = {"base": self.base}
+        parts |= {f"sizes.{name}": values for name, values in self.sizes.items()}
+        parts |= {f"data.{name}": values for name, values in self.data.items()}
+        for part, key in ((part, key) for part, values in parts.items() for key in _OWN if key in values):
+            raise invalid(f"{part}.{key} is what the grid itself sets.", "Remove it.")
+        return self
 
     def cells(self) -> Iterator[Cell]:
         """Every run; those that differ in the mask alone come together."""
@@ -104,12 +129,11 @@ class Design:
         """The configuration of a run; `tokenizer` is the folder of the one that all share. The problems of the
         tests are among its benchmarks."""
         own = {"attention": cell.mask, "seed": cell.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
-        config = config_of(self.base | self.sizes[cell.size] | self.data[cell.data] | own)
-        tests = dict.fromkeys(_origin(held.source) for held in self.tests)
-        known = config.data.benchmarks
-        data = replace(config.data, benchmarks=known + tuple(one for one in tests if one not in known))
-        check_data(data, config.truncation)
-        return replace(config, data=data)
+        config = validate(TrainConfig, self.base | self.sizes[cell.size] | self.data[cell.data] | own)
+        tests = tuple(dict.fromkeys(_origin(held.source) for held in self.tests))
+        benchmarks = config.data.benchmarks
+        added = tuple(origin for origin in tests if origin not in benchmarks)
+        return replace(config, data=update(config.data, benchmarks=benchmarks + added))
 
     @property
     def sha256(self) -> str:
@@ -122,51 +146,13 @@ class Design:
 
 def read_design(path: str | Path) -> Design:
     """Read and check a YAML file; raises `UserError` naming the file and key."""
-    values = read_yaml(path)
-    try:
-        design: Design = build(Design, values)
-        _check(design)
-    except UserError as error:
-        raise error.at(str(path)) from None
-    return design
-
-
-def _check(design: Design) -> None:
-    above_zero(design, ("processes", "threads"))
-    for key in ("sizes", "data", "masks", "seeds", "tests"):
-        _check_names(key, list(getattr(design, key)))
-    for mask in design.masks:
-        one_of("masks", mask, ATTENTIONS)
-    for number, held in enumerate(design.tests):
-        for mode in held.modes:
-            one_of(f"tests[{number}].modes", mode, (Mode.OFFLINE.value, Mode.ONLINE.value))
-    taken = [f"{part}.{key}" for part, values in _parts(design) for key in _OWN if key in values]
-    if taken:
-        raise UserError(f"{taken[0]} is what the grid itself sets.", "Remove it.")
+    design = validate_yaml(Design, path)
     for cell in design.cells():
         try:
             design.config(cell)
         except UserError as error:
-            raise error.at(cell.name) from None
-
-
-def _check_names(key: str, values: Sequence[Any]) -> None:
-    if not values:
-        raise UserError(f"{key} is empty.", "Give at least one.")
-    names = [value.name if isinstance(value, Held) else str(value) for value in values]
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"{key} has {name!r} twice.")
-        # They make the names of folders, and of tables.
-        if not _NAME.fullmatch(name):
-            raise UserError(f"{key}: {name!r} found, expected letters, digits, points and underscores.")
-
-
-def _parts(design: Design) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield "base", design.base
-    for key in ("sizes", "data"):
-        for name, values in getattr(design, key).items():
-            yield f"{key}.{name}", values
+            raise error.at(f"{path}: {cell.name}") from None
+    return design
 
 
 def _origin(source: Source) -> Origin:

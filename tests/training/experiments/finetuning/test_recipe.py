@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.recipe import check_recipe, read_recipe
+from stepsight.core.validation import update
+from stepsight.training.experiments.finetuning.recipe import read_recipe
 from tests.conftest import ROOT
 from tests.training.experiments.finetuning.small import RECIPE
 
@@ -21,7 +20,7 @@ def test_the_papers_recipe_is_appendix_a5():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"prompt": "Q:"}, r"prompt is 'Q:', expected \{query\} in it once"),
+        ({"prompt": "Q:"}, r"prompt: 'Q:' is the prompt, expected \{query\} in it once"),
         ({"loss": "answer"}, "loss is 'answer', expected one of response, all"),
         ({"epochs": 0}, "epochs is 0"),
         ({"batch_size": 8, "accumulation": 3}, "no multiple of accumulation 3"),
@@ -33,7 +32,7 @@ def test_the_papers_recipe_is_appendix_a5():
 )
 def test_what_means_nothing_is_refused(changes, message):
     with pytest.raises(UserError, match=message):
-        check_recipe(replace(RECIPE, **changes))
+        update(RECIPE, **changes)
 
 
 def test_a_key_that_is_not_known_is_told_with_its_file(tmp_path):

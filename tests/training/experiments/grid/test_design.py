@@ -85,9 +85,9 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
     ("changes", "message"),
     [
         ({"sizes": {}}, "sizes is empty"),
-        ({"seeds": [1, 1]}, "seeds has '1' twice"),
-        ({"sizes": {"a b": {}}}, "sizes: 'a b' found, expected letters, digits"),
-        ({"masks": ["both"]}, "masks is 'both', expected one of bidirectional, causal"),
+        ({"seeds": [1, 1]}, "seeds: 1 occurs twice"),
+        ({"sizes": {"a b": {}}}, r"sizes: 'a b' found, expected letters, digits"),
+        ({"masks": ["both"]}, r"masks\[0\] is 'both', expected one of bidirectional, causal"),
         ({"sizes": {"a": {"seed": 3}}}, r"sizes\.a\.seed is what the grid itself sets"),
         ({"sizes": {"a": {"epoch": 3}}}, r"a-24-bidirectional-13: unknown key epoch\. Did you mean epochs\?"),
         ({"processes": 0}, "processes is 0, expected more than 0"),
@@ -97,7 +97,7 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
         ),
         (
             {"tests": [{"name": "t", "modes": ["hindsight"], "source": {"kind": "synthetic", "size": 5}}]},
-            r"tests\[0\]\.modes is 'hindsight', expected one of offline, online",
+            r"tests\[0\]\.modes\[0\] is 'hindsight', expected one of offline, online",
         ),
     ],
 )
