@@ -3,18 +3,18 @@
 from stepsight.app.relabel.disputes import DisputeAddress, DisputesAddress, said_html
 from stepsight.app.web.rights import Right, may
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.disputes import Dispute, State, Which, list_disputes
+from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace
 
-_ALIVE = {State.OPEN: "disputed", State.ACCEPTED: "dispute accepted"}
+_ALIVE = {DisputeState.OPEN: "disputed", DisputeState.ACCEPTED: "dispute accepted"}
 
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[str, ...]:
     """HTML for each step, "" where there is nothing; () where the trace has no gold. `user` is who sees it."""
     if not trace.has_gold:
         return ()
-    alive = [one for one in list_disputes(store, Which(trace_id=trace.trace_id)) if one.state in _ALIVE]
+    alive = [one for one in list_disputes(store, DisputeFilter(trace_id=trace.trace_id)) if one.state in _ALIVE]
     files = user is not None and may(user, Right.LABEL, store)
     return tuple(
         "".join(_known(one) for one in alive if one.step == step) + (_file(trace, step) if files else "")

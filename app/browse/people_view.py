@@ -6,7 +6,7 @@ from html import escape
 from stepsight.app.web.rights import Right, may
 from stepsight.app.web.text import text_html
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import TraceLabels, read_trace_labels
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.users import User
@@ -62,11 +62,13 @@ class PeopleSaid:
         return f'<section class="people"><h2>Labels by people</h2>{tables}</section>'
 
     def _table(self, one: TraceLabels) -> str:
-        each = one.answers if self._known and (self._manages or one.campaign.closed is not None) else ()
-        titles = "".join(f'<th scope="col">{escape(answer.user)}{_seen(answer)}</th>' for answer in each)
+        each = one.annotations if self._known and (self._manages or one.campaign.closed is not None) else ()
+        titles = "".join(
+            f'<th scope="col">{escape(annotation.user)}{_seen(annotation)}</th>' for annotation in each
+        )
         rows = "".join(_row(one, each, step) for step in range(len(one.consensus.labels)))
         state = "open" if one.campaign.closed is None else "closed"
-        flags = "".join(f'<p class="hint">{_flag(answer)}</p>' for answer in each if answer.flag)
+        flags = "".join(f'<p class="hint">{_flag(annotation)}</p>' for annotation in each if annotation.flag)
         return f"""<h3>{escape(one.campaign.name)} <span>{state}, {_annotators(one)}</span></h3>
 <div class="scroll" tabindex="0" role="region" aria-label="Labels in {escape(one.campaign.name)}"><table>
 <thead><tr><th scope="col">Step</th><th scope="col">Agreed</th>{titles}</tr></thead>
@@ -80,25 +82,25 @@ def agreed_html(labels: Sequence[str | None], number: int) -> str:
 
 
 def _annotators(one: TraceLabels) -> str:
-    return f"{len(one.answers)} annotator{'' if len(one.answers) == 1 else 's'}"
+    return f"{len(one.annotations)} annotator{'' if len(one.annotations) == 1 else 's'}"
 
 
-def _row(one: TraceLabels, each: Sequence[Answer], step: int) -> str:
+def _row(one: TraceLabels, each: Sequence[SubmittedAnnotation], step: int) -> str:
     how = _HOW[one.consensus.how[step]]
-    cells = "".join(f"<td>{_said(answer, step)}</td>" for answer in each)
+    cells = "".join(f"<td>{_said(annotation, step)}</td>" for annotation in each)
     agreed = f"{_label(one.consensus.labels[step])} <small>{how}</small>"
     return f'<tr><th scope="row">{step + 1}</th><td>{agreed}</td>{cells}</tr>'
 
 
-def _said(answer: Answer, step: int) -> str:
+def _said(annotation: SubmittedAnnotation, step: int) -> str:
     """One annotator's label, with what else they said of the step."""
-    notes = [answer.errors.get(step, "").replace("_", " ")]
-    notes += [answer.comments.get(step, "")]
-    notes += [f"should read: {answer.corrections[step]}"] if step in answer.corrections else []
+    notes = [annotation.errors.get(step, "").replace("_", " ")]
+    notes += [annotation.comments.get(step, "")]
+    notes += [f"should read: {annotation.corrections[step]}"] if step in annotation.corrections else []
     told = "".join(f"<small>{text_html(note)}</small>" for note in notes if note)
-    first = answer.first[step]
-    changed = f"<small>first {first or 'unlabelled'}</small>" if first != answer.labels[step] else ""
-    return _label(answer.labels[step]) + changed + told
+    first = annotation.first[step]
+    changed = f"<small>first {first or 'unlabelled'}</small>" if first != annotation.labels[step] else ""
+    return _label(annotation.labels[step]) + changed + told
 
 
 def _label(label: str | None) -> str:
@@ -107,10 +109,10 @@ def _label(label: str | None) -> str:
     return f'<span class="l {label}">{_MARKS[label]} {label}</span>'
 
 
-def _seen(answer: Answer) -> str:
+def _seen(annotation: SubmittedAnnotation) -> str:
     """Whose labels do not count, and why."""
-    return f" <small>had seen {escape(', '.join(sorted(answer.exposed)))}</small>" if answer.exposed else ""
+    return f" <small>had seen {escape(', '.join(sorted(annotation.exposed)))}</small>" if annotation.exposed else ""
 
 
-def _flag(answer: Answer) -> str:
-    return f"{escape(answer.user)} on the problem: {text_html(answer.flag or '')}"
+def _flag(annotation: SubmittedAnnotation) -> str:
+    return f"{escape(annotation.user)} on the problem: {text_html(annotation.flag or '')}"

@@ -13,7 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.metrics.value import Value
 
 if TYPE_CHECKING:
-    from stepsight.app.relabel.agreement_measure import MeasuredAgreement
+    from stepsight.app.relabel.agreement_measure import CampaignAgreement
     from stepsight.training.report.tables import Cell, Table
 
 
@@ -60,22 +60,22 @@ def run(args: argparse.Namespace) -> None:
         _print(table)
 
 
-def _told(measured: "MeasuredAgreement") -> str:
+def _told(measured: "CampaignAgreement") -> str:
     found = measured.found
     left = "included" if found.with_exposed else "left out"
     return (
-        f"{found.campaign.name}: {found.answers:,} answers; {len(found.queue.traces):,} traces and"
+        f"{found.campaign.name}: {found.annotations:,} answers; {len(found.queue.traces):,} traces and"
         f" {len(found.hidden.traces):,} hidden gold items\n"
         f"{found.exposed:,} answers of people who had seen scores, gold or labels are {left}"
     )
 
 
-def _as_json(measured: "MeasuredAgreement") -> dict[str, object]:
+def _as_json(measured: "CampaignAgreement") -> dict[str, object]:
     found = measured.found
     return {
         "campaign": found.campaign.name,
         "against": measured.against.campaign.name if measured.against else None,
-        "answers": found.answers,
+        "answers": found.annotations,
         "traces": len(found.queue.traces),
         "hidden_gold_items": len(found.hidden.traces),
         "exposed": {"answers": found.exposed, "included": found.with_exposed},

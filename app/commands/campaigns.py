@@ -14,7 +14,7 @@ from stepsight.core.label import LABEL_NAMES, Label
 if TYPE_CHECKING:
     from stepsight.storage.database.store import Store
     from stepsight.storage.labelling.campaigns import Campaign
-    from stepsight.storage.labelling.plan import Plan
+    from stepsight.storage.labelling.plan import CampaignPlan
 
 _ACTS = {
     "create": "make one of the traces of a dataset that meet the conditions now",
@@ -123,22 +123,22 @@ def run(args: argparse.Namespace) -> None:
         _print_campaign(store, found, people=args.act == "show")
 
 
-def _plan(args: argparse.Namespace, store: "Store") -> "Plan":
+def _plan(args: argparse.Namespace, store: "Store") -> "CampaignPlan":
     from stepsight.storage.browse.filters import TraceFilter
-    from stepsight.storage.labelling.plan import Ordering, Plan, Shows, View
+    from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
 
     evaluator = _find_evaluator(store, args.evaluator)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*WORDS, "text", "group", "change")}
     given["cell"] = None if args.cell is None else _read_cell(args.cell)
     where = TraceFilter(**given, evaluator=evaluator, against=_find_evaluator(store, args.against))
-    return Plan(
+    return CampaignPlan(
         name=args.name,
         dataset=args.dataset,
         guideline=_read(args.guideline),
         where=where if where.needing_evaluator() else TraceFilter(**given),
         overlap=args.overlap,
         after_error=not args.to_first_error,
-        view=View(args.view),
+        view=CampaignView(args.view),
         shows=Shows.SCORES if args.show_scores else Shows.NOTHING,
         evaluator=evaluator,
         ordering=Ordering(args.ordering),
@@ -194,22 +194,22 @@ def _print_campaigns(store: "Store") -> None:
 
 
 def _words(store: "Store", campaign: "Campaign") -> str:
-    from stepsight.storage.labelling.progress import progress
+    from stepsight.storage.labelling.progress import campaign_progress
 
-    found = progress(store, campaign.id)
+    found = campaign_progress(store, campaign.id)
     state = "open" if campaign.closed is None else "closed"
     traces = f"{campaign.items:,} {'trace' if campaign.items == 1 else 'traces'} of {campaign.dataset}"
     return f"{state}, {traces}, {found.submitted:,} of {found.slots:,} answers"
 
 
 def _print_campaign(store: "Store", campaign: "Campaign", people: bool) -> None:
-    from stepsight.storage.labelling.progress import people_progress
+    from stepsight.storage.labelling.progress import annotator_progress
 
     kind = "blind" if campaign.blind else "with scores"
     extent = "every step" if campaign.after_error else "steps up to the first error"
     print(f"{campaign.name}: {_words(store, campaign)}")
     print(f"{campaign.view} view, {kind}, {extent}, {campaign.ordering} order, guideline {campaign.guideline}")
-    found = people_progress(store, campaign.id) if people else []
+    found = annotator_progress(store, campaign.id) if people else []
     width = max((len(one.user) for one in found), default=0)
     for one in found:
         counts = f"{one.submitted:,} submitted, {one.leased:,} under way, {one.skipped:,} skipped"

@@ -33,13 +33,13 @@ def _export(args: argparse.Namespace) -> None:
     """Write the patch, whole or not at all, and tell what is in it and what was left out."""
     from stepsight.core.patch import format_patch
     from stepsight.storage.database.store import open_store
-    from stepsight.storage.labelling.disputes import State
+    from stepsight.storage.labelling.disputes import DisputeState
     from stepsight.storage.labelling.patches import make_patch
     from stepsight.storage.traces.queries import find_dataset
 
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        patch, changed = make_patch(store, dataset, State(args.state), Path(args.file).name)
+        patch, changed = make_patch(store, dataset, DisputeState(args.state), Path(args.file).name)
     with open_output(args.file) as file:
         file.write(format_patch(patch))
     for dispute in changed:

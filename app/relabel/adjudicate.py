@@ -27,7 +27,7 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
-from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation
 from stepsight.storage.labelling.results.decisions import decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.people.exposures import LABELS, note_exposure
@@ -58,13 +58,15 @@ def read_address(query: Query) -> AdjudicationAddress:
     return address
 
 
-def letters(campaign: Campaign, item_id: int, answers: Sequence[Answer]) -> list[tuple[str, Answer]]:
+def letters(
+    campaign: Campaign, item_id: int, annotations: Sequence[SubmittedAnnotation]
+) -> list[tuple[str, SubmittedAnnotation]]:
     """The answers of an item in an order that tells nothing of who gave them, each with its letter."""
 
-    def place(answer: Answer) -> bytes:
-        return hashlib.sha256(f"{campaign.seed} {campaign.id} {item_id} {answer.user_id}".encode()).digest()
+    def place(annotation: SubmittedAnnotation) -> bytes:
+        return hashlib.sha256(f"{campaign.seed} {campaign.id} {item_id} {annotation.user_id}".encode()).digest()
 
-    return [(_letter(number), answer) for number, answer in enumerate(sorted(answers, key=place))]
+    return [(_letter(number), annotation) for number, annotation in enumerate(sorted(annotations, key=place))]
 
 
 def _letter(number: int) -> str:
@@ -93,7 +95,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
         body = '<p class="hint">Nobody disagrees on any step that was submitted so far.</p>'
     else:
         note_exposure(store, user.id, [shown.trace_id], LABELS)
-        body = _Shown(store, campaign, found, shown, user).html()
+        body = _AdjudicationView(store, campaign, found, shown, user).html()
     name, text = escape(campaign.name), guideline_text(store, campaign.id)
     return f"""<div id="adjudicate" data-campaign="{campaign.id}">
 <p class="pager"><a href="/relabel">Campaigns</a></p>
@@ -110,7 +112,7 @@ def _progress(found: Adjudication) -> str:
  style="width:{100 * found.decided / found.steps:.1f}%"></i></div><span class="n">{said}</span></div>"""
 
 
-class _Shown:
+class _AdjudicationView:
     """One trace with its disagreements."""
 
     def __init__(
@@ -147,25 +149,25 @@ class _Shown:
 
     def _about(self) -> str:
         """What qualifies the answers as a whole."""
-        there = len(self.shown.answers)
+        there = len(self.shown.annotations)
         told = [f"{counted(there, 'answer')} of {self.campaign.overlap:,}"]
-        if any(answer.user_id == self.user.id for answer in self.shown.answers):
+        if any(annotation.user_id == self.user.id for annotation in self.shown.annotations):
             told.append("one of them is yours, which a decision of yours will tell")
         flags = [
-            f"{letter} flagged the problem: {text_html(answer.flag)}"
-            for letter, answer in self._said()
-            if answer.flag
+            f"{letter} flagged the problem: {text_html(annotation.flag)}"
+            for letter, annotation in self._said()
+            if annotation.flag
         ]
         return f'<p class="hint">{"; ".join(told)}.</p>' + "".join(
             f'<p class="flagged">{flag}</p>' for flag in flags
         )
 
-    def _said(self) -> list[tuple[str, Answer]]:
-        return letters(self.campaign, self.shown.item_id, self.shown.answers)
+    def _said(self) -> list[tuple[str, SubmittedAnnotation]]:
+        return letters(self.campaign, self.shown.item_id, self.shown.annotations)
 
     def _step(self, number: int, step: Step) -> str:
         if number not in self.shown.steps:
-            return agreed_html(number, step, self.shown.answers)
+            return agreed_html(number, step, self.shown.annotations)
         made = [decision for decision in self.past if decision.step == number]
         return disagreed_html(number, step, self._said(), made)
 

@@ -7,7 +7,7 @@ from stepsight.app.relabel.label import LABEL_MARKS, error_name, texts_html
 from stepsight.app.web.text import text_html
 from stepsight.core.trace import Step
 from stepsight.storage.labelling.annotation import LONGEST
-from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation
 from stepsight.storage.labelling.results.decisions import Decision
 
 INERT = 'method="dialog"'
@@ -20,17 +20,21 @@ _HEAD = """<thead class="unseen"><tr><th scope="col">Who</th><th scope="col">Lab
 _NO_LABEL = '<span class="g none">no label</span>'
 
 
-def agreed_html(number: int, step: Step, answers: Sequence[Answer]) -> str:
+def agreed_html(number: int, step: Step, annotations: Sequence[SubmittedAnnotation]) -> str:
     """A step, 0-based, on which nobody disagrees, with the label that everybody gave who gave one."""
-    said = next((answer.labels[number] for answer in answers if answer.labels[number] is not None), None)
+    said = next(
+        (annotation.labels[number] for annotation in annotations if annotation.labels[number] is not None), None
+    )
     return f"""<li><b>{number + 1}</b><div class="what">{texts_html(number, step)}</div>
 <div class="agreed">{label_html(said)}</div></li>"""
 
 
-def disagreed_html(number: int, step: Step, said: Sequence[tuple[str, Answer]], made: Sequence[Decision]) -> str:
+def disagreed_html(
+    number: int, step: Step, said: Sequence[tuple[str, SubmittedAnnotation]], made: Sequence[Decision]
+) -> str:
     """A step, 0-based, with what was said of it, by letters, and the decisions `made`, the oldest first."""
     state = "decided" if made else "open"
-    rows = "".join(_answer(letter, answer, number) for letter, answer in said)
+    rows = "".join(_answer(letter, annotation, number) for letter, annotation in said)
     return f"""<li class="{state}" id="step-{number + 1}" data-step="{number}" tabindex="-1">
 <b>{number + 1}</b><div class="what">{texts_html(number, step)}
 <table class="table answers"><caption class="unseen">What was said of step {number + 1}</caption>
@@ -42,14 +46,14 @@ def label_html(label: str | None) -> str:
     return f'<span class="label {label}">{LABEL_MARKS[label]} {label}</span>' if label else _NO_LABEL
 
 
-def _answer(letter: str, answer: Answer, number: int) -> str:
-    kind = answer.errors.get(number)
-    texts = (("", answer.comments.get(number)), ("as it should be: ", answer.corrections.get(number)))
+def _answer(letter: str, annotation: SubmittedAnnotation, number: int) -> str:
+    kind = annotation.errors.get(number)
+    texts = (("", annotation.comments.get(number)), ("as it should be: ", annotation.corrections.get(number)))
     told = [f'<p class="said-text">{name}{text_html(text)}</p>' for name, text in texts if text]
-    if answer.exposed:
-        told.append(f'<p class="hint">had seen {escape(", ".join(sorted(answer.exposed)))}</p>')
+    if annotation.exposed:
+        told.append(f'<p class="hint">had seen {escape(", ".join(sorted(annotation.exposed)))}</p>')
     shown = f' <span class="kind">{escape(error_name(kind))}</span>' if kind else ""
-    return f"""<tr><th scope="row">{letter}</th><td>{label_html(answer.labels[number])}{shown}</td>
+    return f"""<tr><th scope="row">{letter}</th><td>{label_html(annotation.labels[number])}{shown}</td>
 <td>{"".join(told)}</td></tr>"""
 
 

@@ -162,7 +162,7 @@ def router(store: Store) -> APIRouter:
             _check_closed(store, address)
         adjudicates = has_right(request, Right.ADJUDICATE)
         # On a server that lets anybody look, the names of people are not for anybody.
-        shown = _Shown(store, address, adjudicates=adjudicates, named=user is not None)
+        shown = _AgreementView(store, address, adjudicates=adjudicates, named=user is not None)
         if user is not None:
             note_exposure(store, user.id, shown.seen, LABELS, GOLD)
         return shown.file() if address.table else HTMLResponse(shown.page())
@@ -188,7 +188,7 @@ def _choose(store: Store) -> str:
     return "<h1>Agreement</h1>" + (f"<ul>{rows}</ul>" if rows else '<p class="hint">There is no campaign yet.</p>')
 
 
-class _Shown:
+class _AgreementView:
     """A campaign's agreement as an address asks for it."""
 
     def __init__(self, store: Store, address: AgreementAddress, *, adjudicates: bool, named: bool) -> None:
@@ -226,15 +226,15 @@ class _Shown:
         address = self.address
         options = [("", "no other")] + [(str(one.id), one.name) for one in self.others]
         against = _select("Compare with", "against", options, str(address.against or ""))
-        answers = _select("Answers", "exposed", [("", "given blind"), ("1", "all")], address.exposed)
+        annotations = _select("Answers", "exposed", [("", "given blind"), ("1", "all")], address.exposed)
         return f"""<form class="choices" action="{address.PATH}"><input type="hidden" name="campaign"
-value="{address.campaign}">{against if self.others else ""}{answers}<button>Show</button></form>"""
+value="{address.campaign}">{against if self.others else ""}{annotations}<button>Show</button></form>"""
 
     def _told(self) -> str:
         """How many answers there are, and which are left out."""
         found = self.measured.found
         people, traces = found.queue.last.people, len(found.queue.traces)
-        counts = f"{counted(found.answers, 'answer')} of {counted(len(people), 'person', 'people')}"
+        counts = f"{counted(found.annotations, 'answer')} of {counted(len(people), 'person', 'people')}"
         told = [f"{counts} on {counted(traces, 'trace')}." if traces else "No answer that counts here yet."]
         if found.exposed:
             how = "are included" if found.with_exposed else "are left out"

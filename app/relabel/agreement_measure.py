@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from stepsight.app.relabel.agreement_tables import (
     STEPWISE,
-    Side,
+    ViewRatings,
     annotator_table,
     gold_table,
     later_table,
@@ -18,8 +18,8 @@ from stepsight.app.relabel.agreement_tables import (
     pair_table,
     position_table,
     shared_traces,
-    sides_of,
     step_table,
+    view_ratings,
     view_table,
 )
 from stepsight.core.metrics.bootstrap import DRAWS, resamples
@@ -32,7 +32,7 @@ from stepsight.training.report.tables import Table
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredAgreement:
+class CampaignAgreement:
     """A campaign's answers, those of another one to compare with, and their tables. A table that has nothing to
     tell is not there."""
 
@@ -60,7 +60,7 @@ def measure_agreement(
     exposed: bool = False,
     named: bool = True,
     draws: int = DRAWS,
-) -> MeasuredAgreement:
+) -> CampaignAgreement:
     """Measured anew whenever somebody did something in one of the campaigns. `exposed` and `named` are those of
     `read_ratings`."""
     ids = [one.id for one in (campaign, against) if one is not None]
@@ -70,16 +70,16 @@ def measure_agreement(
         version = tuple(session.execute(newest).one())
     key = ("agreement", *ids, exposed, named, draws)
 
-    def measure() -> MeasuredAgreement:
+    def measure() -> CampaignAgreement:
         read = partial(read_ratings, store, exposed=exposed, named=named)
         return _measure(read(campaign), None if against is None else read(against), draws)
 
     return memory_of(store).get(key, version, measure, _size)
 
 
-def _measure(found: CampaignRatings, other: CampaignRatings | None, draws: int) -> MeasuredAgreement:
+def _measure(found: CampaignRatings, other: CampaignRatings | None, draws: int) -> CampaignAgreement:
     tables = [*_of_campaign(found, draws), *_of_views(found, other, draws)]
-    return MeasuredAgreement(found, other, tuple(table for table in tables if table.rows))
+    return CampaignAgreement(found, other, tuple(table for table in tables if table.rows))
 
 
 def _of_campaign(found: CampaignRatings, draws: int) -> list[Table]:
@@ -101,18 +101,18 @@ def _of_views(found: CampaignRatings, against: CampaignRatings | None, draws: in
     if found.campaign.view == STEPWISE:
         tables = [mind_table(found.queue, weights), later_table(found.queue, weights)]
     if against is None:
-        sides = sides_of(found, found.queue)
+        sides = view_ratings(found, found.queue)
         return [view_table(sides, found.queue, weights), *tables] if len(sides) > 1 else tables
     mine, theirs = shared_traces(found.queue, against.queue)
     if not mine.traces:
         return tables
     weights = resamples(len(mine.traces), draws)
-    own, others = sides_of(found, mine), sides_of(against, theirs)
+    own, others = view_ratings(found, mine), view_ratings(against, theirs)
     compared = majority_table(*_opposed(own, others), weights)
     return [view_table([*own, *others], mine, weights), compared, *tables]
 
 
-def _opposed(own: Sequence[Side], others: Sequence[Side]) -> tuple[Side, Side]:
+def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple[ViewRatings, ViewRatings]:
     """What is said with the steps so far in view, against what the other campaign says of whole traces; where both
     campaigns have the same view, what stands in each."""
     if len(own) == len(others):
@@ -120,7 +120,7 @@ def _opposed(own: Sequence[Side], others: Sequence[Side]) -> tuple[Side, Side]:
     return (own[0], others[-1]) if len(own) > len(others) else (others[0], own[-1])
 
 
-def _size(found: MeasuredAgreement) -> int:
+def _size(found: CampaignAgreement) -> int:
     """About how many bytes it takes."""
     sides = [side for one in (found.found, found.against) if one for side in (one.queue, one.hidden)]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)

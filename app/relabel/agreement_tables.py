@@ -162,7 +162,7 @@ Codes = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ViewRatings:
     """What people of a campaign said in one view."""
 
     view: str
@@ -170,12 +170,12 @@ class Side:
     ratings: Ratings
 
 
-def sides_of(found: CampaignRatings, rated: RatedTraces) -> list[Side]:
+def view_ratings(found: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
     """The views that a campaign asks for: of a stepwise one both."""
     name = found.campaign.name
     if found.campaign.view != STEPWISE:
-        return [Side("whole trace", name, rated.last)]
-    return [Side("steps so far", name, rated.first), Side("in the end", name, rated.last)]
+        return [ViewRatings("whole trace", name, rated.last)]
+    return [ViewRatings("steps so far", name, rated.first), ViewRatings("in the end", name, rated.last)]
 
 
 def shared_traces(found: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, RatedTraces]:
@@ -186,7 +186,7 @@ def shared_traces(found: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, 
     return found.of_traces([one for one, _ in pairs]), other.of_traces([place for _, place in pairs])
 
 
-def view_table(sides: Sequence[Side], rated: RatedTraces, weights: Weights) -> Table:
+def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weights) -> Table:
     """Each view: how far people agree in it, and what they say. All sides are of the traces of `rated`."""
     rows: list[tuple[Cell, ...]] = []
     told = []
@@ -229,7 +229,7 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
     return _moves("minds", caption, "then ", first.ravel(), last.ravel(), trace, weights)
 
 
-def majority_table(first: Side, second: Side, weights: Weights) -> Table:
+def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:
     """What the majority of one view says, against that of the other."""
     codes = [np.nan_to_num(side.ratings.majority, nan=UNLABELLED).astype(np.int8) for side in (first, second)]
     names = [f"{side.campaign}, {side.view}" for side in (first, second)]

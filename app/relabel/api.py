@@ -20,12 +20,12 @@ from stepsight.app.web.failures import error_json
 from stepsight.app.web.rights import Right, require
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import Act, Draft
-from stepsight.storage.labelling.comparison import Comparison, Said, read_comparison, read_scores
-from stepsight.storage.labelling.plan import View
-from stepsight.storage.labelling.progress import progress
-from stepsight.storage.labelling.queue import Task, claim, open_slot
-from stepsight.storage.labelling.record import Recorded, read_draft, record, redo_act, undo_act
+from stepsight.storage.labelling.annotation import NewEvent
+from stepsight.storage.labelling.comparison import Review, ShownScores, read_review, read_scores
+from stepsight.storage.labelling.plan import CampaignView
+from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
+from stepsight.storage.labelling.record import Annotation, RecordedEvent, read_annotation, record, redo, undo
 from stepsight.storage.people.users import User
 
 _FIELDS = ("kind", "key", "step", "new", "cause", "of", "seconds", "revealed", "guideline")
@@ -70,7 +70,7 @@ def router(store: Store) -> APIRouter:
 
     @routes.post("/campaigns/{campaign:int}/claim")
     def claim_next(campaign: int, user: Annotator) -> Response:
-        task = claim(store, campaign, user)
+        task = assign_next(store, campaign, user)
         return Response(status_code=204) if task is None else JSONResponse(_task(store, task, user))
 
     @routes.get("/slots/{slot:int}")
@@ -79,38 +79,38 @@ def router(store: Store) -> APIRouter:
 
     @routes.post("/slots/{slot:int}/events")
     def add_event(slot: int, user: Annotator, body: Body) -> JSONResponse:
-        act = Act(**{"kind": "", "key": ""} | {name: body[name] for name in _FIELDS if name in body})
+        act = NewEvent(**{"kind": "", "key": ""} | {name: body[name] for name in _FIELDS if name in body})
         return _recorded(store, slot, user, record(store, slot, user, act))
 
     @routes.post("/slots/{slot:int}/undo")
-    def undo(slot: int, user: Annotator, body: Body) -> JSONResponse:
-        return _recorded(store, slot, user, undo_act(store, slot, user, body.get("key", "")))
+    def undo_event(slot: int, user: Annotator, body: Body) -> JSONResponse:
+        return _recorded(store, slot, user, undo(store, slot, user, body.get("key", "")))
 
     @routes.post("/slots/{slot:int}/redo")
-    def redo(slot: int, user: Annotator, body: Body) -> JSONResponse:
-        return _recorded(store, slot, user, redo_act(store, slot, user, body.get("key", "")))
+    def redo_event(slot: int, user: Annotator, body: Body) -> JSONResponse:
+        return _recorded(store, slot, user, redo(store, slot, user, body.get("key", "")))
 
     return routes
 
 
-def _recorded(store: Store, slot: int, user: User, recorded: Recorded) -> JSONResponse:
+def _recorded(store: Store, slot: int, user: User, recorded: RecordedEvent) -> JSONResponse:
     return JSONResponse(
         {
             "event": recorded.event_id,
             "moment": recorded.moment.isoformat(),
             "repeated": recorded.repeated,
             # Of this person: who sends an act again may have lost the slot since.
-            "state": _state(read_draft(store, slot, user.id)),
+            "state": _state(read_annotation(store, slot, user.id)),
         }
     )
 
 
-def _task(store: Store, task: Task, user: User) -> dict[str, Any]:
+def _task(store: Store, task: Assignment, user: User) -> dict[str, Any]:
     """A turn as JSON: of the trace only the steps that are revealed, and nothing beside it before its time."""
-    draft = read_draft(store, task.slot_id, user.id)
+    draft = read_annotation(store, task.slot_id, user.id)
     campaign, trace = task.campaign, task.trace
-    seen = len(trace.steps) if campaign.view is View.WHOLE else draft.revealed
-    after = read_comparison(store, task.slot_id, user)
+    seen = len(trace.steps) if campaign.view is CampaignView.WHOLE else draft.revealed
+    after = read_review(store, task.slot_id, user)
     return {
         "slot": task.slot_id,
         "campaign": {"id": campaign.id, "name": campaign.name, "after_error": campaign.after_error,
@@ -128,15 +128,15 @@ def _task(store: Store, task: Task, user: User) -> dict[str, Any]:
 
 
 def _progress(store: Store, campaign_id: int, user: User) -> dict[str, int]:
-    found = progress(store, campaign_id, user.id)
+    found = campaign_progress(store, campaign_id, user.id)
     return asdict(found) if is_told_all(user) else {"mine": found.mine}
 
 
-def _state(draft: Draft) -> dict[str, Any]:
+def _state(draft: Annotation) -> dict[str, Any]:
     return {name: value for name, value in asdict(draft).items() if name != "first"}
 
 
-def _said(said: Said) -> dict[str, Any]:
+def _said(said: ShownScores) -> dict[str, Any]:
     return {
         "evaluator": said.evaluator,
         "mode": said.mode.value,
@@ -145,7 +145,7 @@ def _said(said: Said) -> dict[str, Any]:
     }
 
 
-def _after(shown: Comparison) -> dict[str, Any]:
+def _after(shown: Review) -> dict[str, Any]:
     trace = shown.trace
     return {
         "trace": trace.id,

@@ -13,14 +13,14 @@ from stepsight.app.relabel.campaign_summary import (
 )
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text
-from stepsight.storage.labelling.progress import PersonProgress, people_progress, progress
+from stepsight.storage.labelling.progress import AnnotatorProgress, annotator_progress, campaign_progress
 from stepsight.storage.people.users import User
 
 
 def campaign_html(store: Store, campaign_id: int, user: User) -> str:
     """The page. Raises `NotFoundError`."""
     campaign = get_campaign(store, campaign_id)
-    found = progress(store, campaign.id)
+    found = campaign_progress(store, campaign.id)
     made = f"made on {campaign.created:%Y-%m-%d}"
     state = f"closed on {campaign.closed:%Y-%m-%d}" if campaign.closed else "open"
     return f"""<div id="relabel"><p class="pager"><a href="/relabel">Campaigns</a></p>
@@ -33,7 +33,7 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> str:
 
 def _people(store: Store, campaign: Campaign) -> str:
     """Who has done how much; everybody who got a trace."""
-    rows = "".join(_person(found) for found in people_progress(store, campaign.id))
+    rows = "".join(_person(found) for found in annotator_progress(store, campaign.id))
     if not rows:
         return '<h2>People</h2><p class="hint">Nobody has begun yet.</p>'
     titles = "".join(
@@ -43,7 +43,7 @@ def _people(store: Store, campaign: Campaign) -> str:
 <tr><th scope="col">Name</th>{titles}</tr></thead><tbody>{rows}</tbody></table></div>"""
 
 
-def _person(found: PersonProgress) -> str:
+def _person(found: AnnotatorProgress) -> str:
     counts = (found.submitted, found.leased, found.skipped)
     cells = "".join(f'<td class="number">{count:,}</td>' for count in counts)
     return f'<tr><th scope="row">{escape(found.user)}</th>{cells}</tr>'

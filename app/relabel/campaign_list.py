@@ -12,7 +12,7 @@ from stepsight.app.relabel.campaign_summary import (
 from stepsight.app.web.rights import Right, may
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, guideline_text, list_campaigns
-from stepsight.storage.labelling.progress import progress
+from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.people.users import User
 
 _NONE = """<p class="hint">There is no campaign yet. {how}</p>"""
@@ -36,7 +36,7 @@ def list_html(store: Store, user: User) -> str:
 
 
 def _card(store: Store, campaign: Campaign, user: User, rights: set[Right]) -> str:
-    found = progress(store, campaign.id, user.id)
+    found = campaign_progress(store, campaign.id, user.id)
     labels = Right.LABEL in rights
     guideline = guideline_html(campaign.guideline, guideline_text(store, campaign.id))
     return f"""<li class="card"><div class="what"><h2>{escape(campaign.name)}</h2>

@@ -17,7 +17,7 @@ from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import judges_of
-from stepsight.storage.labelling.plan import MOST_OVERLAP, Ordering, Plan, Shows, View
+from stepsight.storage.labelling.plan import MOST_OVERLAP, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 
 Number = TypeVar("Number", int, float)
@@ -73,21 +73,21 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> str:
 </form></div>"""
 
 
-def read_plan(store: Store, evaluators: Evaluators, fields: Mapping[str, Any]) -> Plan:
+def read_plan(store: Store, evaluators: Evaluators, fields: Mapping[str, Any]) -> CampaignPlan:
     """The plan that a filled-in form describes. Raises `UserError` naming the field that makes no sense."""
     address, problems = read_address(read_query(str(fields.get("traces", ""))))
     if problems:
         raise UserError(problems[0])
     name = str(fields.get("dataset", "")) or address.dataset
     dataset = find_dataset(store, name)
-    return Plan(
+    return CampaignPlan(
         name=str(fields.get("name", "")).strip(),
         dataset=dataset.name,
         guideline=str(fields.get("guideline", "")).strip(),
         where=_where(store, evaluators, dataset, address),
         overlap=_number(int, fields, "overlap", 1),
         after_error=fields.get("after_error", "yes") == "yes",
-        view=View(_word(fields, "view", tuple(View), View.WHOLE)),
+        view=CampaignView(_word(fields, "view", tuple(CampaignView), CampaignView.WHOLE)),
         shows=Shows(_word(fields, "shows", tuple(Shows), Shows.NOTHING)),
         evaluator=_number(int, fields, "evaluator", 0) or None,
         ordering=Ordering(_word(fields, "ordering", tuple(Ordering), Ordering.RANDOM)),

@@ -4,8 +4,9 @@ from html import escape
 
 from stepsight.app.web.text import text_html
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, Ordering, View
-from stepsight.storage.labelling.queue import Progress, next_turn, progress
+from stepsight.storage.labelling.campaigns import Campaign, CampaignView, Ordering
+from stepsight.storage.labelling.progress import CampaignProgress, campaign_progress
+from stepsight.storage.labelling.queue import next_availability
 from stepsight.storage.people.users import Role, User
 
 _ORDERS = {
@@ -21,7 +22,7 @@ def terms_html(campaign: Campaign) -> str:
     parts = [
         f"{counted(campaign.items, 'trace')} of {escape(campaign.dataset)}",
         f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
-        "step by step" if campaign.view is View.STEPWISE else "the whole trace in view",
+        "step by step" if campaign.view is CampaignView.STEPWISE else "the whole trace in view",
     ]
     if not campaign.after_error:
         parts.append("up to the first error")
@@ -42,7 +43,7 @@ def queue_html(campaign: Campaign) -> str:
 
 def label_html(store: Store, campaign: Campaign, user: User) -> str:
     """The way to label for a person who may, or that nothing is left for them."""
-    turn, mine = next_turn(store, campaign, user), progress(store, campaign.id, user.id).mine
+    turn, mine = next_availability(store, campaign, user), campaign_progress(store, campaign.id, user.id).mine
     if turn == "nothing":
         return "nothing left for you"
     word = "Continue" if mine or turn == "held" else "Start"
@@ -56,7 +57,7 @@ def is_told_all(user: User) -> bool:
     return user.role is not Role.ANNOTATOR
 
 
-def progress_html(campaign: Campaign, found: Progress, *, mine: bool = True, everybody: bool = True) -> str:
+def progress_html(campaign: Campaign, found: CampaignProgress, *, mine: bool = True, everybody: bool = True) -> str:
     """Bars for the person's own share and for the whole campaign."""
     done = f"{found.items_done:,} of {found.items:,} traces complete"
     lines = [("All", found.submitted, found.slots, done)] if everybody else []

@@ -29,19 +29,19 @@ from stepsight.core.patch import SAID, VALID, format_patch, gold_of
 from stepsight.core.trace import check_text
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.annotation import LONGEST
-from stepsight.storage.labelling.comparison import has_seen_through
+from stepsight.storage.labelling.comparison import is_unblinded
 from stepsight.storage.labelling.disputes import (
     Dispute,
-    Entry,
-    State,
-    Which,
+    DisputeEntry,
+    DisputeFilter,
+    DisputeState,
     add_entry,
     count_disputes,
     disputed_datasets,
     get_dispute,
+    gold_values,
     list_disputes,
     open_dispute,
-    sayable,
 )
 from stepsight.storage.labelling.patches import make_patch
 from stepsight.storage.people.exposures import GOLD, note_exposure
@@ -54,10 +54,10 @@ _LEAD = "The benchmark is wrong here: what people propose, and what became of it
 _EXPORT = """Accepted ones make a label patch, with which figures stand beside those of the benchmark’s own labels:
 <code>stepsight evaluate --dataset {name} --patch FILE</code>."""
 _ACTS = {
-    State.ACCEPTED: "Accept",
-    State.REJECTED: "Reject",
-    State.WITHDRAWN: "Withdraw",
-    State.OPEN: "Open again",
+    DisputeState.ACCEPTED: "Accept",
+    DisputeState.REJECTED: "Reject",
+    DisputeState.WITHDRAWN: "Withdraw",
+    DisputeState.OPEN: "Open again",
 }
 
 
@@ -72,8 +72,10 @@ class DisputesAddress(PageAddress):
     trace: int = 0
     page: int = 1
 
-    def which(self, seen_by: int | None) -> Which:
-        return Which(self.dataset, State(self.state) if self.state else None, self.trace or None, seen_by)
+    def which(self, seen_by: int | None) -> DisputeFilter:
+        return DisputeFilter(
+            self.dataset, DisputeState(self.state) if self.state else None, self.trace or None, seen_by
+        )
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def read_list_address(query: Query) -> DisputesAddress:
     """The address that a query spells. Raises `UserError` where a part makes no sense."""
     readers: dict[str, Reader] = {
         "dataset": partial(check_text, what="the dataset"),
-        "state": choice_reader("state", list(State)),
+        "state": choice_reader("state", list(DisputeState)),
         "trace": number_reader("trace"),
         "page": number_reader("page", least=1),
     }
@@ -126,7 +128,7 @@ def listed(store: Store, address: DisputesAddress, seen_by: int | None) -> list[
 
 
 def list_html(store: Store, address: DisputesAddress, found: Sequence[Dispute], seen_by: int | None) -> str:
-    """The page of a list of disputes; `seen_by` as in `Which`."""
+    """The page of a list of disputes; `seen_by` as in `DisputeFilter`."""
     rows = "".join(_row(dispute) for dispute in found[:PER_PAGE])
     table = f"""<table class="table"><thead><tr>
 <th scope="col">No.</th><th scope="col">Trace</th>
@@ -157,7 +159,7 @@ def _row(dispute: Dispute) -> str:
 
 def _filters(store: Store, address: DisputesAddress, seen_by: int | None) -> str:
     counts = count_disputes(store, address.which(seen_by))
-    kinds = [("", "all", sum(counts.values())), *((one.value, one.value, counts[one]) for one in State)]
+    kinds = [("", "all", sum(counts.values())), *((one.value, one.value, counts[one]) for one in DisputeState)]
     links = "".join(
         f'<a class="chip" href="{address.url(state=value, page=1)}"'
         f"{' aria-current=true' if address.state == value else ''}>{name} ({count:,})</a>"
@@ -182,7 +184,9 @@ def _pager(address: DisputesAddress, shown: int) -> str:
 
 def _patch(store: Store, address: DisputesAddress, seen_by: int | None) -> str:
     """Where the label patch of the dataset is, for who may see all of it."""
-    accepted = count_disputes(store, Which(address.dataset))[State.ACCEPTED] if address.dataset else 0
+    accepted = (
+        count_disputes(store, DisputeFilter(address.dataset))[DisputeState.ACCEPTED] if address.dataset else 0
+    )
     if not accepted or seen_by is not None:
         return ""
     url = DisputesAddress(dataset=address.dataset).url(f"{DisputesAddress.PATH}/patch")
@@ -209,7 +213,7 @@ def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: b
 {_forms(dispute, user) if user is not None and labels else ""}</div>"""
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: DisputeEntry) -> str:
     state = f'<p><span class="state {entry.state}">{entry.state}</span></p>' if entry.state else ""
     text = f"<p>{text_html(entry.text)}</p>" if entry.text else ""
     return f"<li>{state}{text}{_by(entry.user, entry.moment)}</li>"
@@ -239,10 +243,10 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> str:
     choices = "".join(
         f'<label class="choice"><input type="radio" name="proposed" value="{word or ""}" required> '
         f"{said_html(word)}</label>"
-        for word in sayable(store, trace.dataset_id)
+        for word in gold_values(store, trace.dataset_id)
         if word != gold
     )
-    known = list_disputes(store, Which(trace_id=trace.trace_id))
+    known = list_disputes(store, DisputeFilter(trace_id=trace.trace_id))
     there = "".join(
         f'<li><a href="{DisputesAddress.PATH}/{one.id}">Dispute {one.id}</a>: {said_html(one.proposed)},'
         f" {one.state}</li>"
@@ -294,7 +298,7 @@ def _add_pages(routes: APIRouter, store: Store) -> None:
         if not has_right(request, Right.READ):
             raise ForbiddenError("A label patch tells the gold of traces.", "Ask again once no campaign is blind.")
         found = find_dataset(store, dataset)
-        accepted = list_disputes(store, Which(dataset=found.name, state=State.ACCEPTED))
+        accepted = list_disputes(store, DisputeFilter(dataset=found.name, state=DisputeState.ACCEPTED))
         _note(store, request, *(dispute.trace_id for dispute in accepted))
         made, _ = make_patch(store, found, name=_NAME)
         told = {"content-disposition": f'attachment; filename="{_NAME}"'}
@@ -329,9 +333,9 @@ def _add_acts(routes: APIRouter, store: Store) -> None:
     @routes.post(f"{DisputesAddress.PATH}/{{number:int}}/entries")
     def add(request: Request, number: int, user: Annotator, fields: Fields) -> JSONResponse:
         _check_sight(store, request, get_dispute(store, number).trace_id)
-        state = choice({"state": ""} | dict(fields), "state", ("", *State)) or None
+        state = choice({"state": ""} | dict(fields), "state", ("", *DisputeState)) or None
         said = text(fields, "text")
-        return _told(add_entry(store, number, user, said, State(state) if state else None), 200)
+        return _told(add_entry(store, number, user, said, DisputeState(state) if state else None), 200)
 
 
 def _check_sight(store: Store, request: Request, trace_id: int) -> None:
@@ -339,7 +343,7 @@ def _check_sight(store: Store, request: Request, trace_id: int) -> None:
     Raises `ForbiddenError`."""
     if has_right(request, Right.READ):
         _note(store, request, trace_id)
-    elif not has_seen_through(store, user_of_request(request).id, trace_id):
+    elif not is_unblinded(store, user_of_request(request).id, trace_id):
         raise ForbiddenError("The gold of this trace is hidden while a blind campaign is open.", "Label it first.")
 
 

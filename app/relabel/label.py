@@ -9,21 +9,22 @@ from stepsight.app.relabel.campaign_summary import guideline_html, is_told_all
 from stepsight.app.web.text import text_html
 from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import ERROR_KINDS, Draft
-from stepsight.storage.labelling.campaigns import View, guideline_text
-from stepsight.storage.labelling.comparison import Said, read_scores
-from stepsight.storage.labelling.progress import progress
-from stepsight.storage.labelling.queue import Task
+from stepsight.storage.labelling.annotation import ERROR_KINDS
+from stepsight.storage.labelling.campaigns import CampaignView, guideline_text
+from stepsight.storage.labelling.comparison import ShownScores, read_scores
+from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.labelling.record import Annotation
 from stepsight.storage.people.users import User
 
 
-def scores_html(scores: Sequence[Said], number: int) -> str:
+def scores_html(scores: Sequence[ShownScores], number: int) -> str:
     """A line for each evaluator that says something of the step, 0-based; nothing where none does."""
     lines = "".join(_line(said, number) for said in scores if said.validity[number] is not None)
     return f'<div class="scores">{lines}</div>' if lines else ""
 
 
-def _line(said: Said, number: int) -> str:
+def _line(said: ShownScores, number: int) -> str:
     validity, redundancy = said.validity[number] or 0.0, said.redundancy[number]
     label = f"{escape(said.evaluator)}, {said.mode.value}: validity {validity:.2f}"
     widths = {"neg": 1 - validity, "pos": validity}
@@ -60,14 +61,14 @@ _STEPWISE = """Each step appears once the one before it has its label. When a la
 the earlier label: the first one is kept as well, and the change is what this campaign is for."""
 
 
-def labelling_html(store: Store, task: Task, draft: Draft, user: User) -> str:
+def labelling_html(store: Store, task: Assignment, draft: Annotation, user: User) -> str:
     """The page for a turn that goes on: of the trace only the steps that are revealed."""
     campaign = task.campaign
-    stepwise = campaign.view is View.STEPWISE
+    stepwise = campaign.view is CampaignView.STEPWISE
     flags = ("data-stepwise " if stepwise else "") + ("data-after-error" if campaign.after_error else "")
     state = escape(json.dumps(_state(draft)))
     guideline = guideline_html(task.guideline, guideline_text(store, campaign.id, task.guideline))
-    found = progress(store, campaign.id, user.id)
+    found = campaign_progress(store, campaign.id, user.id)
     by_all = f" · {found.submitted:,} of {found.slots:,} by all" if is_told_all(user) else ""
     # Nobody has read the guideline who begins.
     first = " open" if not found.mine else ""
@@ -83,7 +84,7 @@ data-draft="{state}" {flags}>
 <ol class="steps">{steps_html(store, task, draft, user)}</ol>{_TOOLS}</section>"""
 
 
-def steps_html(store: Store, task: Task, draft: Draft, user: User, start: int = 0) -> str:
+def steps_html(store: Store, task: Assignment, draft: Annotation, user: User, start: int = 0) -> str:
     """The revealed steps from `start` on, 0-based, each an item of the list."""
     shown = range(start, min(draft.revealed, len(task.trace.steps)))
     scores = read_scores(store, task.slot_id, user, draft)
@@ -105,11 +106,11 @@ def error_name(kind: str) -> str:
     return _KINDS[kind][0] if kind in _KINDS else kind
 
 
-def _state(draft: Draft) -> dict[str, object]:
+def _state(draft: Annotation) -> dict[str, object]:
     return {name: value for name, value in asdict(draft).items() if name != "first"}
 
 
-def _step(number: int, step: Step, scores: Sequence[Said]) -> str:
+def _step(number: int, step: Step, scores: Sequence[ShownScores]) -> str:
     labels = "".join(_label(label) for label in LABEL_MARKS)
     return f"""<li data-step="{number}" tabindex="-1"><b>{number + 1}</b>
 <div class="what">{texts_html(number, step)}{scores_html(scores, number)}

@@ -25,10 +25,10 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     guideline_text,
 )
-from stepsight.storage.labelling.comparison import read_comparison
-from stepsight.storage.labelling.progress import progress
-from stepsight.storage.labelling.queue import Task, claim, open_slot
-from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.labelling.comparison import read_review
+from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
+from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.users import User
 
 LIST = "/relabel"
@@ -65,7 +65,7 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
     def label(request: Request, user: Annotator) -> Response:
         if "slot" in request.query_params:
             return _slot_page(store, open_slot(store, _number(request, "slot"), user), user)
-        task = claim(store, _number(request, "campaign"), user)
+        task = assign_next(store, _number(request, "campaign"), user)
         if task is None:
             return _page("Nothing left", _none_left(store, get_campaign(store, _number(request, "campaign")), user))
         return RedirectResponse(f"{LABEL}?slot={task.slot_id}", 303)
@@ -73,8 +73,8 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
     @routes.get(f"{LABEL}/steps")
     def steps(request: Request, user: Annotator) -> HTMLResponse:
         task = open_slot(store, _number(request, "slot"), user)
-        draft = read_draft(store, task.slot_id, user.id)
-        return HTMLResponse(steps_html(store, task, draft, user, _number(request, "from")))
+        annotation = read_annotation(store, task.slot_id, user.id)
+        return HTMLResponse(steps_html(store, task, annotation, user, _number(request, "from")))
 
     @routes.get(f"{LABEL}/guideline")
     def guideline(request: Request, user: Annotator) -> HTMLResponse:
@@ -107,18 +107,18 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
         return JSONResponse({"campaign": closed.id, "go": f"/relabel/campaign?campaign={closed.id}"})
 
 
-def _slot_page(store: Store, task: Task, user: User) -> HTMLResponse:
+def _slot_page(store: Store, task: Assignment, user: User) -> HTMLResponse:
     """Labelling while it goes on, then what was submitted."""
-    draft = read_draft(store, task.slot_id, user.id)
+    annotation = read_annotation(store, task.slot_id, user.id)
     if task.expires is not None:
-        return _page("Label", labelling_html(store, task, draft, user))
-    if not draft.submitted:
+        return _page("Label", labelling_html(store, task, annotation, user))
+    if not annotation.submitted:
         return _page("Skipped", ended_html(task))
-    return _page("Submitted", review_html(task, draft, read_comparison(store, task.slot_id, user), user.id))
+    return _page("Submitted", review_html(task, annotation, read_review(store, task.slot_id, user), user.id))
 
 
 def _none_left(store: Store, campaign: Campaign, user: User) -> str:
-    found = progress(store, campaign.id, user.id)
+    found = campaign_progress(store, campaign.id, user.id)
     open_ones = found.submitted < found.slots
     later = " Traces that others have may come back; look again later." if open_ones else ""
     return f"""<h1>Nothing is left for you</h1><p class="lead">You have submitted {found.mine:,}; there is no other

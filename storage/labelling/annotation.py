@@ -20,7 +20,7 @@ _SAME = ("id", "item_id", "slot_id", "user_id", "kind", "step", "old", "new", "c
 
 
 @dataclass(frozen=True)
-class Event:
+class AnnotationEvent:
     """A row of the log; see `storage.database.labelling_schema.EventRow`."""
 
     id: int
@@ -42,29 +42,31 @@ class Event:
     visible: Mapping[str, bool]
 
 
-def read_log(session: Session, item_id: int, user_id: int) -> list[Event]:
+def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
     """What a person did with a trace of a campaign, in order.
 
     Also under an earlier slot of it that somebody else took over: it was this person's work, and seen by them.
     """
     mine = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
-    return [Event(**row) for row in session.execute(mine).mappings()]
+    return [AnnotationEvent(**row) for row in session.execute(mine).mappings()]
 
 
-def read_logs(session: Session, item_ids: Collection[int]) -> Mapping[tuple[int, int], Sequence[Event]]:
-    """`read_log` of everybody who did something with these traces, by item and person."""
-    found: defaultdict[tuple[int, int], list[Event]] = defaultdict(list)
+def read_events_of_items(
+    session: Session, item_ids: Collection[int]
+) -> Mapping[tuple[int, int], Sequence[AnnotationEvent]]:
+    """`read_events` of everybody who did something with these traces, by item and person."""
+    found: defaultdict[tuple[int, int], list[AnnotationEvent]] = defaultdict(list)
     for row in session.execute(_events().where(EventRow.item_id.in_(item_ids))).mappings():
-        found[row["item_id"], row["user_id"]].append(Event(**row))
+        found[row["item_id"], row["user_id"]].append(AnnotationEvent(**row))
     return found
 
 
-def find_event(session: Session, user_id: int, key: str) -> Event | None:
+def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
     """The event that a person's client sent under that key, also a decision."""
     columns = [getattr(EventRow, name) for name in _SAME]
     wanted = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
     row = session.execute(wanted).mappings().one_or_none()
-    return None if row is None else Event(**row)
+    return None if row is None else AnnotationEvent(**row)
 
 
 def _events() -> Select[Any]:
@@ -102,7 +104,7 @@ _KEY = re.compile(f"[!-~]{{1,{KEY_LENGTH}}}")
 
 
 @dataclass(frozen=True)
-class Act:
+class NewEvent:
     """What a person did. `step` is 0-based. `key` is the client's own for this act: sent again, it is stored once.
 
     With `cause` `undo` or `redo` the newest act is taken back or repeated: the event `of`, where that is given, and
@@ -121,7 +123,7 @@ class Act:
     guideline: int | None = None
 
 
-def check_act(act: Act) -> None:
+def check_new_event(act: NewEvent) -> None:
     """Raises `UserError` where no trace could take this act."""
     if not isinstance(act.key, str) or not _KEY.fullmatch(act.key):
         raise UserError(f"The key is {act.key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")
@@ -135,7 +137,7 @@ def check_act(act: Act) -> None:
         _check_kind(act)
 
 
-def _check_kind(act: Act) -> None:
+def _check_kind(act: NewEvent) -> None:
     if act.kind not in KINDS:
         raise UserError(f"The kind is {act.kind!r:.40}.", f"Expected {', '.join(KINDS)}.")
     if act.of is not None:
@@ -147,7 +149,7 @@ def _check_kind(act: Act) -> None:
     _check_new(act)
 
 
-def _check_new(act: Act) -> None:
+def _check_new(act: NewEvent) -> None:
     if act.kind == "reveal":
         _check_whole(act.new, "reveal")
     elif act.kind == "skip":
@@ -192,11 +194,11 @@ def check_seconds(found: object) -> None:
         raise UserError(f"The seconds are {found!r:.40}.", f"Expected 0 to {_MOST_SECONDS:,}.")
 
 
-Texts = tuple[str | None, ...]
+StepTexts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class Draft:
+class Annotation:
     """What follows from a person's events. The tuples hold an entry per step, None where there is nothing.
 
     `revealed` is how many steps the person has seen, `submitted` whether the answer stands. `undo` and `redo` hold
@@ -204,16 +206,16 @@ class Draft:
     the next step was revealed, those of steps after which nothing was revealed as they were first submitted.
     """
 
-    labels: Texts
-    comments: Texts
-    corrections: Texts
-    errors: Texts
+    labels: StepTexts
+    comments: StepTexts
+    corrections: StepTexts
+    errors: StepTexts
     flag: str | None
     revealed: int
     submitted: bool
     undo: tuple[int, ...]
     redo: tuple[int, ...]
-    first: Texts
+    first: StepTexts
 
     def value(self, kind: str, step: int | None) -> str | None:
         """What an undoable act of that kind would replace."""
@@ -228,7 +230,7 @@ class Draft:
         return columns[kind][step]
 
 
-def derive(events: Sequence[Event], n_steps: int, stepwise: bool) -> Draft:
+def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Annotation:
     """Where the person stands after these events, with a trace of so many steps; they are in order.
 
     A trace that lost steps since counts as long as the events say.
@@ -237,7 +239,7 @@ def derive(events: Sequence[Event], n_steps: int, stepwise: bool) -> Draft:
     state = _State(steps, 1 if stepwise else steps)
     for event in events:
         state.take(event)
-    return state.draft()
+    return state.annotation()
 
 
 class _State:
@@ -250,7 +252,7 @@ class _State:
         self.undo: list[int] = []
         self.redo: list[int] = []
 
-    def take(self, event: Event) -> None:
+    def take(self, event: AnnotationEvent) -> None:
         if event.kind in UNDOABLE:
             self._stack(event)
             if event.step is None:
@@ -267,7 +269,7 @@ class _State:
         elif event.kind in ("reopen", "withdraw", "skip"):
             self.submitted = False
 
-    def _stack(self, event: Event) -> None:
+    def _stack(self, event: AnnotationEvent) -> None:
         if event.of is not None:
             away, to = (self.undo, self.redo) if event.cause == "undo" else (self.redo, self.undo)
             away.remove(event.of)
@@ -285,9 +287,9 @@ class _State:
         for step in range(end):
             self.first.setdefault(step, self.values["label"][step])
 
-    def draft(self) -> Draft:
+    def annotation(self) -> Annotation:
         labels = tuple(self.values["label"])
-        return Draft(
+        return Annotation(
             labels=labels,
             comments=tuple(self.values["comment"]),
             corrections=tuple(self.values["correction"]),

@@ -18,13 +18,31 @@ from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRo
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.ordering import GOLD, arrange, draw_gold
-from stepsight.storage.labelling.plan import Ordering, Plan, Shows, View, check_guideline, check_plan
+from stepsight.storage.labelling.plan import (
+    CampaignPlan,
+    CampaignView,
+    Ordering,
+    Shows,
+    check_guideline,
+    check_plan,
+)
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import find_dataset, in_range
 
 __all__ = [
-    "Campaign", "Ordering", "Plan", "Shows", "View", "add_guideline", "close_campaign", "create_campaign",
-    "find_campaign", "get_campaign", "guideline_text", "list_campaigns", "load_campaign",
+    "Campaign",
+    "CampaignPlan",
+    "CampaignView",
+    "Ordering",
+    "Shows",
+    "add_guideline",
+    "close_campaign",
+    "create_campaign",
+    "find_campaign",
+    "get_campaign",
+    "guideline_text",
+    "list_campaigns",
+    "load_campaign",
 ]  # fmt: skip
 
 # Values in one statement.
@@ -47,7 +65,7 @@ class Campaign:
     conditions: dict[str, Any]
     overlap: int
     after_error: bool
-    view: View
+    view: CampaignView
     shows: Shows
     evaluator_id: int | None
     ordering: Ordering
@@ -66,7 +84,7 @@ class Campaign:
         return self.shows is Shows.NOTHING
 
 
-def create_campaign(store: Store, plan: Plan, user: User) -> Campaign:
+def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
     """Make a campaign of the traces that are in the plan's filter now; later ones do not come in.
 
     Raises `UserError` where the plan makes no sense, the filter has no trace or no gold item can be had,
@@ -157,7 +175,7 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
     return found.text
 
 
-def _check_evaluators(store: Store, plan: Plan) -> None:
+def _check_evaluators(store: Store, plan: CampaignPlan) -> None:
     for id in {plan.evaluator, plan.where.evaluator, plan.where.against} - {None}:
         with store.read() as session:
             found = session.scalar(select(EvaluatorRow.id).where(EvaluatorRow.id == in_range(id or 0)))
@@ -165,13 +183,13 @@ def _check_evaluators(store: Store, plan: Plan) -> None:
             raise NotFoundError(f"There is no evaluator {id}.")
 
 
-def _create(session: Session, plan: Plan, dataset_id: int, ids: Sequence[int], user: User) -> Campaign:
+def _create(session: Session, plan: CampaignPlan, dataset_id: int, ids: Sequence[int], user: User) -> Campaign:
     if session.scalar(select(CampaignRow.id).where(CampaignRow.name == plan.name)) is not None:
         raise ConflictError(f"There is a campaign {plan.name!r} already.", "Choose another name.")
     numbers = ("overlap", "after_error", "random_share", "gold_rate", "lease", "seed")
     row = CampaignRow(
         name=plan.name,
-        view=View(plan.view).value,
+        view=CampaignView(plan.view).value,
         shows=Shows(plan.shows).value,
         ordering=Ordering(plan.ordering).value,
         **{name: getattr(plan, name) for name in numbers},
@@ -250,5 +268,5 @@ def _campaigns() -> Select[Any]:
 
 
 def _campaign(row: Any) -> Campaign:
-    words = {"view": View(row["view"]), "shows": Shows(row["shows"]), "ordering": Ordering(row["ordering"])}
+    words = {"view": CampaignView(row["view"]), "shows": Shows(row["shows"]), "ordering": Ordering(row["ordering"])}
     return Campaign(**(dict(row) | words))

@@ -13,7 +13,7 @@ from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
-from stepsight.storage.labelling.annotation import Draft, derive, read_logs
+from stepsight.storage.labelling.annotation import Annotation, fold, read_events_of_items
 from stepsight.storage.labelling.campaigns import Shows
 from stepsight.storage.labelling.record import needed_steps
 from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
@@ -22,7 +22,7 @@ from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 
-def seen_through(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
+def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
     """A condition on a column of traces: that the person has submitted the trace, and has it ahead in no open blind
     campaign."""
     # The column may be one of these tables itself.
@@ -35,15 +35,15 @@ def seen_through(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnEl
     return submitted & ~exists().where(item.trace_id == trace_id, blind, ~theirs)
 
 
-def has_seen_through(store: Store, user_id: int, trace_id: int) -> bool:
-    """Whether `seen_through` holds for a trace."""
+def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
+    """Whether `unblinded` holds for a trace."""
     with store.read() as session:
-        found = select(ItemRow.id).where(ItemRow.trace_id == trace_id, seen_through(ItemRow.trace_id, user_id))
+        found = select(ItemRow.id).where(ItemRow.trace_id == trace_id, unblinded(ItemRow.trace_id, user_id))
         return session.scalar(found.limit(1)) is not None
 
 
 @dataclass(frozen=True)
-class Said:
+class ShownScores:
     """What an evaluator says of each step that is shown, in one mode; None where it says nothing of it, and for the
     redundancy of every step where it gives validity only."""
 
@@ -54,7 +54,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Peer:
+class PeerAnnotation:
     """What somebody else submitted, without their name."""
 
     labels: tuple[str | None, ...]
@@ -62,15 +62,15 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Review:
     """The trace with its gold, what evaluators say of it, and what others submitted."""
 
     trace: StoredTrace
-    scores: tuple[Said, ...]
-    peers: tuple[Peer, ...]
+    scores: tuple[ShownScores, ...]
+    peers: tuple[PeerAnnotation, ...]
 
 
-def read_comparison(store: Store, slot_id: int, user: User) -> Comparison | None:
+def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     """What a person sees beside an answer that they have submitted, which is noted for good. None before, and while
     they have the trace ahead in another blind campaign.
 
@@ -79,15 +79,15 @@ def read_comparison(store: Store, slot_id: int, user: User) -> Comparison | None
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
-    if slot.state != SUBMITTED or not has_seen_through(store, user.id, slot.trace_id):
+    if slot.state != SUBMITTED or not is_unblinded(store, user.id, slot.trace_id):
         return None
     trace = get_trace(store, slot.trace_id)
-    found = Comparison(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
+    found = Review(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
     _note(store, slot, user, found)
     return found
 
 
-def read_scores(store: Store, slot_id: int, user: User, draft: Draft) -> tuple[Said, ...]:
+def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
     """What the campaign's evaluator says of the steps that are revealed: () in a blind campaign. Step by step, it
     is what was said online, since the rest rests on steps that are not revealed."""
     with store.read() as session:
@@ -97,21 +97,23 @@ def read_scores(store: Store, slot_id: int, user: User, draft: Draft) -> tuple[S
         return ()
     trace = get_trace(store, slot.trace_id)
     judged = [said for said in read_judgments(store, trace) if said.evaluator.id == slot.evaluator_id]
-    return _online(trace, judged, draft.revealed) if slot.stepwise else _offline(trace, judged)
+    return _online(trace, judged, annotation.revealed) if slot.stepwise else _offline(trace, judged)
 
 
-def _offline(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[Said, ...]:
+def _offline(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
     """Of each evaluator one judgment: offline where there is one, else online."""
-    by_evaluator: dict[int, Said] = {}
+    by_evaluator: dict[int, ShownScores] = {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):
         by_evaluator |= {one.evaluator.id: _said(trace, one, mode) for one in _fresh(judgments, mode)}
     return tuple(sorted(by_evaluator.values(), key=lambda said: said.evaluator))
 
 
-def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) -> tuple[Said, ...]:
+def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) -> tuple[ShownScores, ...]:
     found = {one.evaluator.id: one for one in _fresh(judgments, Mode.ONLINE)}
     said = [_said(trace, one, Mode.ONLINE) for one in found.values()]
-    return tuple(Said(one.evaluator, one.mode, one.validity[:revealed], one.redundancy[:revealed]) for one in said)
+    return tuple(
+        ShownScores(one.evaluator, one.mode, one.validity[:revealed], one.redundancy[:revealed]) for one in said
+    )
 
 
 def _fresh(judgments: list[StoredJudgment], mode: Mode) -> list[StoredJudgment]:
@@ -124,7 +126,7 @@ def _scores(judgment: StoredJudgment, mode: Mode) -> StepScores | None:
     return judgment.online if mode is Mode.ONLINE else judgment.offline
 
 
-def _said(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> Said:
+def _said(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownScores:
     scores = _scores(judgment, mode)
     assert scores is not None
     steps = scores.by_step(trace.owners)
@@ -135,28 +137,30 @@ def _said(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> Said:
     )
     if judgment.evaluator.outputs == Outputs.VALIDITY:
         redundancy = (None,) * len(validity)
-    return Said(judgment.evaluator.name, mode, validity, redundancy)
+    return ShownScores(judgment.evaluator.name, mode, validity, redundancy)
 
 
-def _read_peers(store: Store, slot: Slot, user: User) -> tuple[Peer, ...]:
+def _read_peers(store: Store, slot: Slot, user: User) -> tuple[PeerAnnotation, ...]:
     others = select(SlotRow.user_id).where(
         SlotRow.item_id == slot.item_id, SlotRow.state == SUBMITTED, SlotRow.user_id != user.id
     )
     with store.read() as session:
         ids = session.scalars(others.order_by(SlotRow.number)).all()
-        logs = read_logs(session, [slot.item_id]) if ids else {}
-    drafts = [derive(logs.get((slot.item_id, id), []), slot.n_steps, slot.stepwise) for id in ids if id is not None]
-    return tuple(_peer(draft, slot.after_error) for draft in drafts if draft.submitted)
+        logs = read_events_of_items(session, [slot.item_id]) if ids else {}
+    annotations = [
+        fold(logs.get((slot.item_id, id), []), slot.n_steps, slot.stepwise) for id in ids if id is not None
+    ]
+    return tuple(_peer(annotation, slot.after_error) for annotation in annotations if annotation.submitted)
 
 
-def _peer(draft: Draft, after_error: bool) -> Peer:
-    end = needed_steps(draft.labels, after_error)
-    labels = tuple(label if step < end else None for step, label in enumerate(draft.labels))
-    errors = zip(labels, draft.errors, strict=True)
-    return Peer(labels, tuple(error if label == "neg" else None for label, error in errors))
+def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
+    end = needed_steps(annotation.labels, after_error)
+    labels = tuple(label if step < end else None for step, label in enumerate(annotation.labels))
+    errors = zip(labels, annotation.errors, strict=True)
+    return PeerAnnotation(labels, tuple(error if label == "neg" else None for label, error in errors))
 
 
-def _note(store: Store, slot: Slot, user: User, shown: Comparison) -> None:
+def _note(store: Store, slot: Slot, user: User, shown: Review) -> None:
     """Whoever takes the answer back, or gets the trace in another campaign, has seen this."""
     present = {GOLD: shown.trace.has_gold, SCORES: bool(shown.scores), LABELS: bool(shown.peers)}
     with store.read() as session:

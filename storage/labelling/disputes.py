@@ -22,17 +22,17 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_reason
-from stepsight.storage.labelling.comparison import seen_through
+from stepsight.storage.labelling.comparison import unblinded
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import get_trace, in_range
 
-Sayable = tuple[str | None, ...]
+GoldValues = tuple[str | None, ...]
 
-RATED: Sayable = (*LABEL_NAMES, None)
-OF_VALIDITY: Sayable = (Label.NEG.text, VALID, None)
+RATED: GoldValues = (*LABEL_NAMES, None)
+OF_VALIDITY: GoldValues = (Label.NEG.text, VALID, None)
 
 
-def sayable(store: Store, dataset_id: int) -> Sayable:
+def gold_values(store: Store, dataset_id: int) -> GoldValues:
     """What can stand as gold of a step.
 
     A benchmark that only names first errors (MR-MATH-invalid, ProcessBench) says of a step that it is wrong or
@@ -46,7 +46,7 @@ def sayable(store: Store, dataset_id: int) -> Sayable:
     return memory_of(store).get(key, revision, lambda: _read(store, dataset_id), sys.getsizeof)
 
 
-def _read(store: Store, dataset_id: int) -> Sayable:
+def _read(store: Store, dataset_id: int) -> GoldValues:
     if _has(store, dataset_id, StepRow.label != Label.NEG.value):
         return RATED
     return OF_VALIDITY if _has(store, dataset_id, StepRow.valid.is_not(None)) else RATED
@@ -59,7 +59,7 @@ def _has(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
         return session.scalar(found.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
 
 
-class State(StrEnum):
+class DisputeState(StrEnum):
     OPEN = "open"
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -67,20 +67,20 @@ class State(StrEnum):
 
 
 # Into which states a dispute can be put by its author, and by an adjudicator.
-_BY_AUTHOR = {State.OPEN: (State.WITHDRAWN,), State.WITHDRAWN: (State.OPEN,)}
+_BY_AUTHOR = {DisputeState.OPEN: (DisputeState.WITHDRAWN,), DisputeState.WITHDRAWN: (DisputeState.OPEN,)}
 _BY_ADJUDICATOR = {
-    State.OPEN: (State.ACCEPTED, State.REJECTED),
-    State.ACCEPTED: (State.OPEN, State.REJECTED),
-    State.REJECTED: (State.OPEN, State.ACCEPTED),
+    DisputeState.OPEN: (DisputeState.ACCEPTED, DisputeState.REJECTED),
+    DisputeState.ACCEPTED: (DisputeState.OPEN, DisputeState.REJECTED),
+    DisputeState.REJECTED: (DisputeState.OPEN, DisputeState.ACCEPTED),
 }
 
 
 @dataclass(frozen=True)
-class Entry:
+class DisputeEntry:
     """What somebody said of a dispute, and the state that it was put in with it, if any."""
 
     user: str
-    state: State | None
+    state: DisputeState | None
     text: str
     moment: datetime
 
@@ -102,32 +102,32 @@ class Dispute:
     user_id: int
     user: str
     moment: datetime
-    state: State
+    state: DisputeState
     changed: bool
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[DisputeEntry, ...] = ()
 
-    def possible(self, user: User) -> tuple[State, ...]:
+    def possible(self, user: User) -> tuple[DisputeState, ...]:
         """The states that a person may put it in."""
-        states: Sequence[State] = ()
+        states: Sequence[DisputeState] = ()
         if user.role in (Role.ADJUDICATOR, Role.ADMIN):
             states = _BY_ADJUDICATOR.get(self.state, ())
         if user.id == self.user_id:
             states = (*states, *_BY_AUTHOR.get(self.state, ()))
-        return tuple(state for state in State if state in states)
+        return tuple(state for state in DisputeState if state in states)
 
 
 @dataclass(frozen=True)
-class Which:
+class DisputeFilter:
     """Disputes of a dataset, of a trace, in a state; None and "" are any. `seen_by` narrows them to traces that
     this person, who labels, has seen through (see `storage.labelling.comparison`)."""
 
     dataset: str = ""
-    state: State | None = None
+    state: DisputeState | None = None
     trace_id: int | None = None
     seen_by: int | None = None
 
 
-ANY = Which()
+ANY_DISPUTE = DisputeFilter()
 
 
 def open_dispute(
@@ -145,7 +145,7 @@ def open_dispute(
         raise ConflictError("The trace has changed since the page was loaded.", "Reload it.")
     if not 0 <= step < len(trace.steps):
         raise UserError(f"There is no step {step + 1}: the trace has {len(trace.steps)}.")
-    _check_proposal(proposed, gold_of(trace.steps[step]), sayable(store, trace.dataset_id))
+    _check_proposal(proposed, gold_of(trace.steps[step]), gold_values(store, trace.dataset_id))
     with store.write() as session:
         # Held until the transaction ends, so that nobody files the same twice at once.
         session.get_one(TraceRow, trace_id, with_for_update=True)
@@ -164,7 +164,7 @@ def open_dispute(
         return _load(session, [row.id])[0]
 
 
-def add_entry(store: Store, dispute_id: int, user: User, text: str, state: State | None = None) -> Dispute:
+def add_entry(store: Store, dispute_id: int, user: User, text: str, state: DisputeState | None = None) -> Dispute:
     """Say something of a dispute, put it into a state, or both. What a person said last is not said twice.
 
     Raises `NotFoundError`, `ForbiddenError` where the person may not do so, `ConflictError` where the dispute is
@@ -179,7 +179,7 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: State
         dispute = _existing(session, dispute_id)
         if state is not None:
             _check_change(dispute, state, user)
-            if state == State.ACCEPTED:
+            if state == DisputeState.ACCEPTED:
                 _check_acceptance(dispute, _load(session, same_step))
         last = dispute.entries[-1] if dispute.entries else None
         if state is None and last is not None and (last.user, last.text) == (user.name, said):
@@ -195,7 +195,9 @@ def get_dispute(store: Store, dispute_id: int) -> Dispute:
         return _existing(session, dispute_id)
 
 
-def list_disputes(store: Store, which: Which = ANY, start: int = 0, limit: int | None = None) -> list[Dispute]:
+def list_disputes(
+    store: Store, which: DisputeFilter = ANY_DISPUTE, start: int = 0, limit: int | None = None
+) -> list[Dispute]:
     """Disputes with their entries, the newest first."""
     chosen = select(DisputeRow.id).select_from(_TABLES).where(*_conditions(which))
     ids = chosen.order_by(DisputeRow.id.desc()).offset(start)
@@ -203,19 +205,21 @@ def list_disputes(store: Store, which: Which = ANY, start: int = 0, limit: int |
         return _load(session, session.scalars(ids if limit is None else ids.limit(limit)).all())
 
 
-def count_disputes(store: Store, which: Which = ANY) -> dict[State, int]:
+def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[DisputeState, int]:
     """How many there are in each state, whatever the state in `which`."""
     of_any = _conditions(replace(which, state=None))
     states = select(_last_state().label("state")).select_from(_TABLES).where(*of_any).subquery()
     grouped = select(states.c.state, func.count().label("number")).group_by(states.c.state)
     with store.read() as session:
         found = {row.state: row.number for row in session.execute(grouped)}
-    return {state: found.get(state.value, 0) for state in State}
+    return {state: found.get(state.value, 0) for state in DisputeState}
 
 
 def disputed_datasets(store: Store, seen_by: int | None = None) -> list[str]:
     """The names of the datasets that have disputes, sorted."""
-    found = select(DatasetRow.name).distinct().select_from(_TABLES).where(*_conditions(Which(seen_by=seen_by)))
+    found = (
+        select(DatasetRow.name).distinct().select_from(_TABLES).where(*_conditions(DisputeFilter(seen_by=seen_by)))
+    )
     with store.read() as session:
         return list(session.scalars(found.order_by(DatasetRow.name)))
 
@@ -224,13 +228,13 @@ def _last_state() -> ColumnElement[str]:
     """The state of the dispute in an outer query."""
     entry = DisputeEntryRow
     said = select(entry.state).where(entry.dispute_id == DisputeRow.id, entry.state.is_not(None))
-    return func.coalesce(said.order_by(entry.id.desc()).limit(1).scalar_subquery(), State.OPEN.value)
+    return func.coalesce(said.order_by(entry.id.desc()).limit(1).scalar_subquery(), DisputeState.OPEN.value)
 
 
 _TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), DatasetRow)
 
 
-def _conditions(which: Which) -> list[ColumnElement[bool]]:
+def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
     """Of the rows of `_TABLES`."""
     found: list[ColumnElement[bool]] = []
     if which.dataset:
@@ -240,7 +244,7 @@ def _conditions(which: Which) -> list[ColumnElement[bool]]:
     if which.trace_id is not None:
         found.append(DisputeRow.trace_id == in_range(which.trace_id))
     if which.seen_by is not None:
-        found.append(seen_through(DisputeRow.trace_id, which.seen_by))
+        found.append(unblinded(DisputeRow.trace_id, which.seen_by))
     return found
 
 
@@ -262,7 +266,7 @@ def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
 
 
 def _dispute(
-    row: DisputeRow, trace: str, digest: str, dataset: str, user: str, state: str, entries: tuple[Entry, ...]
+    row: DisputeRow, trace: str, digest: str, dataset: str, user: str, state: str, entries: tuple[DisputeEntry, ...]
 ) -> Dispute:
     return Dispute(
         id=row.id,
@@ -277,19 +281,21 @@ def _dispute(
         user_id=row.user_id,
         user=user,
         moment=row.moment,
-        state=State(state),
+        state=DisputeState(state),
         changed=digest != row.digest,
         entries=entries,
     )
 
 
-def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[Entry]]:
+def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[DisputeEntry]]:
     row = DisputeEntryRow
-    found: dict[int, list[Entry]] = {}
+    found: dict[int, list[DisputeEntry]] = {}
     said = select(row.dispute_id, UserRow.name, row.state, row.text, row.moment)
     said = said.join(UserRow, UserRow.id == row.user_id).where(row.dispute_id.in_(ids)).order_by(row.id)
     for dispute_id, user, state, text, moment in session.execute(said):
-        found.setdefault(dispute_id, []).append(Entry(user, None if state is None else State(state), text, moment))
+        found.setdefault(dispute_id, []).append(
+            DisputeEntry(user, None if state is None else DisputeState(state), text, moment)
+        )
     return found
 
 
@@ -305,7 +311,7 @@ def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | No
     row = DisputeRow
     same = row.proposed.is_(None) if proposed is None else row.proposed == proposed
     mine = and_(row.trace_id == trace_id, row.step == step, same, row.user_id == user.id)
-    found = session.scalar(select(row.id).where(mine, _last_state() == State.OPEN.value).limit(1))
+    found = session.scalar(select(row.id).where(mine, _last_state() == DisputeState.OPEN.value).limit(1))
     if found is not None:
         raise ConflictError("You have disputed this label already.", f"It is dispute {found}; add to that one.")
 
@@ -324,14 +330,14 @@ def _missing(dispute_id: int) -> NotFoundError:
     return NotFoundError(f"There is no dispute {dispute_id}.")
 
 
-def _check_change(dispute: Dispute, state: State, user: User) -> None:
+def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
     if state in dispute.possible(user):
         return
     if state not in {*_BY_ADJUDICATOR.get(dispute.state, ()), *_BY_AUTHOR.get(dispute.state, ())}:
         raise ConflictError(
             f"Dispute {dispute.id} is {dispute.state}, it cannot become {state}.", "Reload the page."
         )
-    who = "its author" if State.WITHDRAWN in (state, dispute.state) else "an adjudicator"
+    who = "its author" if DisputeState.WITHDRAWN in (state, dispute.state) else "an adjudicator"
     raise ForbiddenError(f"Only {who} can put dispute {dispute.id} into the state {state}.")
 
 
@@ -340,7 +346,7 @@ def _check_acceptance(dispute: Dispute, same_step: Sequence[Dispute]) -> None:
     if dispute.changed:
         raise ConflictError(f"The trace of dispute {dispute.id} has changed since.", "Reject it, or file it again.")
     for other in same_step:
-        accepted = other.state == State.ACCEPTED and not other.changed
+        accepted = other.state == DisputeState.ACCEPTED and not other.changed
         if accepted and other.proposed != dispute.proposed:
             raise ConflictError(
                 f"Dispute {other.id} of this step is accepted, which says {other.proposed or 'nothing'}.",

@@ -20,14 +20,14 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.schema import DatasetRow, JudgmentRow, StepRow, TraceRow
-from stepsight.storage.labelling.plan import Ordering, Plan
+from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 
 ORDERED, RANDOM = "ordered", "random"
 # Of several judgments of one evaluator, the later in this list counts.
 _MODES = (Mode.ONLINE.value, Mode.OFFLINE.value, Mode.HINDSIGHT.value)
 
 
-def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Plan) -> list[tuple[int, str]]:
+def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
     """The traces `ids`, given in file order, in the order of the plan, each with how it came to its place:
     `ORDERED` or `RANDOM`. Raises `UserError` where no judgment gives the order."""
     rng = random.Random(plan.seed)
@@ -107,7 +107,7 @@ GOLD = "gold"
 _SPARE = 10
 
 
-def draw_gold(session: Session, plan: Plan, ids: Sequence[int]) -> list[int]:
+def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
     """Traces for the gold items of a campaign of the traces `ids`, in an order drawn by chance; [] at rate 0.
 
     As many as one who labels the whole queue needs, and a few more. Raises `UserError` where there is none.

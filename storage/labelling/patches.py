@@ -23,19 +23,19 @@ from stepsight.core.patch import VALID, Change, Patch, meaning
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold
-from stepsight.storage.labelling.disputes import Dispute, State, Which, list_disputes
+from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.traces.queries import Dataset
 
 
 def make_patch(
-    store: Store, dataset: Dataset, state: State = State.ACCEPTED, name: str = ""
+    store: Store, dataset: Dataset, state: DisputeState = DisputeState.ACCEPTED, name: str = ""
 ) -> tuple[Patch, list[Dispute]]:
     """The patch of a dataset's disputes in a state, and those left out because their trace has changed since.
 
     Disputes that propose the same for a step are one change, the oldest. Raises `UserError` where two propose
     different labels, or there is none.
     """
-    found = list_disputes(store, Which(dataset=dataset.name, state=state))
+    found = list_disputes(store, DisputeFilter(dataset=dataset.name, state=state))
     changed = [dispute for dispute in found if dispute.changed]
     chosen: dict[tuple[str, int], Dispute] = {}
     for dispute in sorted((one for one in found if not one.changed), key=lambda one: one.id):

@@ -18,7 +18,7 @@ _SEEDS = 2**31
 Word = TypeVar("Word", bound=StrEnum)
 
 
-class View(StrEnum):
+class CampaignView(StrEnum):
     """How much of a trace is seen while it is labelled: all of it, or one more step after each label."""
 
     WHOLE = "whole"
@@ -42,7 +42,7 @@ class Ordering(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignPlan:
     """A campaign to be made, of the traces of `dataset` that are in `where`.
 
     `overlap` people label each trace; with `after_error` also the steps after the first `neg`. `evaluator`, a
@@ -58,7 +58,7 @@ class Plan:
     where: TraceFilter = ANY
     overlap: int = 1
     after_error: bool = True
-    view: View = View.WHOLE
+    view: CampaignView = CampaignView.WHOLE
     shows: Shows = Shows.NOTHING
     evaluator: int | None = None
     ordering: Ordering = Ordering.RANDOM
@@ -69,11 +69,11 @@ class Plan:
     seed: int = 0
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: CampaignPlan) -> None:
     """Raises `UserError` where a word or number makes no sense, or an evaluator is needed and not given."""
     check_name(plan.name, "the name of the campaign")
     check_guideline(plan.guideline)
-    for name, kind in (("view", View), ("shows", Shows), ("ordering", Ordering)):
+    for name, kind in (("view", CampaignView), ("shows", Shows), ("ordering", Ordering)):
         _check_word(kind, getattr(plan, name), name)
     _check_whole(plan.overlap, 1, MOST_OVERLAP, "The overlap")
     _check_whole(plan.lease, 1, LONGEST_LEASE, "The lease in seconds")
@@ -94,7 +94,7 @@ def check_guideline(text: str) -> str:
     return text
 
 
-def _check_needless(plan: Plan) -> None:
+def _check_needless(plan: CampaignPlan) -> None:
     if plan.shows == Shows.SCORES:
         raise UserError("The campaign shows scores, and no evaluator is named.", "Name the one whose scores.")
     if plan.ordering == Ordering.CHANGE:

@@ -14,7 +14,7 @@ from stepsight.storage.labelling.slots import FREE, LEASED, SKIPPED, SUBMITTED
 
 
 @dataclass(frozen=True)
-class Progress:
+class CampaignProgress:
     """`submitted` of the `slots` that are to be filled, and `items_done` of `items` of which all are, both without
     hidden gold items. `mine` is how many a person has submitted, with them: who labels must not notice any."""
 
@@ -26,7 +26,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class PersonProgress:
+class AnnotatorProgress:
     """What became of the traces that a person got, hidden gold items too. `leased` ones they have now."""
 
     user: str
@@ -35,7 +35,7 @@ class PersonProgress:
     skipped: int
 
 
-def progress(store: Store, campaign_id: int, user_id: int | None = None) -> Progress:
+def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None) -> CampaignProgress:
     """How far a campaign is, and one person in it. Raises `NotFoundError`."""
     with store.read() as session:
         campaign = load_campaign(session, campaign_id)
@@ -44,7 +44,7 @@ def progress(store: Store, campaign_id: int, user_id: int | None = None) -> Prog
         under_way = under_way.where(
             SlotRow.campaign_id == campaign_id, SlotRow.state.in_((FREE, LEASED)), ItemRow.chosen != GOLD
         )
-        return Progress(
+        return CampaignProgress(
             submitted=counts.get(SUBMITTED, 0),
             slots=sum(count for state, count in counts.items() if state != SKIPPED),
             mine=0 if user_id is None else _count_mine(session, campaign_id, user_id),
@@ -53,7 +53,7 @@ def progress(store: Store, campaign_id: int, user_id: int | None = None) -> Prog
         )
 
 
-def people_progress(store: Store, campaign_id: int) -> list[PersonProgress]:
+def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress]:
     """Of everybody who got a trace of a campaign, by name, how far they are."""
     states = [func.sum(case((SlotRow.state == state, 1), else_=0)) for state in (SUBMITTED, LEASED, SKIPPED)]
     found = (
@@ -64,7 +64,7 @@ def people_progress(store: Store, campaign_id: int) -> list[PersonProgress]:
         .order_by(UserRow.name)
     )
     with store.read() as session:
-        return [PersonProgress(*row) for row in session.execute(found)]
+        return [AnnotatorProgress(*row) for row in session.execute(found)]
 
 
 def _counts(session: Session, campaign_id: int) -> dict[str, int]:

@@ -17,11 +17,10 @@ from stepsight.core.trace import Step
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
-from stepsight.storage.labelling.annotation import Act
+from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.progress import Progress, progress
-from stepsight.storage.labelling.record import Recorded, record
+from stepsight.storage.labelling.record import RecordedEvent, record
 from stepsight.storage.labelling.slots import (
     FREE,
     LEASED,
@@ -37,14 +36,14 @@ from stepsight.storage.labelling.slots import (
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
-__all__ = ["Progress", "Task", "Turn", "claim", "next_turn", "open_slot", "progress", "skip"]
+__all__ = ["Assignment", "Availability", "assign_next", "next_availability", "open_slot", "skip"]
 
-Turn = Literal["held", "new", "nothing"]
+Availability = Literal["held", "new", "nothing"]
 """A trace that the person has, another one, or none that is left for them now."""
 
 
 @dataclass(frozen=True)
-class Task:
+class Assignment:
     """A person's turn at a trace. The trace comes without gold, and without its id and what else the source says of
     it, by which a hidden gold item could be told. `expires` is None where the turn has ended. `guideline` is the
     version in force."""
@@ -57,7 +56,7 @@ class Task:
     guideline: int
 
 
-def claim(store: Store, campaign_id: int, user: User) -> Task | None:
+def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
     """The trace that a person labels next: the one they have, else the next of the queue, sometimes a hidden gold
     item instead. None where nothing is left for them now; traces that others have may come back.
 
@@ -80,8 +79,8 @@ def claim(store: Store, campaign_id: int, user: User) -> Task | None:
         return _task(session, campaign, slot_id)
 
 
-def next_turn(store: Store, campaign: Campaign, user: User) -> Turn:
-    """What `claim` would give a person now, without taking it."""
+def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
+    """What `assign_next` would give a person now, without taking it."""
     if campaign.closed is not None:
         return "nothing"
     with store.read() as session:
@@ -90,7 +89,7 @@ def next_turn(store: Store, campaign: Campaign, user: User) -> Turn:
         return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
 
 
-def open_slot(store: Store, slot_id: int, user: User) -> Task:
+def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
     """A turn that a person has or had; one that has not ended is held for them from now on.
 
     Raises `NotFoundError`, `ConflictError` where it went to somebody else or, not having ended, cannot go on, and
@@ -106,19 +105,19 @@ def open_slot(store: Store, slot_id: int, user: User) -> Task:
         return _task(session, campaign, slot_id)
 
 
-def skip(store: Store, slot_id: int, user: User, reason: str, key: str) -> Recorded:
+def skip(store: Store, slot_id: int, user: User, reason: str, key: str) -> RecordedEvent:
     """Give a trace up for good; somebody else gets it. Raises what `storage.labelling.record.record` raises."""
-    return record(store, slot_id, user, Act(kind="skip", key=key, new=reason))
+    return record(store, slot_id, user, NewEvent(kind="skip", key=key, new=reason))
 
 
-def _task(session: Session, campaign: Campaign, slot_id: int) -> Task:
+def _task(session: Session, campaign: Campaign, slot_id: int) -> Assignment:
     slot = load_slot(session, slot_id)
     found = load_traces(session, traces().where(TraceRow.id == slot.trace_id))[0]
     steps = tuple(Step(step.substeps) for step in found.steps)
     trace = replace(
         found, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
     )
-    return Task(slot.id, slot.item_id, campaign, trace, slot.expires, campaign.guideline)
+    return Assignment(slot.id, slot.item_id, campaign, trace, slot.expires, campaign.guideline)
 
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:

@@ -16,7 +16,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.plan import Shows, View
+from stepsight.storage.labelling.plan import CampaignView, Shows
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import in_range
 
@@ -49,7 +49,7 @@ class Slot:
 
     @property
     def stepwise(self) -> bool:
-        return self.view == View.STEPWISE
+        return self.view == CampaignView.STEPWISE
 
     @property
     def shows_scores(self) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from stepsight.core.patch import Change, Patch, format_patch, read_patch
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.disputes import State, add_entry, open_dispute
+from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_trace
 from tests.storage.samples import add, evaluator
@@ -40,7 +40,7 @@ def patch(sqlite_store: Store, db: str, command: Command, tmp_path: Path) -> Pat
 def accept(store: Store, trace: str, step: int, proposed: str) -> None:
     user = local_user(store)
     made = open_dispute(store, find_trace(store, "sums", trace).trace_id, step, proposed, "It is right.", user)
-    add_entry(store, made.id, user, "", State.ACCEPTED)
+    add_entry(store, made.id, user, "", DisputeState.ACCEPTED)
 
 
 def test_export_and_show(command: Command, db: str, patch: Path) -> None:

@@ -32,9 +32,9 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.annotation import LABELS
-from stepsight.storage.labelling.campaigns import Campaign, Plan, create_campaign
-from stepsight.storage.labelling.progress import progress
-from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.campaigns import Campaign, CampaignPlan, create_campaign
+from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.results.answers import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user
 from stepsight.storage.traces.writer import TraceWriter
@@ -147,7 +147,7 @@ def prepare(store: Store, annotators: int, traces: int, overlap: int) -> tuple[C
     # The store may hold those of an earlier run.
     run = uuid4().hex[:8]
     boss = add_user(store, f"boss {run}", Role.ADMIN, None)
-    plan = Plan(f"at once {run}", DATASET, "Say what is right.", overlap=overlap)
+    plan = CampaignPlan(f"at once {run}", DATASET, "Say what is right.", overlap=overlap)
     campaign = create_campaign(store, plan, boss)
     people = [add_user(store, f"annotator {run} {i}", Role.ANNOTATOR, None) for i in range(annotators)]
     return campaign, [(user, open_login(store, user)) for user in people]
@@ -168,7 +168,7 @@ def label_together(
     given what tells the share of slots that are filled."""
 
     def share() -> float:
-        found = progress(store, campaign.id)
+        found = campaign_progress(store, campaign.id)
         return 1.0 if done.is_set() else found.submitted / found.slots
 
     annotators = [Annotator(port, user, token, campaign, disturb is not None) for user, token in people]
@@ -188,7 +188,7 @@ def label_together(
 def _wait(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) -> None:
     """Until every slot is filled or nobody goes on."""
     while True:
-        found = progress(store, campaign.id)
+        found = campaign_progress(store, campaign.id)
         if found.submitted == found.slots or all(annotator.errors for annotator in annotators):
             return
         time.sleep(0.1)
@@ -209,7 +209,7 @@ def faults(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) ->
     found += [f"in the log and not acknowledged: {log[key]}" for key in log.keys() - said.keys()]
     if len(events) != len(log):
         found.append(f"{len(events)} events under {len(log)} keys")
-    answers = {answer.slot_id: answer.labels for answer in iterate_answers(store, campaign.id)}
+    answers = {answer.slot_id: answer.labels for answer in iterate_annotations(store, campaign.id)}
     thought = {slot: labels for one in annotators for slot, labels in one.labels.items()}
     if answers != thought:
         found.append(f"{len(answers)} answers are not the {len(thought)} that were given")

@@ -21,7 +21,7 @@ from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.importers.fields import located, text
 from stepsight.storage.importers.kind import Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
-from stepsight.storage.labelling.results.consensus import Labelled
+from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.sources_config import DRILLS, GENERATED, RELABEL, STORE, Origin
 from stepsight.training.synth import drills
@@ -132,7 +132,7 @@ class RelabelledReading:
             )
 
     def _labelled(self, store: Store) -> Iterator[Trace]:
-        for labelled in Labelled(store, self._campaign):
+        for labelled in LabelledTraces(store, self._campaign):
             if labelled.trace.dataset == self._dataset and any(labelled.labels):
                 self._how.update(labelled.how or ())
                 yield labelled.relabelled()

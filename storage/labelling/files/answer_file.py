@@ -12,24 +12,23 @@ from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.fields import canonical, describe, field, listed, text, whole
 from stepsight.storage.importers.kind import Row
 from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, check_reason
-from stepsight.storage.labelling.plan import View
+from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.people.exposures import WHAT
 
-Texts = tuple[str | None, ...]
+StepTexts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class GivenAnswer:
-    """As `storage.labelling.results.answers.Answer`; the tuples have an entry per step. `content` is all that it
-    says."""
+class ImportedAnnotation:
+    """A submitted annotation as a file states it; tuples have an entry per step. `content` is all of it."""
 
     annotator: str
     view: str
-    labels: Texts
-    first: Texts
-    errors: Texts
-    comments: Texts
-    corrections: Texts
+    labels: StepTexts
+    first: StepTexts
+    errors: StepTexts
+    comments: StepTexts
+    corrections: StepTexts
     flag: str | None
     exposed: frozenset[str]
     guideline: int
@@ -43,7 +42,7 @@ class GivenAnswer:
 
 
 @dataclass(frozen=True)
-class GivenDecision:
+class ImportedDecision:
     """As `storage.labelling.results.decisions.Decision`."""
 
     step: int
@@ -56,41 +55,40 @@ class GivenDecision:
 
 
 @dataclass(frozen=True)
-class GivenTrace:
+class ImportedTrace:
     """What a row says of a trace, known by its id within a dataset and by its digest."""
 
     dataset: str
     id: str
     digest: str
     chosen: str
-    answers: tuple[GivenAnswer, ...]
-    decisions: tuple[GivenDecision, ...] = ()
+    annotations: tuple[ImportedAnnotation, ...]
+    decisions: tuple[ImportedDecision, ...] = ()
 
 
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def parse_trace(row: Row) -> GivenTrace:
-    """A row of the layout `storage.labelling.files.formats.jsonl`. Raises `UserError` on what that does not
-    allow."""
+def parse_trace(row: Row) -> ImportedTrace:
+    """A row of the layout `storage.labelling.files.formats.jsonl`. Raises `UserError` on what that does not allow."""
     steps = len(listed(row, "steps"))
     decisions = [_object(item, "a decision") for item in row.get("decisions") or []]
-    return GivenTrace(
+    return ImportedTrace(
         dataset=text(row, "dataset"),
         id=text(row, "id"),
         digest=text(row, "digest"),
         chosen=_word(text(row, "chosen"), ("ordered", "random", "gold"), "the field 'chosen'"),
-        answers=tuple(parse_answer(_object(item, "an answer"), steps) for item in listed(row, "answers")),
+        annotations=tuple(parse_annotation(_object(item, "an answer"), steps) for item in listed(row, "answers")),
         decisions=tuple(_parse_decision(item, steps) for item in decisions),
     )
 
 
-def parse_answer(row: Row, steps: int) -> GivenAnswer:
+def parse_annotation(row: Row, steps: int) -> ImportedAnnotation:
     """An answer to a trace of so many steps."""
     said: dict[str, Any] = {
         "annotator": check_name(text(row, "annotator"), "the annotator"),
-        "view": _word(text(row, "view"), tuple(View), "the view"),
+        "view": _word(text(row, "view"), tuple(CampaignView), "the view"),
         "labels": _words(row, "labels", steps, LABELS),
         "first": _words(row, "first", steps, LABELS),
         "errors": _words(row, "errors", steps, ERROR_KINDS),
@@ -103,7 +101,7 @@ def parse_answer(row: Row, steps: int) -> GivenAnswer:
     exposed = frozenset(_word(item, WHAT, "what was seen") for item in listed(row, "exposed"))
     submitted = moment(row, "submitted")
     content = canonical(said | {"exposed": sorted(exposed), "submitted": submitted.isoformat()})
-    return GivenAnswer(**said, exposed=exposed, submitted=submitted, content=content)
+    return ImportedAnnotation(**said, exposed=exposed, submitted=submitted, content=content)
 
 
 def moment(row: Row, key: str) -> datetime:
@@ -118,11 +116,11 @@ def moment(row: Row, key: str) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _parse_decision(row: Row, steps: int) -> GivenDecision:
+def _parse_decision(row: Row, steps: int) -> ImportedDecision:
     label = field(row, "label")
     if label is not None:
         _word(label, LABEL_NAMES, "the label decided")
-    return GivenDecision(
+    return ImportedDecision(
         step=whole(field(row, "step"), 0, steps - 1, "the step decided", f"0 to {steps - 1}"),
         label=label,
         reason=check_reason(field(row, "reason"), "the decision has no reason."),
@@ -133,7 +131,7 @@ def _parse_decision(row: Row, steps: int) -> GivenDecision:
     )
 
 
-def _words(row: Row, key: str, steps: int, words: tuple[str, ...] | None = None) -> Texts:
+def _words(row: Row, key: str, steps: int, words: tuple[str, ...] | None = None) -> StepTexts:
     """An entry per step: one of some words, or any text where none are given, or null."""
     found = listed(row, key)
     if len(found) != steps:

@@ -10,7 +10,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.formats import FORMATS, find_format
-from stepsight.storage.labelling.results.consensus import Labelled
+from stepsight.storage.labelling.results.consensus import LabelledTraces
 
 EVENTS = "events"
 FORMAT_NAMES = (*FORMATS, EVENTS)
@@ -53,7 +53,7 @@ def export_labels(
         with whole_file(path, force=force) as partial:
             return LabelExport(str(path), write_events(store, found, partial), "events", {})
     layout = find_format(format)
-    labelled = Labelled(
+    labelled = LabelledTraces(
         store, found, alone=per_annotator, exposed=exposed, with_gold=per_annotator and layout.with_gold
     )
     untold: Counter[str] = Counter()

@@ -15,43 +15,47 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, 
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers.fields import canonical
-from stepsight.storage.labelling.files.answer_file import GivenAnswer, GivenDecision, GivenTrace, digest
+from stepsight.storage.labelling.files.answer_file import (
+    ImportedAnnotation,
+    ImportedDecision,
+    ImportedTrace,
+    digest,
+)
 from stepsight.storage.labelling.files.formats.jsonl import format_answer
-from stepsight.storage.labelling.plan import View
-from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.plan import CampaignView
+from stepsight.storage.labelling.results.answers import iterate_annotations
 from stepsight.storage.labelling.results.decisions import KIND, Decision, read_decisions
 from stepsight.storage.labelling.slots import FREE, SUBMITTED
 from stepsight.storage.people.exposures import WHAT
 from stepsight.storage.people.users import LOCAL, Role, User
 
-Event = dict[str, Any]
+EventValues = dict[str, Any]
 
 
-def answer_events(answer: GivenAnswer, about: str) -> Iterator[Event]:
-    """Events of which `storage.labelling.results.answers` derives the answer again, all at the moment of its
-    submission.
+def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[EventValues]:
+    """Events of which `storage.labelling.results.answers` derives the answer again, all at the moment of its submission.
 
     What was labelled before the next step was seen comes first, then what else became of it; the time that it took
     stands at the submission. `about` is the campaign and the trace: it makes the keys others than those of the
     same answer to another trace.
     """
-    key = digest(about.encode() + answer.content)[:32]
-    visible = {what: what in answer.exposed for what in WHAT}
+    key = digest(about.encode() + annotation.content)[:32]
+    visible = {what: what in annotation.exposed for what in WHAT}
     every = {
-        "moment": answer.submitted,
-        "guideline": answer.guideline,
-        "view": answer.view,
+        "moment": annotation.submitted,
+        "guideline": annotation.guideline,
+        "view": annotation.view,
         "visible": visible,
         "seconds": None,
         "cause": "",
         "of": None,
         "old": None,
     }
-    for number, event in enumerate(_events(answer)):
+    for number, event in enumerate(_events(annotation)):
         yield every | event | {"key": f"import-{key}-{number}"}
 
 
-def decision_event(decision: GivenDecision, about: str) -> Event:
+def decision_event(decision: ImportedDecision, about: str) -> EventValues:
     """The event of a decision."""
     return {
         "kind": KIND,
@@ -68,9 +72,9 @@ def decision_event(decision: GivenDecision, about: str) -> Event:
     }
 
 
-def _events(answer: GivenAnswer) -> Iterator[Event]:
-    steps, stepwise = len(answer.labels), answer.view == View.STEPWISE
-    first = answer.first if stepwise else answer.labels
+def _events(annotation: ImportedAnnotation) -> Iterator[EventValues]:
+    steps, stepwise = len(annotation.labels), annotation.view == CampaignView.STEPWISE
+    first = annotation.first if stepwise else annotation.labels
     for step, label in enumerate(first):
         seen = step + 1 if stepwise else steps
         if stepwise and step:
@@ -78,38 +82,38 @@ def _events(answer: GivenAnswer) -> Iterator[Event]:
         if label is not None:
             yield _event("label", step, label, seen)
     # A step after which none came into view was first labelled when it was submitted.
-    changed = [step for step in range(steps) if answer.labels[step] != first[step]]
+    changed = [step for step in range(steps) if annotation.labels[step] != first[step]]
     for step in changed:
         if step < steps - 1:
-            yield _change(answer, step, first[step])
-    yield from _notes(answer)
-    yield _event("submit", None, None, steps) | {"seconds": answer.seconds}
+            yield _change(annotation, step, first[step])
+    yield from _notes(annotation)
+    yield _event("submit", None, None, steps) | {"seconds": annotation.seconds}
     if steps - 1 in changed:
         yield _event("reopen", None, None, steps)
-        yield _change(answer, steps - 1, first[-1])
+        yield _change(annotation, steps - 1, first[-1])
         yield _event("submit", None, None, steps)
 
 
-def _notes(answer: GivenAnswer) -> Iterator[Event]:
-    steps = len(answer.labels)
-    notes = (("error", answer.errors), ("comment", answer.comments), ("correction", answer.corrections))
+def _notes(annotation: ImportedAnnotation) -> Iterator[EventValues]:
+    steps = len(annotation.labels)
+    notes = (("error", annotation.errors), ("comment", annotation.comments), ("correction", annotation.corrections))
     for kind, texts in notes:
         for step, text in enumerate(texts):
             if text is not None:
                 yield _event(kind, step, text, steps)
-    if answer.flag is not None:
-        yield _event("flag", None, answer.flag, steps)
+    if annotation.flag is not None:
+        yield _event("flag", None, annotation.flag, steps)
 
 
-def _change(answer: GivenAnswer, step: int, old: str | None) -> Event:
-    return _event("label", step, answer.labels[step], len(answer.labels)) | {"old": old}
+def _change(annotation: ImportedAnnotation, step: int, old: str | None) -> EventValues:
+    return _event("label", step, annotation.labels[step], len(annotation.labels)) | {"old": old}
 
 
-def _event(kind: str, step: int | None, new: Any, revealed: int) -> Event:
+def _event(kind: str, step: int | None, new: Any, revealed: int) -> EventValues:
     return {"kind": kind, "step": step, "new": new, "revealed": revealed}
 
 
-class Persons:
+class PersonLookup:
     """Finds people by name within a transaction. One who is missing is made, without a password: an annotator who
     cannot log in until somebody gives them one."""
 
@@ -133,18 +137,18 @@ class Persons:
 _GUIDELINE = "The guideline stands in the store that these labels were exported from."
 
 
-class AnswerWriter:
+class AnnotationImporter:
     """Adds answers to one campaign within a transaction.
 
-    Counts the `answers` and `decisions` that were new, and those that were `known`: the same person said the same
-    of the same trace there. A campaign that is made is a closed one: nothing is left to be labelled in it. Raises
-    `UserError` where the trace is not the one that was labelled, or the person said something else of it there.
+    Counts the `annotations` and `decisions` that are new, and those `known`, which the campaign holds already. A
+    campaign that is created here is closed: nothing is left to be labelled in it. Raises `UserError` where the
+    trace is not the one that was labelled, or the person has labelled it differently there.
     """
 
     def __init__(self, store: Store, session: Session, campaign: str, user: User) -> None:
         self._session, self.name, self._user = session, campaign, user
-        self.answers = self.decisions = self.known = 0
-        self.persons = Persons(session)
+        self.annotations = self.decisions = self.known = 0
+        self.persons = PersonLookup(session)
         self._row = session.scalar(select(CampaignRow).where(CampaignRow.name == campaign))
         self._newest, self._most = 1, 1
         self._made = self._row is None
@@ -152,11 +156,11 @@ class AnswerWriter:
         self._decided: dict[tuple[int, int], Decision] = {}
         if self._row is not None:
             self._newest = session.scalar(self._versions(func.max(GuidelineRow.version))) or 1
-            for answer in iterate_answers(store, self._row.id, session):
-                self._said[answer.item_id, answer.user] = canonical(format_answer(answer))
+            for annotation in iterate_annotations(store, self._row.id, session):
+                self._said[annotation.item_id, annotation.user] = canonical(format_answer(annotation))
             self._decided = read_decisions(store, self._row.id)
 
-    def add(self, given: GivenTrace) -> None:
+    def add(self, given: ImportedTrace) -> None:
         """Add what a row says of a trace."""
         trace = self._find(given)
         campaign = self._campaign(trace, given)
@@ -166,9 +170,9 @@ class AnswerWriter:
         # One that somebody is taking meanwhile goes on as another row, which only the second look finds.
         self._session.scalars(held).all()
         slots = list(self._session.scalars(held))
-        for answer in given.answers:
-            self._check(campaign, answer, trace)
-            self._add_answer(item, slots, answer, about)
+        for annotation in given.annotations:
+            self._check(campaign, annotation, trace)
+            self._add_answer(item, slots, annotation, about)
         for decision in given.decisions:
             self._add_decision(item, decision, about)
 
@@ -183,7 +187,7 @@ class AnswerWriter:
             values = {"campaign_id": self._row.id, "version": version, "text": _GUIDELINE}
             self._session.execute(insert(GuidelineRow).values(**values, created_by=self._user.id))
 
-    def _find(self, given: GivenTrace) -> TraceRow:
+    def _find(self, given: ImportedTrace) -> TraceRow:
         found = select(TraceRow).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
         trace = self._session.scalar(
             found.where(DatasetRow.name == given.dataset, TraceRow.external_id == given.id)
@@ -197,9 +201,9 @@ class AnswerWriter:
             )
         return trace
 
-    def _campaign(self, trace: TraceRow, given: GivenTrace) -> CampaignRow:
+    def _campaign(self, trace: TraceRow, given: ImportedTrace) -> CampaignRow:
         if self._row is None:
-            view = given.answers[0].view if given.answers else "whole"
+            view = given.annotations[0].view if given.annotations else "whole"
             self._row = _new_campaign(self.name, trace.dataset_id, view, self._user)
             self._session.add(self._row)
             self._session.flush()
@@ -217,30 +221,31 @@ class AnswerWriter:
         self._session.flush()
         return item
 
-    def _check(self, campaign: CampaignRow, answer: GivenAnswer, trace: TraceRow) -> None:
-        if len(answer.labels) != trace.n_steps:
-            raise UserError(f"{len(answer.labels)} labels for {trace.n_steps} steps.", "Give one per step.")
-        if answer.view != campaign.view:
+    def _check(self, campaign: CampaignRow, annotation: ImportedAnnotation, trace: TraceRow) -> None:
+        if len(annotation.labels) != trace.n_steps:
+            raise UserError(f"{len(annotation.labels)} labels for {trace.n_steps} steps.", "Give one per step.")
+        if annotation.view != campaign.view:
             raise UserError(
-                f"the answer is of the view {answer.view}, the campaign {self.name!r} is {campaign.view}.",
+                f"the answer is of the view {annotation.view}, the campaign {self.name!r} is {campaign.view}.",
                 "Import it as another campaign with --campaign.",
             )
-        if not self._made and answer.guideline > self._newest:
+        if not self._made and annotation.guideline > self._newest:
             raise UserError(
-                f"the campaign {self.name!r} has no guideline {answer.guideline}, its newest is {self._newest}.",
+                f"the campaign {self.name!r} has no guideline {annotation.guideline}, its newest is"
+                f" {self._newest}.",
                 "Import it as another campaign with --campaign.",
             )
-        self._newest = max(self._newest, answer.guideline)
+        self._newest = max(self._newest, annotation.guideline)
 
-    def _add_answer(self, item: ItemRow, slots: list[SlotRow], answer: GivenAnswer, about: str) -> None:
-        said = self._said.get((item.id, answer.annotator))
-        if said == answer.content:
+    def _add_answer(self, item: ItemRow, slots: list[SlotRow], annotation: ImportedAnnotation, about: str) -> None:
+        said = self._said.get((item.id, annotation.annotator))
+        if said == annotation.content:
             self.known += 1
             return
-        person = self.persons.id(answer.annotator)
+        person = self.persons.id(annotation.annotator)
         if any(slot.user_id == person for slot in slots):
             raise UserError(
-                f"{answer.annotator!r} has labelled this trace otherwise, or is labelling it, in the campaign"
+                f"{annotation.annotator!r} has labelled this trace otherwise, or is labelling it, in the campaign"
                 f" {self.name!r}.",
                 "Import it as another campaign with --campaign.",
             )
@@ -250,14 +255,19 @@ class AnswerWriter:
             slot = SlotRow(campaign_id=item.campaign_id, item_id=item.id, number=number)
             self._session.add(slot)
             slots.append(slot)
-        slot.state, slot.user_id, slot.taken, slot.ended = SUBMITTED, person, answer.submitted, answer.submitted
+        slot.state, slot.user_id, slot.taken, slot.ended = (
+            SUBMITTED,
+            person,
+            annotation.submitted,
+            annotation.submitted,
+        )
         self._session.flush()
         self._most = max(self._most, slot.number + 1)
-        self._insert(item, person, slot.id, answer_events(answer, about))
-        self._said[item.id, answer.annotator] = answer.content
-        self.answers += 1
+        self._insert(item, person, slot.id, annotation_events(annotation, about))
+        self._said[item.id, annotation.annotator] = annotation.content
+        self.annotations += 1
 
-    def _add_decision(self, item: ItemRow, given: GivenDecision, about: str) -> None:
+    def _add_decision(self, item: ItemRow, given: ImportedDecision, about: str) -> None:
         found = self._decided.get((item.id, given.step))
         new = Decision(item.id, given.step, given.label, given.reason, given.annotator, given.moment, given.own)
         if found is not None:

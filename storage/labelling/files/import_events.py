@@ -14,7 +14,7 @@ from stepsight.storage.database.schema import Base, DatasetRow, TraceRow, UtcDat
 from stepsight.storage.importers.fields import describe, field, listed, located, text, whole
 from stepsight.storage.importers.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import Act, check_act
+from stepsight.storage.labelling.annotation import NewEvent, check_new_event
 from stepsight.storage.labelling.files.answer_file import moment
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
@@ -25,7 +25,7 @@ from stepsight.storage.labelling.files.export_events import (
     VERSION,
     iterate_rows,
 )
-from stepsight.storage.labelling.files.import_answers import Persons
+from stepsight.storage.labelling.files.import_answers import PersonLookup
 from stepsight.storage.labelling.results.decisions import KIND as DECIDE
 
 # Events held in memory at once.
@@ -37,7 +37,7 @@ _AGAIN = "Export the campaign again."
 Located = Iterator[tuple[str, Row]]
 
 
-class EventReader:
+class EventImporter:
     """Stores the campaign of a file within a transaction, with the numbers of this store.
 
     `name` takes the place of the file's where it is given. A campaign of that name that is there already must be
@@ -49,7 +49,7 @@ class EventReader:
         self._session, self._rows = session, rows
         self.events = self.items = 0
         self.known = False
-        self.persons = Persons(session)
+        self.persons = PersonLookup(session)
         where, head = next(rows)
         with located(where):
             self._campaign = _head(head)
@@ -247,7 +247,7 @@ def _check_event(row: Row, steps: int) -> None:
     if not isinstance(field(row, "visible"), dict):
         raise UserError(f"the field 'visible' is {describe(row['visible'])}, expected an object.")
     if kind != DECIDE:
-        check_act(Act(kind, row["key"], step, field(row, "new"), seconds=field(row, "seconds")))
+        check_new_event(NewEvent(kind, row["key"], step, field(row, "new"), seconds=field(row, "seconds")))
     elif not isinstance(field(row, "new"), dict) or step is None:
         raise UserError("a decision without a step or a label.")
 

@@ -20,9 +20,14 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers import guess_kind, prm800k
 from stepsight.storage.importers.fields import describe, field, located, text
 from stepsight.storage.importers.kind import Row
-from stepsight.storage.labelling.files.answer_file import GivenAnswer, GivenTrace, parse_answer, parse_trace
-from stepsight.storage.labelling.files.import_answers import AnswerWriter
-from stepsight.storage.labelling.files.import_events import EventReader
+from stepsight.storage.labelling.files.answer_file import (
+    ImportedAnnotation,
+    ImportedTrace,
+    parse_annotation,
+    parse_trace,
+)
+from stepsight.storage.labelling.files.import_answers import AnnotationImporter
+from stepsight.storage.labelling.files.import_events import EventImporter
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
@@ -32,7 +37,7 @@ _WHOLE = "pre_generated_steps"
 
 def read(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
-) -> Iterator[tuple[str, GivenTrace]]:
+) -> Iterator[tuple[str, ImportedTrace]]:
     """The answers of rows, to the traces of a dataset with the same problem and steps.
 
     Labels that end at an error leave the later steps unlabelled. Raises `UserError` where no trace fits a row, or
@@ -43,8 +48,8 @@ def read(
         labelled = prm800k.parse(row, where)
         with located(where):
             trace = index.find(labelled)
-            answer = _answer(row, labelled, len(trace.steps), annotator)
-        yield where, GivenTrace(dataset, trace.id, trace.digest, "ordered", (answer,))
+            annotation = _answer(row, labelled, len(trace.steps), annotator)
+        yield where, ImportedTrace(dataset, trace.id, trace.digest, "ordered", (annotation,))
 
 
 class _Index:
@@ -85,7 +90,7 @@ def _texts(trace: Trace) -> list[str]:
     return [step.text for step in trace.steps]
 
 
-def _answer(row: Row, labelled: Trace, steps: int, annotator: str | None) -> GivenAnswer:
+def _answer(row: Row, labelled: Trace, steps: int, annotator: str | None) -> ImportedAnnotation:
     given: Sequence[str | None] = [None if label is None else label.text for label in labelled.labels]
     labels, nothing = [*given, *[None] * (steps - len(given))], [None] * steps
     time = labelled.meta.get("total_time")
@@ -103,7 +108,7 @@ def _answer(row: Row, labelled: Trace, steps: int, annotator: str | None) -> Giv
         "submitted": _moment(field(row, "timestamp")),
         "seconds": time / 1000 if isinstance(time, int | float) and time > 0 else 0.0,
     }
-    return parse_answer(said, steps)
+    return parse_annotation(said, steps)
 
 
 def _moment(found: object) -> str:
@@ -172,12 +177,12 @@ def import_labels(
             return _import_answers(store, session, rows, user, campaign)
         if guess_kind(first[1]) == "prm800k":
             traces = _prm800k(session, rows, str(path), campaign, dataset, annotator)
-            return _add(AnswerWriter(store, session, campaign or "", user), traces)
+            return _add(AnnotationImporter(store, session, campaign or "", user), traces)
         raise _not_labels(first[1], first[0])
 
 
 def _import_events(session: Session, rows: Located, campaign: str | None) -> LabelImport:
-    reader = EventReader(session, rows, campaign)
+    reader = EventImporter(session, rows, campaign)
     reader.read()
     added = 0 if reader.known else reader.events
     return LabelImport(reader.name, "events", added, reader.events - added)
@@ -188,10 +193,10 @@ def _import_answers(store: Store, session: Session, rows: Located, user: User, c
     with located(where):
         theirs = check_name(text(first, "campaign"), "the name of the campaign")
     traces = ((where, _given(where, row, theirs)) for where, row in chain([(where, first)], rows))
-    return _add(AnswerWriter(store, session, campaign or theirs, user), traces)
+    return _add(AnnotationImporter(store, session, campaign or theirs, user), traces)
 
 
-def _given(where: str, row: Row, campaign: str) -> GivenTrace:
+def _given(where: str, row: Row, campaign: str) -> ImportedTrace:
     with located(where):
         if row.get("campaign") != campaign:
             raise UserError(
@@ -203,7 +208,7 @@ def _given(where: str, row: Row, campaign: str) -> GivenTrace:
 
 def _prm800k(
     session: Session, rows: Located, path: str, campaign: str | None, dataset: str | None, annotator: str | None
-) -> Iterator[tuple[str, GivenTrace]]:
+) -> Iterator[tuple[str, ImportedTrace]]:
     if campaign is None:
         raise UserError(f"{path}: rows of PRM800K name no campaign.", "Give one with --campaign.")
     if dataset is None:
@@ -217,12 +222,12 @@ def _prm800k(
     return read(session, rows, dataset, annotator)
 
 
-def _add(writer: AnswerWriter, traces: Iterator[tuple[str, GivenTrace]]) -> LabelImport:
+def _add(writer: AnnotationImporter, traces: Iterator[tuple[str, ImportedTrace]]) -> LabelImport:
     for where, given in traces:
         with located(where):
             writer.add(given)
     writer.finish()
-    return LabelImport(writer.name, "answers and decisions", writer.answers + writer.decisions, writer.known)
+    return LabelImport(writer.name, "answers and decisions", writer.annotations + writer.decisions, writer.known)
 
 
 def _not_labels(row: Row, where: str) -> UserError:

@@ -12,8 +12,8 @@ from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, Sl
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import Event, derive, read_logs
-from stepsight.storage.labelling.plan import View
+from stepsight.storage.labelling.annotation import AnnotationEvent, fold, read_events_of_items
+from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.record import needed_steps
 from stepsight.storage.labelling.slots import SUBMITTED
 from stepsight.storage.traces.queries import in_range
@@ -23,7 +23,7 @@ _BATCH = 200
 
 
 @dataclass(frozen=True)
-class Answer:
+class SubmittedAnnotation:
     """A submission that stands.
 
     `labels`, one per step, are `neg`, `neu`, `pos`, `unsure` or None; where the campaign does not label steps after
@@ -57,7 +57,9 @@ class Answer:
     seconds: float
 
 
-def iterate_answers(store: Store, campaign_id: int, reader: Session | None = None) -> Iterator[Answer]:
+def iterate_annotations(
+    store: Store, campaign_id: int, reader: Session | None = None
+) -> Iterator[SubmittedAnnotation]:
     """The answers of a campaign that are submitted and not withdrawn, by place in the queue and then by slot
     number, hidden gold items last. They are read by `reader` where it is given, else a batch at a time; what is
     taken back meanwhile is then left out."""
@@ -72,13 +74,13 @@ def iterate_answers(store: Store, campaign_id: int, reader: Session | None = Non
         yield from found
 
 
-def read_answers(session: Session, campaign_id: int, item_id: int) -> list[Answer]:
+def read_annotations(session: Session, campaign_id: int, item_id: int) -> list[SubmittedAnnotation]:
     """The answers to one trace of a campaign, by slot number."""
     mine = _submitted(campaign_id).where(SlotRow.item_id == in_range(item_id))
     return list(_answers(session, session.execute(mine).mappings().all()))
 
 
-def _iterate(session: Session, campaign_id: int) -> Iterator[Answer]:
+def _iterate(session: Session, campaign_id: int) -> Iterator[SubmittedAnnotation]:
     for part in _batched(_slot_ids(session, campaign_id)):
         yield from _read(session, campaign_id, part)
 
@@ -88,7 +90,7 @@ def _slot_ids(session: Session, campaign_id: int) -> Sequence[int]:
     return session.scalars(_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
 
 
-def _read(session: Session, campaign_id: int, slots: Sequence[int]) -> list[Answer]:
+def _read(session: Session, campaign_id: int, slots: Sequence[int]) -> list[SubmittedAnnotation]:
     found = session.execute(_submitted(campaign_id).where(SlotRow.id.in_(slots)))
     return list(_answers(session, found.mappings().all()))
 
@@ -112,33 +114,33 @@ def _submitted(campaign_id: int) -> Select[Any]:
     )
 
 
-def _answers(session: Session, slots: Sequence[Mapping[Any, Any]]) -> Iterator[Answer]:
-    logs = read_logs(session, sorted({slot["item_id"] for slot in slots}))
+def _answers(session: Session, slots: Sequence[Mapping[Any, Any]]) -> Iterator[SubmittedAnnotation]:
+    logs = read_events_of_items(session, sorted({slot["item_id"] for slot in slots}))
     for slot in slots:
         found = _answer(slot, logs.get((slot["item_id"], slot["user_id"]), []))
         if found is not None:
             yield found
 
 
-def _answer(slot: Mapping[Any, Any], log: Sequence[Event]) -> Answer | None:
+def _answer(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> SubmittedAnnotation | None:
     known = dict(slot)
     after_error, n_steps, found_digest = (known.pop(name) for name in ("after_error", "n_steps", "found_digest"))
-    stepwise = known["view"] == View.STEPWISE
+    stepwise = known["view"] == CampaignView.STEPWISE
     # Of a trace that has changed since, only the log tells how many steps it had.
-    draft = derive(log, n_steps if found_digest == known["digest"] else 0, stepwise)
-    if not draft.submitted:
+    annotation = fold(log, n_steps if found_digest == known["digest"] else 0, stepwise)
+    if not annotation.submitted:
         return None
-    end = needed_steps(draft.labels, after_error)
-    labels = _cut(draft.labels, end)
+    end = needed_steps(annotation.labels, after_error)
+    labels = _cut(annotation.labels, end)
     submission = next(event for event in reversed(log) if event.kind == "submit")
-    return Answer(
+    return SubmittedAnnotation(
         **known,
         labels=labels,
-        first=_cut(draft.first, needed_steps(draft.first, after_error)) if stepwise else labels,
-        errors={step: kind for step, kind in _given(draft.errors) if labels[step] == "neg"},
-        comments=dict(_given(draft.comments)),
-        corrections=dict(_given(draft.corrections)),
-        flag=draft.flag,
+        first=_cut(annotation.first, needed_steps(annotation.first, after_error)) if stepwise else labels,
+        errors={step: kind for step, kind in _given(annotation.errors) if labels[step] == "neg"},
+        comments=dict(_given(annotation.comments)),
+        corrections=dict(_given(annotation.corrections)),
+        flag=annotation.flag,
         exposed=_exposed(log),
         guideline=submission.guideline,
         submitted=submission.moment,
@@ -154,7 +156,7 @@ def _given(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
     return ((step, text) for step, text in enumerate(texts) if text is not None)
 
 
-def _exposed(log: Iterable[Event]) -> frozenset[str]:
+def _exposed(log: Iterable[AnnotationEvent]) -> frozenset[str]:
     """What was seen at a label or the first submission: an answer that is taken back after gold was shown, and
     submitted again without another label, is still the one given before."""
     seen: set[str] = set()

@@ -14,7 +14,7 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.results.answers import Answer, iterate_answers, read_answers
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations, read_annotations
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
 from stepsight.storage.labelling.slots import SUBMITTED
 from stepsight.storage.people.users import User
@@ -36,8 +36,8 @@ class Consensus:
     - `none`: nobody labelled it, or the campaign does not label steps after the first error, and it is after that
       on which they agree, which some had not seen.
 
-    `chosen` is why the trace is in the campaign, as in `storage.database.labelling_schema.ItemRow`; `annotators` is
-    how many answers count, of which are the `answers`.
+    `chosen` is why the trace is in the campaign, as in `storage.database.labelling_schema.ItemRow`; `annotators` is how many
+    answers count, of which are the `annotations`.
     """
 
     item_id: int
@@ -48,7 +48,7 @@ class Consensus:
     how: tuple[str, ...]
     annotators: int
     chosen: str
-    answers: tuple[Answer, ...]
+    annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...]
 
 
@@ -59,23 +59,30 @@ def iterate_consensus(store: Store, campaign_id: int, exposed: bool = False) -> 
     a trace without another answer or a decision is left out.
     """
     after_error = get_campaign(store, campaign_id).after_error
-    for answers, decided in iterate_items(store, campaign_id):
-        counted = [answer for answer in answers if exposed or not answer.exposed]
+    for annotations, decided in iterate_annotated_items(store, campaign_id):
+        counted = [annotation for annotation in annotations if exposed or not annotation.exposed]
         if counted or decided:
-            yield agree(answers[0], counted, decided, after_error)
+            yield agree(annotations[0], counted, decided, after_error)
 
 
-def iterate_items(store: Store, campaign_id: int) -> Iterator[tuple[list[Answer], dict[int, Decision]]]:
+def iterate_annotated_items(
+    store: Store, campaign_id: int
+) -> Iterator[tuple[list[SubmittedAnnotation], dict[int, Decision]]]:
     """The answers to each trace of a campaign that somebody labelled, with the decisions by 0-based step."""
     decisions = read_decisions(store, campaign_id)
-    for item_id, group in groupby(iterate_answers(store, campaign_id), key=lambda answer: answer.item_id):
-        answers = list(group)
-        steps = range(len(answers[0].labels))
-        yield answers, {step: decisions[item_id, step] for step in steps if (item_id, step) in decisions}
+    for item_id, group in groupby(
+        iterate_annotations(store, campaign_id), key=lambda annotation: annotation.item_id
+    ):
+        annotations = list(group)
+        steps = range(len(annotations[0].labels))
+        yield annotations, {step: decisions[item_id, step] for step in steps if (item_id, step) in decisions}
 
 
 def agree(
-    about: Answer, answers: Sequence[Answer], decided: Mapping[int, Decision], after_error: bool
+    about: SubmittedAnnotation,
+    annotations: Sequence[SubmittedAnnotation],
+    decided: Mapping[int, Decision],
+    after_error: bool,
 ) -> Consensus:
     """The consensus of answers to one trace, of which `about` is any, and of decisions by 0-based step;
     `after_error`: whether the campaign labels steps after the first error."""
@@ -85,7 +92,7 @@ def agree(
         if step in decided:
             settled.append((decided[step].label, ADJUDICATED))
         else:
-            settled.append((None, NONE) if ended else vote([answer.labels[step] for answer in answers]))
+            settled.append((None, NONE) if ended else vote([annotation.labels[step] for annotation in annotations]))
         ended = ended or (not after_error and settled[-1][0] == "neg")
     return Consensus(
         item_id=about.item_id,
@@ -94,9 +101,9 @@ def agree(
         dataset=about.dataset,
         labels=tuple(label for label, _ in settled),
         how=tuple(how for _, how in settled),
-        annotators=len(answers),
+        annotators=len(annotations),
         chosen=about.chosen,
-        answers=tuple(answers),
+        annotations=tuple(annotations),
         decisions=tuple(decided[step] for step in sorted(decided)),
     )
 
@@ -123,19 +130,19 @@ CHANGED = "traces that changed since they were labelled"
 @dataclass(frozen=True)
 class LabelledTrace:
     """A trace with `labels` by people, one per step: `neg`, `neu`, `pos`, or None where unlabelled, unsure or not
-    agreed on. `how` is as in `storage.labelling.results.consensus`, None where one annotator's labels stand alone;
-    these are then those of the only one of the `answers`."""
+    agreed on. `how` is as in `storage.labelling.results.consensus`, None where one annotator's labels stand alone; these
+    are then those of the only one of the `annotations`."""
 
     trace: StoredTrace
     labels: tuple[str | None, ...]
     how: tuple[str, ...] | None
     chosen: str
-    answers: tuple[Answer, ...]
+    annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...] = ()
 
     @property
     def annotator(self) -> str | None:
-        return self.answers[0].user if self.how is None else None
+        return self.annotations[0].user if self.how is None else None
 
     @property
     def first_error(self) -> int | None:
@@ -145,7 +152,7 @@ class LabelledTrace:
     @property
     def flags(self) -> tuple[str, ...]:
         """What annotators said is bad about the problem."""
-        return tuple(answer.flag for answer in self.answers if answer.flag)
+        return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
     def relabelled(self) -> Trace:
         """The trace with these labels in the place of its gold."""
@@ -156,7 +163,7 @@ class LabelledTrace:
         return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta)
 
 
-class Labelled:
+class LabelledTraces:
     """The labelled traces of a campaign, read anew each time it is iterated, a few at a time.
 
     All annotators together, or with `alone` one by one. `exposed` answers count only where asked for, and hidden
@@ -178,7 +185,9 @@ class Labelled:
 
     def __iter__(self) -> Iterator[LabelledTrace]:
         self.left_out = Counter()
-        found: Iterator[tuple[Consensus | Answer, Answer]] = self._each() if self._alone else self._together()
+        found: Iterator[tuple[Consensus | SubmittedAnnotation, SubmittedAnnotation]] = (
+            self._each() if self._alone else self._together()
+        )
         while batch := list(islice(found, _BATCH)):
             wanted = traces().where(TraceRow.id.in_({one.trace_id for one, _ in batch}))
             with self._store.read() as session:
@@ -190,33 +199,36 @@ class Labelled:
                 else:
                     self.left_out[CHANGED] += 1
 
-    def _together(self) -> Iterator[tuple[Consensus, Answer]]:
-        for answers, decided in iterate_items(self._store, self._campaign.id):
-            about, kept = answers[0], [answer for answer in answers if self._exposed or not answer.exposed]
+    def _together(self) -> Iterator[tuple[Consensus, SubmittedAnnotation]]:
+        for annotations, decided in iterate_annotated_items(self._store, self._campaign.id):
+            about, kept = (
+                annotations[0],
+                [annotation for annotation in annotations if self._exposed or not annotation.exposed],
+            )
             if about.chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1
                 continue
-            self.left_out[EXPOSED] += len(answers) - len(kept)
+            self.left_out[EXPOSED] += len(annotations) - len(kept)
             if kept or decided:
                 yield agree(about, kept, decided, self._campaign.after_error), about
 
-    def _each(self) -> Iterator[tuple[Answer, Answer]]:
-        for answer in iterate_answers(self._store, self._campaign.id):
-            if answer.chosen == GOLD and not self._with_gold:
+    def _each(self) -> Iterator[tuple[SubmittedAnnotation, SubmittedAnnotation]]:
+        for annotation in iterate_annotations(self._store, self._campaign.id):
+            if annotation.chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1
-            elif answer.exposed and not self._exposed:
+            elif annotation.exposed and not self._exposed:
                 self.left_out[EXPOSED] += 1
             else:
-                yield answer, answer
+                yield annotation, annotation
 
 
 def _labelled(trace: StoredTrace, one: Consensus) -> LabelledTrace:
-    return LabelledTrace(trace, one.labels, one.how, one.chosen, one.answers, one.decisions)
+    return LabelledTrace(trace, one.labels, one.how, one.chosen, one.annotations, one.decisions)
 
 
-def _alone(trace: StoredTrace, answer: Answer) -> LabelledTrace:
-    labels = tuple(label if label in LABEL_NAMES else None for label in answer.labels)
-    return LabelledTrace(trace, labels, None, answer.chosen, (answer,))
+def _alone(trace: StoredTrace, annotation: SubmittedAnnotation) -> LabelledTrace:
+    labels = tuple(label if label in LABEL_NAMES else None for label in annotation.labels)
+    return LabelledTrace(trace, labels, None, annotation.chosen, (annotation,))
 
 
 @dataclass(frozen=True)
@@ -226,7 +238,7 @@ class TraceLabels:
 
     campaign: Campaign
     consensus: Consensus
-    answers: tuple[Answer, ...]
+    annotations: tuple[SubmittedAnnotation, ...]
     ahead: bool
 
 
@@ -241,7 +253,7 @@ def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[
     )
     with store.read() as session:
         items = [
-            (load_campaign(session, campaign), item, tuple(read_answers(session, campaign, item)))
+            (load_campaign(session, campaign), item, tuple(read_annotations(session, campaign, item)))
             for item, campaign in session.execute(found)
         ]
     ahead = _held(store, trace_id, viewer)
@@ -249,12 +261,12 @@ def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[
 
 
 def _labels(
-    store: Store, campaign: Campaign, item_id: int, answers: tuple[Answer, ...], ahead: bool
+    store: Store, campaign: Campaign, item_id: int, annotations: tuple[SubmittedAnnotation, ...], ahead: bool
 ) -> TraceLabels:
     decided = {decision.step: decision for decision in past_decisions(store, item_id)}
-    counted = [answer for answer in answers if not answer.exposed]
-    consensus = agree(answers[0], counted, decided, campaign.after_error)
-    return TraceLabels(campaign, consensus, answers, ahead)
+    counted = [annotation for annotation in annotations if not annotation.exposed]
+    consensus = agree(annotations[0], counted, decided, campaign.after_error)
+    return TraceLabels(campaign, consensus, annotations, ahead)
 
 
 def _held(store: Store, trace_id: int, viewer: User | None) -> bool:

@@ -18,7 +18,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.results.answers import Answer, iterate_answers
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.labelling.results.decisions import Decision, read_decisions
 
 
@@ -30,7 +30,7 @@ class Disagreement:
     trace_id: int
     digest: str
     steps: tuple[int, ...]
-    answers: tuple[Answer, ...]
+    annotations: tuple[SubmittedAnnotation, ...]
 
     def undecided(self, decisions: dict[tuple[int, int], Decision]) -> tuple[int, ...]:
         """Its steps of which there is no decision."""
@@ -89,16 +89,18 @@ def _read(store: Store, campaign_id: int) -> Adjudication:
 
 
 def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
-    for item_id, found in groupby(iterate_answers(store, campaign_id), key=lambda answer: answer.item_id):
-        answers = tuple(found)
-        steps = disagreed_steps([answer.labels for answer in answers])
-        if steps and answers[0].chosen != GOLD:
-            yield Disagreement(item_id, answers[0].trace_id, answers[0].digest, steps, answers)
+    for item_id, found in groupby(
+        iterate_annotations(store, campaign_id), key=lambda annotation: annotation.item_id
+    ):
+        annotations = tuple(found)
+        steps = disagreed_steps([annotation.labels for annotation in annotations])
+        if steps and annotations[0].chosen != GOLD:
+            yield Disagreement(item_id, annotations[0].trace_id, annotations[0].digest, steps, annotations)
 
 
 def _size(found: Adjudication) -> int:
     """About how many bytes it takes, by its texts and labels."""
-    answers = [answer for one in found.disagreements for answer in one.answers]
-    texts = [text for one in answers for text in (*one.comments.values(), *one.corrections.values())]
+    annotations = [annotation for one in found.disagreements for annotation in one.annotations]
+    texts = [text for one in annotations for text in (*one.comments.values(), *one.corrections.values())]
     reasons = [decision.reason for decision in found.decisions.values()]
-    return sum(map(sys.getsizeof, texts + reasons)) + sum(1000 + 16 * len(one.labels) for one in answers)
+    return sum(map(sys.getsizeof, texts + reasons)) + sum(1000 + 16 * len(one.labels) for one in annotations)

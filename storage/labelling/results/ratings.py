@@ -13,7 +13,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.results.answers import Answer, iterate_answers
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
 _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{said: code for code, said in enumerate(SAID)}}
@@ -70,7 +70,7 @@ class CampaignRatings:
     """What people said of the traces of the `queue` and of the `hidden` gold items, which stand apart: everybody
     may get these, and they were chosen to test people.
 
-    Of `answers`, `exposed` were given by people who had seen scores, gold or others' labels; these are in the
+    Of `annotations`, `exposed` were given by people who had seen scores, gold or others' labels; these are in the
     arrays only where `with_exposed`. `changed` counts traces that are no longer what was labelled: they have no
     gold here.
     """
@@ -78,7 +78,7 @@ class CampaignRatings:
     campaign: Campaign
     queue: RatedTraces
     hidden: RatedTraces
-    answers: int
+    annotations: int
     exposed: int
     with_exposed: bool
     changed: int
@@ -88,8 +88,8 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
     """The submitted answers of a campaign; with `exposed` also of those who had seen what it hides. People who are
     not to be `named` are annotator 1, 2 and so on."""
     collected = _Collected()
-    for answer in iterate_answers(store, campaign.id):
-        collected.add(answer, kept=exposed or not answer.exposed)
+    for annotation in iterate_annotations(store, campaign.id):
+        collected.add(annotation, kept=exposed or not annotation.exposed)
     people = collected.list_people()
     names = tuple(name if named else f"annotator {row + 1}" for row, (_, name) in enumerate(people))
     rows = {user: row for row, (user, _) in enumerate(people)}
@@ -100,42 +100,42 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
         _arrays(traces[kind], list(collected.items[kind].values()), names, rows, later, golds)
         for kind in (False, True)
     )
-    return CampaignRatings(campaign, queue, hidden, collected.answers, collected.exposed, exposed, changed)
+    return CampaignRatings(campaign, queue, hidden, collected.annotations, collected.exposed, exposed, changed)
 
 
 class _Collected:
     """Answers as they come: of each kind of item, hidden gold or not, by item."""
 
     def __init__(self) -> None:
-        self.answers = self.exposed = 0
-        self.items: dict[bool, dict[int, list[Answer]]] = {False: {}, True: {}}
+        self.annotations = self.exposed = 0
+        self.items: dict[bool, dict[int, list[SubmittedAnnotation]]] = {False: {}, True: {}}
 
-    def add(self, answer: Answer, *, kept: bool) -> None:
-        self.answers += 1
-        self.exposed += bool(answer.exposed)
+    def add(self, annotation: SubmittedAnnotation, *, kept: bool) -> None:
+        self.annotations += 1
+        self.exposed += bool(annotation.exposed)
         if kept:
-            self.items[answer.chosen == "gold"].setdefault(answer.item_id, []).append(answer)
+            self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
 
     def list_people(self) -> list[tuple[int, str]]:
         """Ids and names, by name."""
-        kept = (answers for items in self.items.values() for answers in items.values())
-        found = {answer.user_id: answer.user for answers in kept for answer in answers}
+        kept = (annotations for items in self.items.values() for annotations in items.values())
+        found = {annotation.user_id: annotation.user for annotations in kept for annotation in annotations}
         return sorted(found.items(), key=lambda person: (person[1], person[0]))
 
     def list_traces(self, hidden: bool) -> list[RatedTrace]:
-        return [_trace(answers) for answers in self.items[hidden].values()]
+        return [_trace(annotations) for annotations in self.items[hidden].values()]
 
 
-def _trace(answers: Sequence[Answer]) -> RatedTrace:
-    one = answers[0]
+def _trace(annotations: Sequence[SubmittedAnnotation]) -> RatedTrace:
+    one = annotations[0]
     # Of a trace that has changed since, each answer goes as far as the events of its person.
-    steps = max(len(answer.labels) for answer in answers)
+    steps = max(len(annotation.labels) for annotation in annotations)
     return RatedTrace(one.item_id, one.trace_id, one.external_id, one.dataset, one.digest, steps)
 
 
 def _arrays(
     traces: Sequence[RatedTrace],
-    answered: Sequence[Sequence[Answer]],
+    answered: Sequence[Sequence[SubmittedAnnotation]],
     names: tuple[str, ...],
     rows: Mapping[int, int],
     later: Mapping[tuple[int, int, int], int],
@@ -147,13 +147,13 @@ def _arrays(
     shape = len(names), int(starts[-1])
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
     seen = np.full(shape, np.nan)
-    for start, answers in zip(starts, answered, strict=False):
-        for answer in answers:
-            row, steps = rows[answer.user_id], slice(start, start + len(answer.labels))
-            last[row, steps] = [_CODES[label] for label in answer.labels]
-            first[row, steps] = [_CODES[label] for label in answer.first]
-            whose = answer.item_id, answer.user_id
-            seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(answer.labels))]
+    for start, annotations in zip(starts, answered, strict=False):
+        for annotation in annotations:
+            row, steps = rows[annotation.user_id], slice(start, start + len(annotation.labels))
+            last[row, steps] = [_CODES[label] for label in annotation.labels]
+            first[row, steps] = [_CODES[label] for label in annotation.first]
+            whose = annotation.item_id, annotation.user_id
+            seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(annotation.labels))]
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
     position = np.arange(shape[1]) - starts[trace]
     gold, valid = (np.concatenate([np.empty(0), *(golds[one.item_id][kind] for one in traces)]) for kind in (0, 1))

@@ -6,7 +6,7 @@ from stepsight.app.browse.dispute_links import dispute_links
 from stepsight.app.browse.page import browse_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.disputes import State, add_entry, open_dispute
+from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import Role, User, local_user
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.labelling.samples import person
@@ -28,7 +28,7 @@ def test_what_is_disputed_and_the_way_to_dispute(
 ) -> None:
     made = open_dispute(sqlite_store, traces[0].trace_id, 1, "pos", "So.", user)
     gone = open_dispute(sqlite_store, traces[0].trace_id, 1, "neu", "So.", user)
-    add_entry(sqlite_store, gone.id, user, "", State.WITHDRAWN)
+    add_entry(sqlite_store, gone.id, user, "", DisputeState.WITHDRAWN)
     one, two = dispute_links(sqlite_store, traces[0], user)
     assert one == (
         f'<a class="dispute file" href="/relabel/dispute?trace={traces[0].trace_id}" '
@@ -37,7 +37,7 @@ def test_what_is_disputed_and_the_way_to_dispute(
     known = f'<a class="dispute" href="/relabel/disputes/{made.id}" title="should say ✓ pos">'
     assert two.startswith(f"{known}disputed</a><a")
     assert f"/relabel/dispute?trace={traces[0].trace_id}&amp;step=2" in two
-    add_entry(sqlite_store, made.id, user, "", State.ACCEPTED)
+    add_entry(sqlite_store, made.id, user, "", DisputeState.ACCEPTED)
     assert f"{known}dispute accepted</a>" in dispute_links(sqlite_store, traces[0], user)[1]
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 from stepsight.app.commands.serving import listen
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.disputes import State, get_dispute, list_disputes
+from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
 from stepsight.storage.labelling.results.decisions import decide as decide_there
 from stepsight.storage.labelling.results.decisions import past_decisions, read_decisions
 from stepsight.storage.labelling.results.disagreements import read_adjudication
@@ -197,7 +197,7 @@ def test_a_label_is_disputed(store, page):
     page.get_by_role("button", name="Accept").click()
     expect(page.locator(".lead .state")).to_have_text("accepted")
     found = get_dispute(store, 1)
-    assert [(one.text, one.state) for one in found.entries] == [("See step 1.", None), ("", State.ACCEPTED)]
+    assert [(one.text, one.state) for one in found.entries] == [("See step 1.", None), ("", DisputeState.ACCEPTED)]
     assert list_disputes(store) == [found]
     page.goto("/relabel/disputes")
     page.get_by_role("link", name="accepted (1)").click()

@@ -14,10 +14,16 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.campaigns import Campaign, Plan, add_guideline, close_campaign, create_campaign
-from stepsight.storage.labelling.queue import claim
-from stepsight.storage.labelling.record import read_draft
-from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.campaigns import (
+    Campaign,
+    CampaignPlan,
+    add_guideline,
+    close_campaign,
+    create_campaign,
+)
+from stepsight.storage.labelling.queue import assign_next
+from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.results.answers import iterate_annotations
 from stepsight.storage.people.logins import log_in, log_out
 from stepsight.storage.people.users import Role, add_user, local_user
 from stepsight.storage.traces.queries import get_trace
@@ -60,7 +66,7 @@ def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
     name = f"campaign {next(NUMBERS)}"
     add(store, traces, name)
     plan = {"name": name, "dataset": name, "guideline": GUIDELINE, "ordering": "file"} | changes
-    return create_campaign(store, Plan(**plan), local_user(store))
+    return create_campaign(store, CampaignPlan(**plan), local_user(store))
 
 
 def start(page: Page, made: Campaign) -> None:
@@ -140,7 +146,7 @@ def test_a_journey_by_keys(store, page):
         ("flag", None, "It is no problem."),
         ("submit", None, None),
     ]
-    (answer,) = iterate_answers(store, made.id)
+    (answer,) = iterate_annotations(store, made.id)
     assert (answer.labels, answer.exposed, answer.guideline) == (("pos", "neg", "neu"), frozenset(), 1)
     assert 0 < answer.seconds < 60
     # Of the three steps the gold says something of two, and both times the same.
@@ -276,7 +282,7 @@ def test_step_by_step_reveals_nothing_early(store, opened):
         saved(page)
         page.keyboard.press("Enter")
         expect(page.locator("#review")).to_be_visible()
-    (answer,) = iterate_answers(store, made.id)
+    (answer,) = iterate_annotations(store, made.id)
     assert (answer.first, answer.labels) == (("pos", "pos", "pos"), ("pos", "neg", "pos"))
     reveals = [("reveal", None, 2), ("reveal", None, 3)]
     assert events(store, made, "reveal") == reveals
@@ -312,7 +318,7 @@ SECRETS = ("the-id", "agrees", "differs", "peer remark", "tell-tale", "dispute t
 def test_blind_until_submission(store, opened):
     made = campaign(store, trace(2, "blind", ["pos", "neg"]), trace(2, "later"), overlap=2)
     peer = person(store, "a peer")
-    task = claim(store, made.id, peer)
+    task = assign_next(store, made.id, peer)
     do(store, task.slot_id, peer, "label", 0, "neu")
     do(store, task.slot_id, peer, "comment", 0, "peer remark")
     do(store, task.slot_id, peer, "label", 1, "pos")
@@ -371,7 +377,7 @@ def test_a_trace_that_somebody_else_took(store, opened):
         page.keyboard.press("3")
         saved(page)
         expire(store, int(slot_of(page)))
-        assert claim(store, made.id, person(store, "a quick one")) is not None
+        assert assign_next(store, made.id, person(store, "a quick one")) is not None
         page.keyboard.press("1")
         expect(page.locator(".notice")).to_contain_text("Somebody else has this trace now")
         expect(page.locator("li[data-step='1'] .kept")).to_have_text("not stored")
@@ -435,7 +441,7 @@ def test_an_answer_taken_back_goes_on_where_it_was(store, page):
     page.keyboard.press("u")
     page.keyboard.press("Enter")
     expect(page.locator("#review")).to_be_visible()
-    (answer,) = iterate_answers(store, made.id)
+    (answer,) = iterate_annotations(store, made.id)
     assert answer.labels == ("neg", "unsure")
 
 
@@ -450,8 +456,8 @@ def test_a_trace_that_is_skipped_goes_to_somebody_else(store, page):
     page.keyboard.press("Enter")
     expect(page.locator("#labelling .q")).to_contain_text("problem even")
     assert events(store, made) == [("skip", None, "No idea.")]
-    assert claim(store, made.id, person(store, "another")).trace.problem == "What is the problem odd?"
-    assert not read_draft(store, slot).submitted
+    assert assign_next(store, made.id, person(store, "another")).trace.problem == "What is the problem odd?"
+    assert not read_annotation(store, slot).submitted
 
 
 def test_labels_end_at_the_first_error_where_no_more_is_asked(store, page):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.queue import Task, claim
+from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import campaign, do, label_all, people
 
@@ -31,7 +31,7 @@ def disagreeing(store: Store) -> tuple[Campaign, list[User]]:
 
 def _label(store: Store, made: Campaign, user: User, place: int) -> None:
     for said in SAID.values():
-        task = claim(store, made.id, user)
+        task = assign_next(store, made.id, user)
         assert task is not None
         if place == 0 and said is SAID["one"]:
             _remark(store, task, user)
@@ -42,7 +42,7 @@ def _of(said: tuple[Sequence[str], ...], place: int) -> Sequence[str]:
     return said[place]
 
 
-def _remark(store: Store, task: Task, user: User) -> None:
+def _remark(store: Store, task: Assignment, user: User) -> None:
     do(store, task.slot_id, user, "label", 1, "neg")
     do(store, task.slot_id, user, "error", 1, "step_contradiction")
     do(store, task.slot_id, user, "comment", 1, "It is <i>2</i>.")

@@ -69,10 +69,10 @@ def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, l
     for seed in range(30):
         drawn = replace(made[0], seed=seed)
         for shown in (one, two):
-            dealt = letters(drawn, shown.item_id, shown.answers)
+            dealt = letters(drawn, shown.item_id, shown.annotations)
             assert [letter for letter, _ in dealt] == ["A", "B", "C"]
             # The same at every look.
-            assert dealt == letters(drawn, shown.item_id, tuple(reversed(shown.answers)))
+            assert dealt == letters(drawn, shown.item_id, tuple(reversed(shown.annotations)))
             orders.add(tuple(answer.user for _, answer in dealt))
     # Three people can stand in six orders, and in 60 deals all of them come up.
     assert len(orders) == 6
@@ -80,7 +80,7 @@ def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, l
 
 def test_more_people_than_letters(made: tuple[Campaign, list[User]], sqlite_store: Store) -> None:
     (one, _) = read_adjudication(sqlite_store, made[0].id).disagreements
-    dealt = letters(made[0], one.item_id, [replace(one.answers[0], user_id=n) for n in range(28)])
+    dealt = letters(made[0], one.item_id, [replace(one.annotations[0], user_id=n) for n in range(28)])
     assert [letter for letter, _ in dealt][-3:] == ["Z", "A2", "B2"]
 
 

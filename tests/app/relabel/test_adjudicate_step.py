@@ -7,16 +7,16 @@ import pytest
 
 from stepsight.app.relabel.adjudicate_step import agreed_html, disagreed_html, label_html
 from stepsight.core.trace import Step
-from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation
 from stepsight.storage.labelling.results.decisions import Decision
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 STEP = Step(("So <3>.", "Done."))
 
 
-def answer(label: str | None, comment: str = "", exposed: frozenset[str] = frozenset()) -> Answer:
+def answer(label: str | None, comment: str = "", exposed: frozenset[str] = frozenset()) -> SubmittedAnnotation:
     """Of one step."""
-    return Answer(
+    return SubmittedAnnotation(
         item_id=1,
         slot_id=1,
         trace_id=1,

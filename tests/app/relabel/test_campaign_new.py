@@ -9,7 +9,7 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import create_campaign
-from stepsight.storage.labelling.plan import Ordering, Plan, Shows, View
+from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.people.users import Role, User, local_user
 from tests.app.markup import INJECTIONS, read
 from tests.storage.labelling.samples import person
@@ -26,7 +26,7 @@ def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
     for choice in page.all("select"):
         fields[choice["name"]] = choice.one("option", selected=None)["value"]
     plan = read_plan(sqlite_store, evaluators, fields | {"name": "first"})
-    assert plan == Plan(
+    assert plan == CampaignPlan(
         name="first", dataset="sums", guideline=str(fields["guideline"]), where=TraceFilter(), overlap=2,
         random_share=0.2, gold_rate=0.0,
     )  # fmt: skip
@@ -42,9 +42,9 @@ def test_every_field_counts(sqlite_store, evaluators):
                  "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "change",
                  "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other"},
     )  # fmt: skip
-    assert plan == Plan(
+    assert plan == CampaignPlan(
         name="first", dataset="sums", guideline="Look.", where=TraceFilter(gold="error", text="1 + 1"), overlap=3,
-        after_error=False, view=View.STEPWISE, shows=Shows.SCORES, evaluator=5, ordering=Ordering.CHANGE,
+        after_error=False, view=CampaignView.STEPWISE, shows=Shows.SCORES, evaluator=5, ordering=Ordering.CHANGE,
         random_share=0.125, gold_rate=0.1, gold_dataset="other",
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from stepsight.app.relabel.campaign_summary import counted, guideline_html, progress_html, queue_html, terms_html
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.labelling.plan import Ordering
-from stepsight.storage.labelling.progress import Progress
+from stepsight.storage.labelling.progress import CampaignProgress
 from tests.app.markup import INJECTIONS, read
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import evaluator
@@ -30,13 +30,17 @@ def test_what_is_asked_of_whom(sqlite_store):
 def test_how_far_it_is(sqlite_store):
     made = campaign(sqlite_store, overlap=2)
     # Five submitted by a person of three traces: two of them were hidden gold, of which nothing is told.
-    bars = read(progress_html(made, Progress(submitted=4, slots=6, mine=5, items_done=1, items=3)))
+    bars = read(progress_html(made, CampaignProgress(submitted=4, slots=6, mine=5, items_done=1, items=3)))
     assert [bar["aria-label"] for bar in bars.all(cls="meter")] == ["You: 3 of 3 answers", "All: 4 of 6 answers"]
     assert [bar.one("i")["style"] for bar in bars.all(cls="meter")] == ["width:100.0%", "width:66.7%"]
     assert [text.text for text in bars.all(cls="n")] == ["3 of 3", "4 of 6 · 1 of 3 traces complete"]
-    own = read(progress_html(made, Progress(submitted=4, slots=6, mine=5, items_done=1, items=3), everybody=False))
+    own = read(
+        progress_html(made, CampaignProgress(submitted=4, slots=6, mine=5, items_done=1, items=3), everybody=False)
+    )
     assert [bar["aria-label"] for bar in own.all(cls="meter")] == ["You: 3 of 3 answers"]
-    alone = read(progress_html(made, Progress(submitted=0, slots=0, mine=0, items_done=0, items=0), mine=False))
+    alone = read(
+        progress_html(made, CampaignProgress(submitted=0, slots=0, mine=0, items_done=0, items=0), mine=False)
+    )
     assert [bar.one("i")["style"] for bar in alone.all(cls="meter")] == ["width:0.0%"]
 
 

@@ -18,7 +18,7 @@ from stepsight.app.relabel.disputes import (
 )
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.labelling.disputes import State, Which, add_entry, get_dispute, open_dispute
+from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, add_entry, get_dispute, open_dispute
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.labelling.samples import person
@@ -42,7 +42,7 @@ def filed(store: Store, traces: list[StoredTrace], user: User) -> int:
 def test_one_with_its_discussion(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> None:
     number = filed(sqlite_store, traces, judge)
     add_entry(sqlite_store, number, judge, "See <i>.")
-    add_entry(sqlite_store, number, judge, "", State.ACCEPTED)
+    add_entry(sqlite_store, number, judge, "", DisputeState.ACCEPTED)
     html = dispute_html(sqlite_store, get_dispute(sqlite_store, number), judge, labels=True)
     assert "&lt;b&gt;It&lt;/b&gt; is <span" in html
     assert "See &lt;i&gt;." in html
@@ -50,7 +50,7 @@ def test_one_with_its_discussion(sqlite_store: Store, traces: list[StoredTrace],
     assert "The benchmark says <strong>✕ neg</strong>" in html
     assert "It should say <strong>unlabelled</strong>" in html
     assert html.index("See &lt;i&gt;.") < html.index('<p><span class="state accepted">accepted</span></p>')
-    assert [f'value="{state}"' in html for state in State] == [True, False, True, False]
+    assert [f'value="{state}"' in html for state in DisputeState] == [True, False, True, False]
     for user, labels in ((None, False), (judge, False)):
         assert "<form" not in dispute_html(sqlite_store, get_dispute(sqlite_store, number), user, labels=labels)
 
@@ -58,7 +58,7 @@ def test_one_with_its_discussion(sqlite_store: Store, traces: list[StoredTrace],
 def test_a_list(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> None:
     number = filed(sqlite_store, traces, judge)
     other = open_dispute(sqlite_store, traces[1].trace_id, 0, "neu", "So.", judge).id
-    add_entry(sqlite_store, other, judge, "", State.ACCEPTED)
+    add_entry(sqlite_store, other, judge, "", DisputeState.ACCEPTED)
     every = DisputesAddress()
     html = list_html(sqlite_store, every, listed(sqlite_store, every, None), None)
     assert html.index(f"/relabel/disputes/{other}") < html.index(f"/relabel/disputes/{number}")
@@ -101,7 +101,7 @@ def test_a_form_for_a_step_that_is_not_there(sqlite_store: Store, traces: list[S
 
 def test_addresses(sqlite_store: Store, traces: list[StoredTrace]) -> None:
     assert read_list_address({"state": "open", "trace": "3", "page": "0"}) == DisputesAddress("", "open", 3, 1)
-    assert DisputesAddress("sums", "open", 3).which(7) == Which("sums", State.OPEN, 3, 7)
+    assert DisputesAddress("sums", "open", 3).which(7) == DisputeFilter("sums", DisputeState.OPEN, 3, 7)
     with pytest.raises(UserError, match="state is 'shut'"):
         read_list_address({"state": "shut"})
     with pytest.raises(UserError, match="the dataset holds a NUL byte"):

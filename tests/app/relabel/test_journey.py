@@ -16,7 +16,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, Plan, create_campaign
+from stepsight.storage.labelling.campaigns import Campaign, CampaignPlan, create_campaign
 from stepsight.storage.labelling.results.consensus import iterate_consensus
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user, local_user
@@ -104,7 +104,7 @@ def test_a_benchmark_is_relabelled_and_trained_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert len(dataset) == TRACES
-    plan = Plan("second look", DATASET, "Find the first error.", overlap=3, after_error=False)
+    plan = CampaignPlan("second look", DATASET, "Find the first error.", overlap=3, after_error=False)
     campaign = create_campaign(sqlite_store, plan, local_user(sqlite_store))
     *annotators, eve = clients
     said = {

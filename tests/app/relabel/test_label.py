@@ -8,7 +8,7 @@ from stepsight.app.relabel.label import error_name, labelling_html, steps_html
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotation import ERROR_KINDS
-from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import get_trace
 from tests.app.markup import INJECTIONS, Element, read
@@ -17,7 +17,7 @@ from tests.storage.samples import evaluator, judge
 
 
 def page_of(store, task, user) -> Element:
-    return read(labelling_html(store, task, read_draft(store, task.slot_id), user)).one(id="labelling")
+    return read(labelling_html(store, task, read_annotation(store, task.slot_id), user)).one(id="labelling")
 
 
 def test_a_whole_trace(sqlite_store):
@@ -79,7 +79,7 @@ def test_step_by_step_only_what_is_revealed(sqlite_store):
     assert page.one(cls="who").text == "mini, online"
     do(sqlite_store, task.slot_id, ann, "label", 0, "pos")
     do(sqlite_store, task.slot_id, ann, "reveal", None, 2)
-    draft = read_draft(sqlite_store, task.slot_id)
+    draft = read_annotation(sqlite_store, task.slot_id)
     added = read(steps_html(sqlite_store, task, draft, ann, start=1))
     assert [row["data-step"] for row in added.all("li")] == ["1"]
     assert "So 3." in added.text

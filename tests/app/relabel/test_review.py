@@ -7,9 +7,9 @@ from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.comparison import read_comparison
+from stepsight.storage.labelling.comparison import read_review
 from stepsight.storage.labelling.queue import open_slot
-from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.traces.queries import get_trace
 from tests.app.markup import INJECTIONS, Element, read
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
@@ -17,8 +17,8 @@ from tests.storage.samples import evaluator, judge
 
 
 def page_of(store, slot_id, user) -> Element:
-    task, draft = open_slot(store, slot_id, user), read_draft(store, slot_id, user.id)
-    return read(review_html(task, draft, read_comparison(store, slot_id, user), user.id))
+    task, draft = open_slot(store, slot_id, user), read_annotation(store, slot_id, user.id)
+    return read(review_html(task, draft, read_review(store, slot_id, user), user.id))
 
 
 def said(row: Element) -> dict[str, str]:

@@ -2,10 +2,10 @@
 
 from stepsight.app.relabel.label import scores_html
 from stepsight.core.judgment import Mode
-from stepsight.storage.labelling.comparison import Said
+from stepsight.storage.labelling.comparison import ShownScores
 from tests.app.markup import read
 
-SAID = Said("a <b>", Mode.ONLINE, (0.75, None), (0.25, None))
+SAID = ShownScores("a <b>", Mode.ONLINE, (0.75, None), (0.25, None))
 
 
 def test_a_line_for_each_that_says_something():
@@ -23,6 +23,6 @@ def test_nothing_where_nobody_says_anything():
 
 
 def test_where_only_validity_is_said_no_redundancy_is():
-    shown = read(scores_html([Said("PRM", Mode.OFFLINE, (0.75,), (None,))], 0))
+    shown = read(scores_html([ShownScores("PRM", Mode.OFFLINE, (0.75,), (None,))], 0))
     assert shown.one(cls="bar")["aria-label"] == "PRM, offline: validity 0.75"
     assert {part["class"]: part["style"] for part in shown.all("i")} == {"neg": "width:25.0%", "pos": "width:75.0%"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.relabel.agreement_tables import (
-    Side,
+    ViewRatings,
     later_table,
     majority_table,
     mind_table,
@@ -55,7 +55,9 @@ def test_many_later_steps_share_a_row():
 
 def test_the_two_views_side_by_side():
     said = rated("nn pp", "np pp", first=["pp pp", "np pp"], gold="nn --")
-    table = view_table([Side("steps so far", "x", said.first), Side("in the end", "x", said.last)], said, DRAWS)
+    table = view_table(
+        [ViewRatings("steps so far", "x", said.first), ViewRatings("in the end", "x", said.last)], said, DRAWS
+    )
     early, late = (cells(table, name) for name in ("steps so far", "in the end"))
     # First 1 of 8 labels is neg, in the end 3 are.
     assert (early["labels"], early["neg"].number, late["neg"].number) == (8, 1 / 8, 3 / 8)
@@ -68,19 +70,23 @@ def test_the_two_views_side_by_side():
 
 def test_the_majority_of_one_campaign_against_that_of_another():
     mine, theirs = rated("pp pp", "pp pp", "nn pp"), rated("np pp", "np pp")
-    table = majority_table(Side("steps so far", "x", mine.last), Side("whole trace", "y", theirs.last), DRAWS)
+    table = majority_table(
+        ViewRatings("steps so far", "x", mine.last), ViewRatings("whole trace", "y", theirs.last), DRAWS
+    )
     pos = cells(table, "pos")
     assert (pos["labels"], pos["then_neg"], pos["changed"].number) == (4, 1, 1 / 4)
     assert [row[0] for row in table.rows] == ["neg", "neu", "pos", "all"]
     # By chance 0 * 1/4 + 1 * 3/4.
     assert table.notes[0].startswith("Cohen's kappa 0.000")
-    same = majority_table(Side("a", "x", rated("pp").last), Side("b", "y", rated("pp").last), resamples(1, 5))
+    same = majority_table(
+        ViewRatings("a", "x", rated("pp").last), ViewRatings("b", "y", rated("pp").last), resamples(1, 5)
+    )
     assert same.notes == (ONE_LABEL,)
 
 
 def test_a_tie_is_no_majority():
     tie, one = rated("np", "pp"), rated("pp", "pp")
-    table = majority_table(Side("a", "x", tie.last), Side("b", "y", one.last), resamples(1, 5))
+    table = majority_table(ViewRatings("a", "x", tie.last), ViewRatings("b", "y", one.last), resamples(1, 5))
     assert cells(table, "all")["labels"] == 1
 
 

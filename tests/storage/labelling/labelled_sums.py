@@ -7,7 +7,7 @@ from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.queue import Task
+from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.record import record
 from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.people.users import Role, User
@@ -45,7 +45,7 @@ def labelled(store: Store, traces: Sequence[Trace] = TRACES, **changes: object) 
     return made
 
 
-def _with_notes(store: Store, task: Task, user: User) -> None:
+def _with_notes(store: Store, task: Assignment, user: User) -> None:
     slot = task.slot_id
     do(store, slot, user, "label", 0, "neg", seconds=1.5)
     if task.campaign.view == "stepwise":
@@ -65,7 +65,7 @@ def _with_notes(store: Store, task: Task, user: User) -> None:
     do(store, slot, user, "submit")
 
 
-def name_of(task: Task) -> str:
+def name_of(task: Assignment) -> str:
     return next(known.id for known in TRACES if known.problem == task.trace.problem)
 
 

@@ -11,10 +11,10 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.labelling.annotation import Act
-from stepsight.storage.labelling.campaigns import Campaign, Plan, create_campaign
-from stepsight.storage.labelling.queue import Task, claim
-from stepsight.storage.labelling.record import Recorded, record
+from stepsight.storage.labelling.annotation import NewEvent
+from stepsight.storage.labelling.campaigns import Campaign, CampaignPlan, create_campaign
+from stepsight.storage.labelling.queue import Assignment, assign_next
+from stepsight.storage.labelling.record import RecordedEvent, record
 from stepsight.storage.people.users import Role, User, add_user, find_user
 from tests.storage.samples import add
 
@@ -45,12 +45,12 @@ def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: A
     if traces is not None:
         add(store, traces, DATASET)
     given: dict[str, Any] = {"name": "first", "dataset": DATASET, "guideline": GUIDELINE, "ordering": "file"}
-    return create_campaign(store, Plan(**(given | changes)), person(store, "boss", Role.ADMIN))
+    return create_campaign(store, CampaignPlan(**(given | changes)), person(store, "boss", Role.ADMIN))
 
 
-def take(store: Store, of: Campaign, user: User) -> Task:
+def take(store: Store, of: Campaign, user: User) -> Assignment:
     """The person's next trace, which there has to be."""
-    task = claim(store, of.id, user)
+    task = assign_next(store, of.id, user)
     assert task is not None
     return task
 
@@ -60,16 +60,16 @@ def key() -> str:
     return f"key-{next(_KEYS)}"
 
 
-def act(kind: str, step: int | None = None, new: Any = None, **other: Any) -> Act:
-    return Act(kind, other.pop("key", None) or key(), step, new, **other)
+def act(kind: str, step: int | None = None, new: Any = None, **other: Any) -> NewEvent:
+    return NewEvent(kind, other.pop("key", None) or key(), step, new, **other)
 
 
-def do(store: Store, slot_id: int, user: User, kind: str, *about: Any, **other: Any) -> Recorded:
+def do(store: Store, slot_id: int, user: User, kind: str, *about: Any, **other: Any) -> RecordedEvent:
     """Record an act under a fresh key: kind, then step and new as the kind takes them."""
     return record(store, slot_id, user, act(kind, *about, **other))
 
 
-def label_all(store: Store, task: Task, user: User, labels: Sequence[str | None]) -> None:
+def label_all(store: Store, task: Assignment, user: User, labels: Sequence[str | None]) -> None:
     """Label the steps in order, revealing each next one where the campaign goes step by step, and submit."""
     for step, label in enumerate(labels):
         if step and task.campaign.view == "stepwise":

@@ -1,7 +1,7 @@
 """Reading the log."""
 
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import find_event, read_log, read_logs
+from stepsight.storage.labelling.annotation import find_event, read_events, read_events_of_items
 from stepsight.storage.labelling.results.decisions import decide
 from tests.storage.labelling.samples import ONE, campaign, do, expire, label_all, people, take
 
@@ -14,8 +14,8 @@ def test_a_log_is_one_persons_and_in_order(store: Store) -> None:
         for task, user in zip(tasks, (one, other), strict=True):
             do(store, task.slot_id, user, "label", 0, label)
     with store.read() as session:
-        mine = read_log(session, tasks[0].item_id, one.id)
-        logs = read_logs(session, [tasks[0].item_id])
+        mine = read_events(session, tasks[0].item_id, one.id)
+        logs = read_events_of_items(session, [tasks[0].item_id])
     assert [(event.user_id, event.new) for event in mine] == [(one.id, "pos"), (one.id, "neg")]
     assert set(logs) == {(tasks[0].item_id, one.id), (tasks[0].item_id, other.id)}
     assert logs[tasks[0].item_id, one.id] == mine
@@ -31,7 +31,7 @@ def test_it_holds_what_was_done_under_an_earlier_slot_of_the_trace(store: Store)
     again = take(store, made, one)
     do(store, again.slot_id, one, "label", 0, "neg")
     with store.read() as session:
-        mine = read_log(session, again.item_id, one.id)
+        mine = read_events(session, again.item_id, one.id)
     assert [event.slot_id for event in mine] == [lost.slot_id, again.slot_id]
 
 
@@ -43,7 +43,7 @@ def test_decisions_are_found_by_key_and_are_no_part_of_an_answer(store: Store) -
     decide(store, made.id, task.item_id, 0, "neg", "It is wrong.", user, "decision-1")
     with store.read() as session:
         found = find_event(session, user.id, "decision-1")
-        assert [event.kind for event in read_log(session, task.item_id, user.id)] == ["label", "submit"]
+        assert [event.kind for event in read_events(session, task.item_id, user.id)] == ["label", "submit"]
         assert find_event(session, user.id, "decision-2") is None
         assert find_event(session, 99, "decision-1") is None
     assert found is not None

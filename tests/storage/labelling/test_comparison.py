@@ -11,9 +11,9 @@ from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.comparison import Peer, Said, read_comparison, read_scores
-from stepsight.storage.labelling.queue import Task
-from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.labelling.comparison import PeerAnnotation, ShownScores, read_review, read_scores
+from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
@@ -25,7 +25,7 @@ def seen(store: Store, user: User) -> set[str]:
         return set(session.scalars(select(ExposureRow.what).where(ExposureRow.user_id == user.id)))
 
 
-def judge(store: Store, task: Task | None = None) -> int:
+def judge(store: Store, task: Assignment | None = None) -> int:
     """An evaluator's judgment of the trace of three sub-steps, the last two of which are one step."""
     (trace,) = [get_trace(store, task.trace.trace_id)] if task else add(store, [TWO])
     rows = [[[0.1, 0, 0.9]], [[0.2, 0, 0.8], [0.5, 0.25, 0.25]], [[0.25, 0, 0.75], [0.5, 0, 0.5], [1, 0, 0]]]
@@ -36,7 +36,7 @@ def judge(store: Store, task: Task | None = None) -> int:
 
 
 # Offline is the last row: 0.75 of the first step; of the second the least of 0.5 and 0.
-OFFLINE = Said("mini", Mode.OFFLINE, (0.75, 0.0), (0.0, 0.0))
+OFFLINE = ShownScores("mini", Mode.OFFLINE, (0.75, 0.0), (0.0, 0.0))
 
 
 def test_nothing_before_submission_and_everything_after(store: Store) -> None:
@@ -48,19 +48,19 @@ def test_nothing_before_submission_and_everything_after(store: Store) -> None:
     do(store, tasks[0].slot_id, first, "error", 1, "confidence")
     do(store, tasks[0].slot_id, first, "error", 0, "circular")
     do(store, tasks[0].slot_id, first, "label", 0, "neu")
-    assert read_comparison(store, tasks[0].slot_id, first) is None
-    assert read_scores(store, tasks[0].slot_id, first, read_draft(store, tasks[0].slot_id)) == ()
+    assert read_review(store, tasks[0].slot_id, first) is None
+    assert read_scores(store, tasks[0].slot_id, first, read_annotation(store, tasks[0].slot_id)) == ()
     assert seen(store, first) == set()
     do(store, tasks[0].slot_id, first, "submit")
-    found = read_comparison(store, tasks[0].slot_id, first)
+    found = read_review(store, tasks[0].slot_id, first)
     assert found is not None
     assert (found.trace.labels, found.scores, found.peers) == ((Label.POS, Label.NEG), (OFFLINE,), ())
     assert seen(store, first) == {"gold", "scores"}
     label_all(store, tasks[1], second, ["pos", "pos"])
-    theirs = read_comparison(store, tasks[1].slot_id, second)
+    theirs = read_review(store, tasks[1].slot_id, second)
     assert theirs is not None
     # The kind of error of a step that is not called wrong is left out.
-    assert theirs.peers == (Peer(("neu", "neg"), (None, "confidence")),)
+    assert theirs.peers == (PeerAnnotation(("neu", "neg"), (None, "confidence")),)
     assert seen(store, second) == {"gold", "scores", "labels"}
 
 
@@ -69,7 +69,7 @@ def test_who_took_the_answer_back_sees_nothing(store: Store) -> None:
     task = take(store, made, user)
     label_all(store, task, user, ["pos", "pos"])
     do(store, task.slot_id, user, "reopen")
-    assert read_comparison(store, task.slot_id, user) is None
+    assert read_review(store, task.slot_id, user) is None
 
 
 def test_a_trace_that_is_ahead_in_another_blind_campaign_is_not_shown_yet(store: Store) -> None:
@@ -77,16 +77,16 @@ def test_a_trace_that_is_ahead_in_another_blind_campaign_is_not_shown_yet(store:
     other = campaign(store, None, name="second")
     task = take(store, made, user)
     label_all(store, task, user, ["pos", "pos"])
-    assert read_comparison(store, task.slot_id, user) is None
+    assert read_review(store, task.slot_id, user) is None
     label_all(store, take(store, other, user), user, ["pos", "pos"])
-    assert read_comparison(store, task.slot_id, user) is not None
+    assert read_review(store, task.slot_id, user) is not None
 
 
 def test_a_campaign_may_show_scores_before(store: Store) -> None:
     judged = judge(store)
     made, user = campaign(store, None, shows="scores", evaluator=judged), person(store, "ann")
     task = take(store, made, user)
-    assert read_scores(store, task.slot_id, user, read_draft(store, task.slot_id)) == (OFFLINE,)
+    assert read_scores(store, task.slot_id, user, read_annotation(store, task.slot_id)) == (OFFLINE,)
 
 
 def test_step_by_step_scores_are_the_online_ones_of_what_is_revealed(store: Store) -> None:
@@ -95,14 +95,14 @@ def test_step_by_step_scores_are_the_online_ones_of_what_is_revealed(store: Stor
     user = person(store, "ann")
     task = take(store, made, user)
 
-    def shown() -> tuple[Said, ...]:
-        return read_scores(store, task.slot_id, user, read_draft(store, task.slot_id))
+    def shown() -> tuple[ShownScores, ...]:
+        return read_scores(store, task.slot_id, user, read_annotation(store, task.slot_id))
 
     # Online is the diagonal, 0.9, 0.5 and 0; of the second step the least of 0.5 and 0.
-    assert shown() == (Said("mini", Mode.ONLINE, (0.9,), (0.0,)),)
+    assert shown() == (ShownScores("mini", Mode.ONLINE, (0.9,), (0.0,)),)
     do(store, task.slot_id, user, "label", 0, "pos")
     do(store, task.slot_id, user, "reveal", None, 2)
-    assert shown() == (Said("mini", Mode.ONLINE, (0.9, 0.0), (0.0, 0.0)),)
+    assert shown() == (ShownScores("mini", Mode.ONLINE, (0.9, 0.0), (0.0, 0.0)),)
 
 
 def test_an_evaluator_that_only_saw_the_whole_is_silent_step_by_step(store: Store) -> None:
@@ -112,7 +112,7 @@ def test_an_evaluator_that_only_saw_the_whole_is_silent_step_by_step(store: Stor
     made = campaign(store, None, shows="scores", evaluator=judged, view="stepwise")
     user = person(store, "ann")
     task = take(store, made, user)
-    assert read_scores(store, task.slot_id, user, read_draft(store, task.slot_id)) == ()
+    assert read_scores(store, task.slot_id, user, read_annotation(store, task.slot_id)) == ()
 
 
 def test_an_evaluator_that_gives_validity_only_says_nothing_of_redundancy(store: Store) -> None:
@@ -125,8 +125,8 @@ def test_an_evaluator_that_gives_validity_only_says_nothing_of_redundancy(store:
     made = campaign(store, None, shows="scores", evaluator=judged.id)
     user = person(store, "ann")
     task = take(store, made, user)
-    shown = read_scores(store, task.slot_id, user, read_draft(store, task.slot_id))
-    assert shown == (Said("PRM", Mode.OFFLINE, (0.75, 0.75), (None, None)),)
+    shown = read_scores(store, task.slot_id, user, read_annotation(store, task.slot_id))
+    assert shown == (ShownScores("PRM", Mode.OFFLINE, (0.75, 0.75), (None, None)),)
 
 
 def test_somebody_else_s_turn_is_not_shown(store: Store) -> None:
@@ -135,6 +135,6 @@ def test_somebody_else_s_turn_is_not_shown(store: Store) -> None:
     task = take(store, made, one)
     label_all(store, task, one, ["pos", "pos"])
     with pytest.raises(ConflictError):
-        read_comparison(store, task.slot_id, other)
+        read_review(store, task.slot_id, other)
     with pytest.raises(NotFoundError):
-        read_comparison(store, 99, other)
+        read_review(store, 99, other)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stepsight.storage.labelling.annotation import Draft, Event, derive
+from stepsight.storage.labelling.annotation import Annotation, AnnotationEvent, fold
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -14,12 +14,12 @@ class Log:
     """Events as the database would hold them."""
 
     def __init__(self, n_steps: int = 3, stepwise: bool = False) -> None:
-        self.events: list[Event] = []
+        self.events: list[AnnotationEvent] = []
         self.n_steps, self.stepwise = n_steps, stepwise
 
     @property
-    def draft(self) -> Draft:
-        return derive(self.events, self.n_steps, self.stepwise)
+    def draft(self) -> Annotation:
+        return fold(self.events, self.n_steps, self.stepwise)
 
     def do(
         self, kind: str, step: int | None = None, new: Any = None, cause: str = "", of: int | None = None
@@ -28,7 +28,9 @@ class Log:
         old = self.draft.value(kind, step) if undoable else None
         id = len(self.events) + 1
         self.events.append(
-            Event(id, 1, 1, 1, kind, step, old, new, cause, of, f"k{id}", MOMENT, 1.0, 1, "whole", None, {})
+            AnnotationEvent(
+                id, 1, 1, 1, kind, step, old, new, cause, of, f"k{id}", MOMENT, 1.0, 1, "whole", None, {}
+            )
         )
 
     def turn(self, cause: str) -> None:
@@ -163,4 +165,4 @@ def test_who_submitted_has_seen_all_steps() -> None:
 def test_a_trace_that_lost_steps_is_as_long_as_the_events_say() -> None:
     log = Log(n_steps=3)
     log.do("label", 2, "pos")
-    assert derive(log.events, 1, stepwise=False).labels == (None, None, "pos")
+    assert fold(log.events, 1, stepwise=False).labels == (None, None, "pos")

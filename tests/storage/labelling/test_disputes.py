@@ -17,8 +17,8 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.disputes import (
     Dispute,
-    State,
-    Which,
+    DisputeFilter,
+    DisputeState,
     add_entry,
     count_disputes,
     disputed_datasets,
@@ -58,7 +58,7 @@ def test_a_dispute(store: Store, traces: list[StoredTrace], anna: User) -> None:
     made = filed(store, traces, anna, reason=" It is right.\n")
     assert (made.trace, made.dataset, made.step) == ("error", "sums", 1)
     assert (made.gold, made.proposed, made.reason) == ("neg", "pos", "It is right.")
-    assert (made.user, made.state, made.changed, made.entries) == ("anna", State.OPEN, False, ())
+    assert (made.user, made.state, made.changed, made.entries) == ("anna", DisputeState.OPEN, False, ())
     assert made.digest == traces[0].digest
     assert get_dispute(store, made.id) == made
 
@@ -105,7 +105,7 @@ def test_the_same_is_filed_once_by_one_person(store: Store, traces: list[StoredT
         filed(store, traces, anna, proposed=None)
     filed(store, traces, person(store, "ben"))
     # Withdrawn, it may come again.
-    add_entry(store, first.id, anna, "", State.WITHDRAWN)
+    add_entry(store, first.id, anna, "", DisputeState.WITHDRAWN)
     filed(store, traces, anna)
     assert len(list_disputes(store)) == 5
 
@@ -116,14 +116,14 @@ def test_a_discussion(store: Store, traces: list[StoredTrace], anna: User, judge
     # Pressed twice.
     add_entry(store, made.id, judge, "Why?")
     add_entry(store, made.id, anna, "See step 1.")
-    add_entry(store, made.id, judge, "Agreed.", State.ACCEPTED)
+    add_entry(store, made.id, judge, "Agreed.", DisputeState.ACCEPTED)
     found = get_dispute(store, made.id)
     assert [(one.user, one.state, one.text) for one in found.entries] == [
         ("judge", None, "Why?"),
         ("anna", None, "See step 1."),
-        ("judge", State.ACCEPTED, "Agreed."),
+        ("judge", DisputeState.ACCEPTED, "Agreed."),
     ]
-    assert found.state == State.ACCEPTED
+    assert found.state == DisputeState.ACCEPTED
     with pytest.raises(UserError, match="has no text"):
         add_entry(store, made.id, anna, " ")
     with pytest.raises(NotFoundError):
@@ -132,26 +132,26 @@ def test_a_discussion(store: Store, traces: list[StoredTrace], anna: User, judge
 
 STATES = {
     # From a state, what its author can do, and what an adjudicator.
-    State.OPEN: ({State.WITHDRAWN}, {State.ACCEPTED, State.REJECTED}),
-    State.ACCEPTED: (set(), {State.OPEN, State.REJECTED}),
-    State.REJECTED: (set(), {State.OPEN, State.ACCEPTED}),
-    State.WITHDRAWN: ({State.OPEN}, set()),
+    DisputeState.OPEN: ({DisputeState.WITHDRAWN}, {DisputeState.ACCEPTED, DisputeState.REJECTED}),
+    DisputeState.ACCEPTED: (set(), {DisputeState.OPEN, DisputeState.REJECTED}),
+    DisputeState.REJECTED: (set(), {DisputeState.OPEN, DisputeState.ACCEPTED}),
+    DisputeState.WITHDRAWN: ({DisputeState.OPEN}, set()),
 }
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", DisputeState)
 def test_who_may_put_it_into_which_state(
-    store: Store, traces: list[StoredTrace], anna: User, judge: User, state: State
+    store: Store, traces: list[StoredTrace], anna: User, judge: User, state: DisputeState
 ) -> None:
     made = filed(store, traces, anna)
-    if state != State.OPEN:
-        add_entry(store, made.id, anna if state == State.WITHDRAWN else judge, "", state)
+    if state != DisputeState.OPEN:
+        add_entry(store, made.id, anna if state == DisputeState.WITHDRAWN else judge, "", state)
     made = get_dispute(store, made.id)
     by_author, by_adjudicator = STATES[state]
     assert [set(made.possible(who)) for who in (anna, judge, person(store, "ben"))] == [
         by_author, by_adjudicator, set(),
     ]  # fmt: skip
-    for wanted in State:
+    for wanted in DisputeState:
         for who, allowed in ((anna, by_author), (judge, by_adjudicator)):
             if wanted in allowed:
                 continue
@@ -167,12 +167,12 @@ def test_two_labels_of_a_step_are_not_accepted(
     one, two = filed(store, traces, anna), filed(store, traces, anna, proposed="neu")
     same, other = filed(store, traces, judge), filed(store, traces, anna, step=0, proposed="neu")
     for dispute in (one, same, other):
-        add_entry(store, dispute.id, judge, "", State.ACCEPTED)
+        add_entry(store, dispute.id, judge, "", DisputeState.ACCEPTED)
     with pytest.raises(ConflictError, match=f"Dispute {one.id} of this step is accepted, which says pos"):
-        add_entry(store, two.id, judge, "", State.ACCEPTED)
+        add_entry(store, two.id, judge, "", DisputeState.ACCEPTED)
     for dispute in (one, same):
-        add_entry(store, dispute.id, judge, "", State.REJECTED)
-    assert add_entry(store, two.id, judge, "", State.ACCEPTED).state == State.ACCEPTED
+        add_entry(store, dispute.id, judge, "", DisputeState.REJECTED)
+    assert add_entry(store, two.id, judge, "", DisputeState.ACCEPTED).state == DisputeState.ACCEPTED
 
 
 def at_once(*acts: Callable[[], object]) -> list[str]:
@@ -195,9 +195,11 @@ def test_people_who_act_at_once(store: Store, traces: list[StoredTrace], anna: U
     # The same is filed once, and of two labels of a step one is accepted.
     assert at_once(*[partial(filed, store, traces, anna)] * 4) == ["done", "refused", "refused", "refused"]
     filed(store, traces, anna, proposed="neu")
-    accepting = [partial(add_entry, store, one.id, judge, "", State.ACCEPTED) for one in list_disputes(store)]
+    accepting = [
+        partial(add_entry, store, one.id, judge, "", DisputeState.ACCEPTED) for one in list_disputes(store)
+    ]
     assert at_once(*accepting) == ["done", "refused"]
-    assert count_disputes(store)[State.ACCEPTED] == 1
+    assert count_disputes(store)[DisputeState.ACCEPTED] == 1
 
 
 def test_a_trace_that_has_changed(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
@@ -206,28 +208,33 @@ def test_a_trace_that_has_changed(store: Store, traces: list[StoredTrace], anna:
         session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
     assert get_dispute(store, made.id).changed
     with pytest.raises(ConflictError, match="has changed since"):
-        add_entry(store, made.id, judge, "", State.ACCEPTED)
-    assert add_entry(store, made.id, judge, "", State.REJECTED).state == State.REJECTED
+        add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
+    assert add_entry(store, made.id, judge, "", DisputeState.REJECTED).state == DisputeState.REJECTED
 
 
 def test_lists(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
     add(store, [ERROR], "more")
     first, second = filed(store, traces, anna), filed(store, traces, judge, step=0, proposed=None)
     third = filed(store, traces, anna, trace_id=traces[1].trace_id, step=0, proposed="neu")
-    add_entry(store, second.id, judge, "", State.ACCEPTED)
+    add_entry(store, second.id, judge, "", DisputeState.ACCEPTED)
 
-    def ids(which: Which = Which(), **part: int) -> list[int]:  # noqa: B008
+    def ids(which: DisputeFilter = DisputeFilter(), **part: int) -> list[int]:  # noqa: B008
         return [one.id for one in list_disputes(store, which, **part)]
 
     assert ids() == [third.id, second.id, first.id]
     assert ids(start=1, limit=1) == [second.id]
-    assert ids(Which(state=State.OPEN)) == [third.id, first.id]
-    assert ids(Which(state=State.ACCEPTED)) == [second.id]
-    assert ids(Which(trace_id=traces[1].trace_id)) == [third.id]
-    assert ids(Which(trace_id=2**40)) == []
-    assert (ids(Which(dataset="sums")), ids(Which(dataset="more"))) == (ids(), [])
-    counts = count_disputes(store, Which(dataset="sums", state=State.OPEN))
-    assert counts == {State.OPEN: 2, State.ACCEPTED: 1, State.REJECTED: 0, State.WITHDRAWN: 0}
+    assert ids(DisputeFilter(state=DisputeState.OPEN)) == [third.id, first.id]
+    assert ids(DisputeFilter(state=DisputeState.ACCEPTED)) == [second.id]
+    assert ids(DisputeFilter(trace_id=traces[1].trace_id)) == [third.id]
+    assert ids(DisputeFilter(trace_id=2**40)) == []
+    assert (ids(DisputeFilter(dataset="sums")), ids(DisputeFilter(dataset="more"))) == (ids(), [])
+    counts = count_disputes(store, DisputeFilter(dataset="sums", state=DisputeState.OPEN))
+    assert counts == {
+        DisputeState.OPEN: 2,
+        DisputeState.ACCEPTED: 1,
+        DisputeState.REJECTED: 0,
+        DisputeState.WITHDRAWN: 0,
+    }
     assert disputed_datasets(store) == ["sums"]
 
 
@@ -237,9 +244,9 @@ def test_who_labels_sees_those_of_traces_seen_through(store: Store, judge: User)
     label_all(store, task, anna, ["pos", "neg"])
     two = open_dispute(store, task.trace.trace_id, 0, "neg", "So.", judge)
     open_dispute(store, take(store, first, anna).trace.trace_id, 0, "neg", "So.", judge)
-    assert [one.id for one in list_disputes(store, Which(seen_by=anna.id))] == [two.id]
-    assert count_disputes(store, Which(seen_by=anna.id))[State.OPEN] == 1
-    assert list_disputes(store, Which(seen_by=ben.id)) == []
+    assert [one.id for one in list_disputes(store, DisputeFilter(seen_by=anna.id))] == [two.id]
+    assert count_disputes(store, DisputeFilter(seen_by=anna.id))[DisputeState.OPEN] == 1
+    assert list_disputes(store, DisputeFilter(seen_by=ben.id)) == []
     assert (disputed_datasets(store, anna.id), disputed_datasets(store, ben.id)) == (["sums"], [])
 
 

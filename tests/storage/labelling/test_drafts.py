@@ -5,7 +5,7 @@ from sqlalchemy import select
 
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.labelling.record import read_draft, redo_act, undo_act
+from stepsight.storage.labelling.record import read_annotation, redo, undo
 from tests.storage.labelling.samples import TWO, campaign, do, expire, key, label_all, people, take
 
 
@@ -17,9 +17,9 @@ def test_a_draft_is_of_who_has_the_slot_or_of_who_is_asked_for(store: Store) -> 
     expire(store, task.slot_id)
     take(store, made, other)
     do(store, task.slot_id, other, "flag", None, "Bad.")
-    found = read_draft(store, task.slot_id)
+    found = read_annotation(store, task.slot_id)
     assert (found.labels, found.flag) == ((None, None), "Bad.")
-    found = read_draft(store, task.slot_id, one.id)
+    found = read_annotation(store, task.slot_id, one.id)
     assert (found.labels, found.flag) == (("neu", None), None)
 
 
@@ -28,9 +28,9 @@ def test_nobody_has_an_empty_one(store: Store) -> None:
     take(store, made, people(store, 1)[0])
     with store.read() as session:
         free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
-    assert read_draft(store, free).labels == (None, None)
+    assert read_annotation(store, free).labels == (None, None)
     with pytest.raises(NotFoundError):
-        read_draft(store, 99)
+        read_annotation(store, 99)
 
 
 def test_undo_and_redo_reach_back_across_submissions(store: Store) -> None:
@@ -40,18 +40,18 @@ def test_undo_and_redo_reach_back_across_submissions(store: Store) -> None:
     slot = task.slot_id
     label_all(store, task, user, ["pos", "neg"])
     with pytest.raises(ConflictError, match="submitted already"):
-        undo_act(store, slot, user, key())
+        undo(store, slot, user, key())
     do(store, slot, user, "reopen")
     do(store, slot, user, "comment", 1, "Why?")
-    before = [read_draft(store, slot)]
+    before = [read_annotation(store, slot)]
     for _ in range(3):
-        undo_act(store, slot, user, key())
-        before.append(read_draft(store, slot))
+        undo(store, slot, user, key())
+        before.append(read_annotation(store, slot))
     assert [draft.labels for draft in before] == [("pos", "neg"), ("pos", "neg"), ("pos", None), (None, None)]
     assert [draft.comments[1] for draft in before] == ["Why?", None, None, None]
     for expected in before[-2::-1]:
-        redo_act(store, slot, user, key())
-        found = read_draft(store, slot)
+        redo(store, slot, user, key())
+        found = read_annotation(store, slot)
         assert (found.labels, found.comments, found.undo, found.redo) == (
             expected.labels, expected.comments, expected.undo, expected.redo,
         )  # fmt: skip

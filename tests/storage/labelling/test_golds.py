@@ -3,7 +3,7 @@
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.disputes import OF_VALIDITY, RATED, sayable
+from stepsight.storage.labelling.disputes import OF_VALIDITY, RATED, gold_values
 from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import FIRST_ERROR, MISSING, add
 
@@ -15,9 +15,9 @@ def test_by_what_the_dataset_says(store: Store) -> None:
     add(store, [Trace.of("q", ["a", "b"], ["neg", "neu"], id="1")], "rated")
     add(store, [AT_ONCE, FIRST_ERROR], "first errors")
     add(store, [MISSING], "silent")
-    found = {name: sayable(store, find_dataset(store, name).id) for name in ("rated", "first errors", "silent")}
+    found = {name: gold_values(store, find_dataset(store, name).id) for name in ("rated", "first errors", "silent")}
     assert found == {"rated": RATED, "first errors": OF_VALIDITY, "silent": RATED}
     assert OF_VALIDITY == ("neg", "valid", None)
     # It is read anew when the dataset has changed.
     add(store, [Trace.of("q", ["a"], ["pos"], id="2")], "first errors")
-    assert sayable(store, find_dataset(store, "first errors").id) == RATED
+    assert gold_values(store, find_dataset(store, "first errors").id) == RATED

@@ -13,18 +13,18 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
-from stepsight.storage.labelling.plan import Ordering, Plan
+from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.samples import add, evaluator
 
 FOUR = [Trace.of(f"Problem {i}", ["One.", "Two."], id=str(i)) for i in range(4)]
 
 
-def plan(**changes: object) -> Plan:
-    return Plan("first", "sums", "Text.", **({"random_share": 0.0} | changes))  # type: ignore[arg-type]
+def plan(**changes: object) -> CampaignPlan:
+    return CampaignPlan("first", "sums", "Text.", **({"random_share": 0.0} | changes))  # type: ignore[arg-type]
 
 
-def places(store: Store, traces: list[StoredTrace], of: Plan) -> list[tuple[int, str]]:
+def places(store: Store, traces: list[StoredTrace], of: CampaignPlan) -> list[tuple[int, str]]:
     """The positions of the traces in the order of the plan, with how each was chosen."""
     position = {trace.trace_id: trace.position for trace in traces}
     with store.read() as session:

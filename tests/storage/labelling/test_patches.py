@@ -14,7 +14,7 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold
-from stepsight.storage.labelling.disputes import State, add_entry, open_dispute
+from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.labelling.patches import apply_patch, check_patch, make_patch
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset
@@ -62,7 +62,7 @@ def test_from_a_dispute_to_changed_gold(
     two = open_dispute(store, stored[0].trace_id, 1, "pos", "So it is.", judge)
     open_dispute(store, stored[0].trace_id, 0, "neg", "Not accepted.", judge)
     for dispute in (one, two):
-        add_entry(store, dispute.id, judge, "", State.ACCEPTED)
+        add_entry(store, dispute.id, judge, "", DisputeState.ACCEPTED)
     made, left_out = make_patch(store, dataset, name="fixes.json")
     assert left_out == []
     assert (made.dataset, made.sha256, made.name) == ("sums", "0" * 64, "fixes.json")
@@ -78,7 +78,7 @@ def test_from_a_dispute_to_changed_gold(
     # In memory only, and the judgments still belong to their traces.
     assert said(read_gold(store, dataset)) == said(gold)
     assert changed.digests == gold.digests
-    opened, _ = make_patch(store, dataset, State.OPEN)
+    opened, _ = make_patch(store, dataset, DisputeState.OPEN)
     assert [(one.step, one.new) for one in opened.changes] == [(0, "neg")]
 
 
@@ -127,18 +127,18 @@ def test_what_is_left_out_and_what_contradicts(
     anna = person(store, "anna")
     one = open_dispute(store, stored[0].trace_id, 1, "pos", "So.", anna)
     two = open_dispute(store, stored[0].trace_id, 1, "pos", "Indeed.", judge)
-    made, _ = make_patch(store, dataset, State.OPEN)
+    made, _ = make_patch(store, dataset, DisputeState.OPEN)
     # Two of the same are one change, the older.
     assert [change.dispute for change in made.changes] == [one.id]
     three = open_dispute(store, stored[0].trace_id, 1, "neu", "Or so.", judge)
     with pytest.raises(
         UserError, match=f"Disputes {one.id} and {three.id} of one step are open, and say pos and neu"
     ):
-        make_patch(store, dataset, State.OPEN)
+        make_patch(store, dataset, DisputeState.OPEN)
     open_dispute(store, stored[1].trace_id, 0, "neu", "So.", judge)
     with store.write() as session:
         session.execute(update(TraceRow).where(TraceRow.id == stored[0].trace_id).values(digest="0" * 64))
-    made, left_out = make_patch(store, dataset, State.OPEN)
+    made, left_out = make_patch(store, dataset, DisputeState.OPEN)
     assert [change.trace for change in made.changes] == ["clean"]
     assert [dispute.id for dispute in left_out] == [three.id, two.id, one.id]
 
@@ -147,7 +147,7 @@ def test_only_disputes_of_changed_traces(
     store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
 ) -> None:
     made = open_dispute(store, stored[0].trace_id, 1, "pos", "So.", judge)
-    add_entry(store, made.id, judge, "", State.ACCEPTED)
+    add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
     with store.write() as session:
         session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
     with pytest.raises(UserError, match="is accepted, but for 1 whose traces have changed"):

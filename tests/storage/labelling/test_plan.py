@@ -3,13 +3,20 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.storage.labelling.plan import Ordering, Plan, Shows, View, check_guideline, check_plan
+from stepsight.storage.labelling.plan import (
+    CampaignPlan,
+    CampaignView,
+    Ordering,
+    Shows,
+    check_guideline,
+    check_plan,
+)
 
 
 def test_the_least_that_is_needed() -> None:
-    plan = Plan("first", "sums", "Say what is right.")
+    plan = CampaignPlan("first", "sums", "Say what is right.")
     check_plan(plan)
-    assert (plan.view, plan.shows, plan.ordering) == (View.WHOLE, Shows.NOTHING, Ordering.RANDOM)
+    assert (plan.view, plan.shows, plan.ordering) == (CampaignView.WHOLE, Shows.NOTHING, Ordering.RANDOM)
     assert (plan.overlap, plan.after_error, plan.random_share, plan.gold_rate, plan.lease) == (
         1,
         True,
@@ -21,7 +28,7 @@ def test_the_least_that_is_needed() -> None:
 
 def test_the_largest_of_everything() -> None:
     check_plan(
-        Plan(
+        CampaignPlan(
             *("n" * 200, "sums", "x" * 100_000),
             overlap=50,
             random_share=1.0,

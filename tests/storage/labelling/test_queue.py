@@ -13,8 +13,9 @@ from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
-from stepsight.storage.labelling.queue import claim, next_turn, open_slot, progress, skip
-from stepsight.storage.labelling.record import read_draft
+from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.queue import assign_next, next_availability, open_slot, skip
+from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
     ONE,
@@ -37,7 +38,7 @@ KNOWN = [Trace.of(f"Known {i}", ["One."], ["pos"], id=f"known {i}", meta={"gener
 
 def label_next(store: Store, made: Campaign, user: User) -> bool:
     """Take and submit the next trace; whether there was one."""
-    task = claim(store, made.id, user)
+    task = assign_next(store, made.id, user)
     if task is not None:
         label_all(store, task, user, ["pos"] * len(task.trace.steps))
     return task is not None
@@ -78,7 +79,7 @@ def test_a_person_has_one_trace_at_a_time(store: Store) -> None:
 def test_from_two_windows_at_once_too(store: Store) -> None:
     made, user = campaign(store), person(store, "ann")
     with ThreadPoolExecutor(6) as pool:
-        slots = {task.slot_id for task in pool.map(lambda _: claim(store, made.id, user), range(12)) if task}
+        slots = {task.slot_id for task in pool.map(lambda _: assign_next(store, made.id, user), range(12)) if task}
     assert len(slots) == 1
 
 
@@ -97,7 +98,7 @@ def test_nobody_labels_a_trace_twice(store: Store) -> None:
     made = campaign(store, [ONE], overlap=2)
     user, other = people(store, 2)
     assert label_next(store, made, user)
-    assert claim(store, made.id, user) is None
+    assert assign_next(store, made.id, user) is None
     assert label_next(store, made, other)
     with store.read() as session:
         item = session.scalars(select(ItemRow.id)).one()
@@ -110,11 +111,11 @@ def test_an_abandoned_trace_returns(store: Store) -> None:
     made = campaign(store, [ONE])
     one, other = people(store, 2)
     left = take(store, made, one)
-    assert claim(store, made.id, other) is None
+    assert assign_next(store, made.id, other) is None
     expire(store, left.slot_id)
     assert take(store, made, other).slot_id == left.slot_id
     # It is the other's now, and may come back once more.
-    assert claim(store, made.id, one) is None
+    assert assign_next(store, made.id, one) is None
     expire(store, left.slot_id)
     assert take(store, made, one).slot_id == left.slot_id
 
@@ -133,7 +134,7 @@ def test_people_at_once_fill_every_slot_once(store: Store) -> None:
     # One that finds the last rows locked may stop early, but then the others go on.
     assert sum(done) == 90
     assert set(map(tuple, holders(store).values())) == {("submitted",) * 3}
-    assert progress(store, made.id).items_done == 30
+    assert campaign_progress(store, made.id).items_done == 30
 
 
 def test_hidden_gold_items_come_as_often_as_the_campaign_says(store: Store) -> None:
@@ -141,7 +142,7 @@ def test_hidden_gold_items_come_as_often_as_the_campaign_says(store: Store) -> N
     made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.25, seed=3)
     user = person(store, "ann")
     problems = []
-    while (task := claim(store, made.id, user)) is not None:
+    while (task := assign_next(store, made.id, user)) is not None:
         assert (task.trace.id, task.trace.dataset, task.trace.has_gold) == ("", "sums", False)
         problems.append(task.trace.problem)
         label_all(store, task, user, ["pos"])
@@ -151,7 +152,7 @@ def test_hidden_gold_items_come_as_often_as_the_campaign_says(store: Store) -> N
     assert 4 <= len(gold) <= 18
     assert len(set(problems)) == len(problems)
     assert problems[-1].startswith("Task")
-    found = progress(store, made.id, user.id)
+    found = campaign_progress(store, made.id, user.id)
     assert (found.submitted, found.slots, found.mine, found.items_done, found.items) == (
         30,
         30,
@@ -168,7 +169,7 @@ def test_no_turn_is_known_by_its_number(store: Store) -> None:
         last = session.scalars(select(func.max(SlotRow.id))).one()
     user = person(store, "ann")
     numbers, problems = [], []
-    while (task := claim(store, made.id, user)) is not None:
+    while (task := assign_next(store, made.id, user)) is not None:
         numbers.append(task.slot_id)
         problems.append(task.trace.problem[:4])
         label_all(store, task, user, ["pos"])
@@ -218,7 +219,7 @@ def test_a_trace_that_changed_is_passed_over(store: Store) -> None:
     assert take(store, made, user).trace.problem == ONE.problem
     with pytest.raises(ConflictError, match="The trace was changed"):
         open_slot(store, held.slot_id, user)
-    assert progress(store, made.id).items_done == 0
+    assert campaign_progress(store, made.id).items_done == 0
 
 
 def test_a_closed_campaign_gives_nothing_out(store: Store) -> None:
@@ -228,7 +229,7 @@ def test_a_closed_campaign_gives_nothing_out(store: Store) -> None:
     held = take(store, made, user)
     close_campaign(store, made.id)
     with pytest.raises(ConflictError, match="The campaign 'first' is closed"):
-        claim(store, made.id, user)
+        assign_next(store, made.id, user)
     with pytest.raises(ConflictError, match="The campaign is closed"):
         open_slot(store, held.slot_id, user)
     # What was submitted can still be looked at.
@@ -253,7 +254,7 @@ def test_a_turn_is_opened_by_who_has_it(store: Store) -> None:
     with pytest.raises(NotFoundError):
         open_slot(store, 2**40, other)
     with pytest.raises(NotFoundError):
-        claim(store, 99, user)
+        assign_next(store, 99, user)
 
 
 def test_who_lost_a_trace_and_gets_it_again_goes_on_where_they_were(store: Store) -> None:
@@ -265,19 +266,19 @@ def test_who_lost_a_trace_and_gets_it_again_goes_on_where_they_were(store: Store
     take(store, made, other)
     again = take(store, made, one)
     assert (again.slot_id == lost.slot_id, again.item_id == lost.item_id) == (False, True)
-    assert read_draft(store, again.slot_id).labels == ("neu", None)
-    assert read_draft(store, lost.slot_id).labels == (None, None)
-    assert claim(store, made.id, third) is None
+    assert read_annotation(store, again.slot_id).labels == ("neu", None)
+    assert read_annotation(store, lost.slot_id).labels == (None, None)
+    assert assign_next(store, made.id, third) is None
 
 
 def test_what_a_person_would_get_is_told_without_taking_it(store):
     made = campaign(store, [TWO], overlap=1)
     ann, ben = people(store, 2)
-    assert [next_turn(store, made, user) for user in (ann, ben)] == ["new", "new"]
+    assert [next_availability(store, made, user) for user in (ann, ben)] == ["new", "new"]
     task = take(store, made, ann)
-    assert [next_turn(store, made, user) for user in (ann, ben)] == ["held", "nothing"]
+    assert [next_availability(store, made, user) for user in (ann, ben)] == ["held", "nothing"]
     expire(store, task.slot_id)
-    assert [next_turn(store, made, user) for user in (ann, ben)] == ["held", "new"]
+    assert [next_availability(store, made, user) for user in (ann, ben)] == ["held", "new"]
     label_all(store, task, ann, ["pos", "neg"])
-    assert [next_turn(store, made, user) for user in (ann, ben)] == ["nothing", "nothing"]
-    assert next_turn(store, close_campaign(store, made.id), ben) == "nothing"
+    assert [next_availability(store, made, user) for user in (ann, ben)] == ["nothing", "nothing"]
+    assert next_availability(store, close_campaign(store, made.id), ben) == "nothing"

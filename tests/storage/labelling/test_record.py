@@ -13,10 +13,10 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import EventRow, ExposureRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
-from stepsight.storage.labelling.annotation import Act
+from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
-from stepsight.storage.labelling.queue import Task, claim
-from stepsight.storage.labelling.record import read_draft, record, redo_act, undo_act
+from stepsight.storage.labelling.queue import Assignment, assign_next
+from stepsight.storage.labelling.record import read_annotation, record, redo, undo
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import ONE, THREE, act, campaign, do, expire, label_all, people, person, take
 from tests.storage.samples import evaluator
@@ -40,13 +40,13 @@ class Scene:
         self.store = store
         self.campaign: Campaign = campaign(store, [THREE], **changes)
         self.user: User = person(store, "ann")
-        self.task: Task = take(store, self.campaign, self.user)
+        self.task: Assignment = take(store, self.campaign, self.user)
         self.slot = self.task.slot_id
 
     def do(self, kind: str, *about: Any, **other: Any) -> Any:
         return do(self.store, self.slot, self.user, kind, *about, **other)
 
-    def refused(self, kind_of_error: type[UserError], message: str, given: Act) -> None:
+    def refused(self, kind_of_error: type[UserError], message: str, given: NewEvent) -> None:
         before = [event.id for event in log(self.store)], state(self.store, self.slot)
         with pytest.raises(kind_of_error, match=message):
             record(self.store, self.slot, self.user, given)
@@ -151,11 +151,11 @@ def test_a_key_is_for_one_slot_and_one_person(store: Store) -> None:
 def test_undo_is_repeated_once_too(store: Store, scene: Scene) -> None:
     scene.do("label", 0, "pos")
     scene.do("label", 0, "neg")
-    first = undo_act(store, scene.slot, scene.user, "u")
-    assert undo_act(store, scene.slot, scene.user, "u").event_id == first.event_id
-    assert read_draft(store, scene.slot).labels[0] == "pos"
+    first = undo(store, scene.slot, scene.user, "u")
+    assert undo(store, scene.slot, scene.user, "u").event_id == first.event_id
+    assert read_annotation(store, scene.slot).labels[0] == "pos"
     with pytest.raises(ConflictError, match="used for something else"):
-        redo_act(store, scene.slot, scene.user, "u")
+        redo(store, scene.slot, scene.user, "u")
 
 
 @pytest.mark.parametrize(
@@ -217,22 +217,22 @@ def test_step_by_step_an_error_may_end_it(store: Store) -> None:
     scene = Scene(store, view="stepwise", after_error=False)
     scene.do("label", 0, "neg")
     scene.do("submit")
-    assert read_draft(store, scene.slot).submitted
+    assert read_annotation(store, scene.slot).submitted
 
 
 def test_once_submitted_it_stays_until_it_is_taken_back(scene: Scene) -> None:
     label_all(scene.store, scene.task, scene.user, ["pos", "neu", "pos"])
     for given in (act("label", 0, "neg"), act("submit"), act("skip", None, "Why not."), act("comment", 0, "Text.")):
         scene.refused(ConflictError, "submitted already", given)
-    scene.refused(ConflictError, "submitted already", Act("", "u", cause="undo"))
+    scene.refused(ConflictError, "submitted already", NewEvent("", "u", cause="undo"))
     scene.do("reopen")
     assert state(scene.store, scene.slot)[0] == "leased"
     scene.refused(ConflictError, "not submitted", act("reopen"))
-    undo_act(scene.store, scene.slot, scene.user, "u2")
+    undo(scene.store, scene.slot, scene.user, "u2")
     scene.refused(UserError, "Step 3 is not labelled yet", act("submit"))
     scene.do("label", 2, "neg")
     scene.do("submit")
-    assert read_draft(scene.store, scene.slot).labels == ("pos", "neu", "neg")
+    assert read_annotation(scene.store, scene.slot).labels == ("pos", "neu", "neg")
 
 
 def test_a_closed_campaign_takes_nothing_but_a_withdrawal(scene: Scene) -> None:
@@ -284,15 +284,15 @@ def test_who_comes_late_goes_on_unless_somebody_took_it(store: Store) -> None:
     do(store, task.slot_id, one, "label", 0, "pos")
     expire(store, task.slot_id)
     do(store, task.slot_id, one, "label", 0, "neu")
-    assert claim(store, made.id, other) is None
+    assert assign_next(store, made.id, other) is None
     expire(store, task.slot_id)
     assert take(store, made, other).slot_id == task.slot_id
     with pytest.raises(ConflictError, match="Somebody else has this trace now: your time for it ran out"):
         do(store, task.slot_id, one, "label", 0, "neg")
     # What the first one did stays, and is not the second one's.
     assert [event.new for event in log(store)] == ["pos", "neu"]
-    assert read_draft(store, task.slot_id).labels == (None,)
-    assert read_draft(store, task.slot_id, one.id).labels == ("neu",)
+    assert read_annotation(store, task.slot_id).labels == (None,)
+    assert read_annotation(store, task.slot_id, one.id).labels == ("neu",)
 
 
 def test_every_act_renews_the_lease(store: Store) -> None:
@@ -319,27 +319,27 @@ def test_a_trace_that_is_given_up_goes_to_somebody_else(store: Store, kind: str)
     assert state(store, task.slot_id) == ("skipped", one.id)
     with pytest.raises(ConflictError, match="You skipped this trace, or withdrew"):
         do(store, task.slot_id, one, "label", 0, "pos")
-    assert claim(store, made.id, one) is None
+    assert assign_next(store, made.id, one) is None
     theirs = take(store, made, other)
     assert (theirs.item_id, theirs.slot_id == task.slot_id) == (task.item_id, False)
-    assert claim(store, made.id, person(store, "third")) is None
+    assert assign_next(store, made.id, person(store, "third")) is None
 
 
 def test_nothing_to_undo_or_redo(scene: Scene) -> None:
-    scene.refused(UserError, "There is nothing to undo", Act("", "a", cause="undo"))
-    scene.refused(UserError, "There is nothing to redo", Act("", "b", cause="redo"))
+    scene.refused(UserError, "There is nothing to undo", NewEvent("", "a", cause="undo"))
+    scene.refused(UserError, "There is nothing to redo", NewEvent("", "b", cause="redo"))
     label_all(scene.store, scene.task, scene.user, ["pos", "pos", "pos"])
     scene.do("reopen")
     for number in range(3):
-        undo_act(scene.store, scene.slot, scene.user, f"u{number}")
+        undo(scene.store, scene.slot, scene.user, f"u{number}")
     # Submitting and taking back cannot be undone.
-    scene.refused(UserError, "There is nothing to undo", Act("", "c", cause="undo"))
+    scene.refused(UserError, "There is nothing to undo", NewEvent("", "c", cause="undo"))
 
 
 def test_undo_says_what_it_takes_back(scene: Scene) -> None:
     first = scene.do("label", 0, "pos")
     second = scene.do("label", 0, "neg")
-    scene.refused(ConflictError, "Something else was done", Act("", "a", cause="undo", of=first.event_id))
+    scene.refused(ConflictError, "Something else was done", NewEvent("", "a", cause="undo", of=first.event_id))
     scene.do("", cause="undo", of=second.event_id)
     event = log(scene.store)[-1]
     assert (event.kind, event.step, event.old, event.new) == ("label", 0, "neg", "pos")

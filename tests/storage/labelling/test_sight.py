@@ -2,7 +2,7 @@
 
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.comparison import has_seen_through
+from stepsight.storage.labelling.comparison import is_unblinded
 from tests.storage.labelling.samples import campaign, label_all, people, take
 
 
@@ -10,14 +10,14 @@ def test_only_what_is_submitted_and_in_no_other_blind_campaign(store: Store) -> 
     (anna, ben), first = people(store, 2), campaign(store, overlap=2)
     task = take(store, first, anna)
     trace = task.trace.trace_id
-    assert not has_seen_through(store, anna.id, trace)
+    assert not is_unblinded(store, anna.id, trace)
     label_all(store, task, anna, ["pos", "neg"])
-    assert has_seen_through(store, anna.id, trace)
+    assert is_unblinded(store, anna.id, trace)
     # Not for somebody else, nor another trace.
-    assert not has_seen_through(store, ben.id, trace)
-    assert not has_seen_through(store, anna.id, take(store, first, anna).trace.trace_id)
+    assert not is_unblinded(store, ben.id, trace)
+    assert not is_unblinded(store, anna.id, take(store, first, anna).trace.trace_id)
     # The same trace comes again in another campaign, until that is closed.
     second = campaign(store, None, name="second")
-    assert not has_seen_through(store, anna.id, trace)
+    assert not is_unblinded(store, anna.id, trace)
     close_campaign(store, second.id)
-    assert has_seen_through(store, anna.id, trace)
+    assert is_unblinded(store, anna.id, trace)

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
-from stepsight.storage.labelling.queue import Task
+from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.slots import (
     Slot,
     add_slot,
@@ -101,7 +101,7 @@ def test_slots_that_are_added_at_once_get_numbers_of_their_own(store: Store, slo
 def test_it_is_one_persons(store: Store) -> None:
     made = campaign(store, [ONE], overlap=2)
     one, other = people(store, 2)
-    task: Task = take_next(store, made, one)
+    task: Assignment = take_next(store, made, one)
 
     def loaded() -> Slot:
         with store.read() as session:

@@ -5,7 +5,7 @@ from sqlalchemy import event, select
 
 from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.results.answers import iterate_annotations
 from stepsight.storage.people.exposures import (
     GOLD,
     LABELS,
@@ -79,7 +79,7 @@ def test_an_answer_given_before_stays_blind_until_a_label_of_it_is_changed(store
     note_exposure(store, ada.id, [task.trace.trace_id], LABELS)
 
     def exposed():
-        return {answer.user: (answer.labels, answer.exposed) for answer in iterate_answers(store, made.id)}
+        return {answer.user: (answer.labels, answer.exposed) for answer in iterate_annotations(store, made.id)}
 
     blind = {"ada": (("pos", "pos"), frozenset()), "bob": (("pos", "neg"), frozenset())}
     assert exposed() == blind

@@ -2,14 +2,14 @@
 
 from stepsight.core.errors import UserError
 from stepsight.storage.labelling.files.formats import csv, jsonl, parquet, prm800k, prmbench, processbench, stepwise
-from stepsight.storage.labelling.files.formats.layout import Layout
+from stepsight.storage.labelling.files.formats.layout import LabelFormat
 
-FORMATS: dict[str, Layout] = {
+FORMATS: dict[str, LabelFormat] = {
     module.LAYOUT.name: module.LAYOUT for module in (prm800k, processbench, prmbench, stepwise, jsonl, csv, parquet)
 }
 
 
-def find_format(name: str) -> Layout:
+def find_format(name: str) -> LabelFormat:
     """The layout of that name. Raises `UserError` naming all of them."""
     if name not in FORMATS:
         raise UserError(f"There is no format {name!r}.", f"The formats are {', '.join(FORMATS)}, events.")

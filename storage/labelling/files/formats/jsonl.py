@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from stepsight.storage.labelling.files.formats.layout import Layout, Row, Tally, line
-from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.files.formats.layout import LabelFormat, Row, Tally, line
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 from stepsight.storage.labelling.results.decisions import Decision
 
@@ -34,28 +34,28 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
     }
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
-    row["answers"] = [format_answer(answer) for answer in labelled.answers]
+    row["answers"] = [format_answer(annotation) for annotation in labelled.annotations]
     if labelled.how is not None:
         row["decisions"] = [_format_decision(decision) for decision in labelled.decisions]
     return row
 
 
-def format_answer(answer: Answer) -> dict[str, Any]:
+def format_answer(annotation: SubmittedAnnotation) -> dict[str, Any]:
     """An answer, whose trace stands beside it."""
-    steps = len(answer.labels)
+    steps = len(annotation.labels)
     return {
-        "annotator": answer.user,
-        "view": answer.view,
-        "labels": list(answer.labels),
-        "first": list(answer.first),
-        "errors": _spread(answer.errors, steps),
-        "comments": _spread(answer.comments, steps),
-        "corrections": _spread(answer.corrections, steps),
-        "flag": answer.flag,
-        "exposed": sorted(answer.exposed),
-        "guideline": answer.guideline,
-        "submitted": answer.submitted.isoformat(),
-        "seconds": answer.seconds,
+        "annotator": annotation.user,
+        "view": annotation.view,
+        "labels": list(annotation.labels),
+        "first": list(annotation.first),
+        "errors": _spread(annotation.errors, steps),
+        "comments": _spread(annotation.comments, steps),
+        "corrections": _spread(annotation.corrections, steps),
+        "flag": annotation.flag,
+        "exposed": sorted(annotation.exposed),
+        "guideline": annotation.guideline,
+        "submitted": annotation.submitted.isoformat(),
+        "seconds": annotation.seconds,
     }
 
 
@@ -83,4 +83,4 @@ def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out:
     return written
 
 
-LAYOUT = Layout("jsonl", "JSON Lines with everything that people said", _write, with_gold=True)
+LAYOUT = LabelFormat("jsonl", "JSON Lines with everything that people said", _write, with_gold=True)

@@ -13,12 +13,12 @@ Row = dict[str, Any]
 Tally = Counter[str]
 
 
-class UntellableError(Exception):
+class InexpressibleError(Exception):
     """A layout has no way to say what people said of a trace; the text tells what such traces are."""
 
 
 @dataclass(frozen=True)
-class Layout:
+class LabelFormat:
     """A layout of files. `write(traces, path, campaign, left_out)` fills the file and counts in `left_out`, by the
     reason, the traces that it cannot tell of; it returns how many it told of. `with_gold`: one annotator's rows
     include those of hidden gold items."""
@@ -39,7 +39,7 @@ def lines(row: Callable[[LabelledTrace], Row]) -> Callable[[Iterable[LabelledTra
                 try:
                     file.write(f"{line(row(trace))}\n")
                     written += 1
-                except UntellableError as reason:
+                except InexpressibleError as reason:
                     left_out[str(reason)] += 1
         return written
 

@@ -18,7 +18,7 @@ after an error, which PRM800K has none of, follow it. `solution`: every step was
 `labeler` is "consensus", and the timestamp is the last one's.
 """
 
-from stepsight.storage.labelling.files.formats.layout import Layout, Row, lines
+from stepsight.storage.labelling.files.formats.layout import LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 CONSENSUS = "consensus"
@@ -32,8 +32,8 @@ def format_row(labelled: LabelledTrace) -> Row:
     texts = [step.text for step in trace.steps]
     ends = error is not None and all(label is None for label in labelled.labels[error + 1 :])
     last = len(texts) if error is None or not ends else error + 1
-    moments = [*(one.submitted for one in labelled.answers), *(one.moment for one in labelled.decisions)]
-    seconds = sum(answer.seconds for answer in labelled.answers)
+    moments = [*(one.submitted for one in labelled.annotations), *(one.moment for one in labelled.decisions)]
+    seconds = sum(annotation.seconds for annotation in labelled.annotations)
     return {
         "labeler": labelled.annotator or CONSENSUS,
         "timestamp": max(moments).isoformat(),
@@ -64,11 +64,11 @@ def _step(text: str, label: str | None, chosen: bool) -> Row:
 
 
 def _finish_reason(labelled: LabelledTrace) -> str:
-    if 2 * len(labelled.flags) > len(labelled.answers):
+    if 2 * len(labelled.flags) > len(labelled.annotations):
         return "bad_problem"
     if labelled.first_error is not None:
         return "found_error"
     return "give_up" if None in labelled.labels else "solution"
 
 
-LAYOUT = Layout("prm800k", "PRM800K: ratings of each step", lines(format_row))
+LAYOUT = LabelFormat("prm800k", "PRM800K: ratings of each step", lines(format_row))

@@ -12,7 +12,7 @@ equals; where they named none, the trace is left out. Where no step is neg, thos
 
 from collections import Counter
 
-from stepsight.storage.labelling.files.formats.layout import Layout, Row, UntellableError, lines
+from stepsight.storage.labelling.files.formats.layout import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 _REDUNDANT, _RIGHT = "redundency", "multi_solutions"
@@ -21,9 +21,9 @@ _SIMPLICITY = (_REDUNDANT, "circular")
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `UntellableError` where a step is unlabelled or the error has no class."""
+    """A labelled trace as a row. Raises `InexpressibleError` on an unlabelled step and an error without a class."""
     if None in labelled.labels:
-        raise UntellableError("traces with unlabelled steps")
+        raise InexpressibleError("traces with unlabelled steps")
     trace, steps = labelled.trace, [step.text for step in labelled.trace.steps]
     wrong = _steps_called(labelled, "neg")
     named = _class(labelled, wrong) if wrong else ""
@@ -49,14 +49,14 @@ def _steps_called(labelled: LabelledTrace, name: str) -> list[int]:
 
 def _class(labelled: LabelledTrace, wrong: list[int]) -> str:
     named = Counter(
-        answer.errors[number - 1]
+        annotation.errors[number - 1]
         for number in wrong
-        for answer in labelled.answers
-        if answer.labels[number - 1] == "neg" and answer.errors.get(number - 1) not in (None, *_SIMPLICITY)
+        for annotation in labelled.annotations
+        if annotation.labels[number - 1] == "neg" and annotation.errors.get(number - 1) not in (None, *_SIMPLICITY)
     )
     if not named:
-        raise UntellableError("traces with an error whose class nobody named")
+        raise InexpressibleError("traces with an error whose class nobody named")
     return named.most_common(1)[0][0]
 
 
-LAYOUT = Layout("prmbench", "PRMBench: error steps of one class", lines(format_row))
+LAYOUT = LabelFormat("prmbench", "PRMBench: error steps of one class", lines(format_row))

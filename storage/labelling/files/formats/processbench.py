@@ -10,17 +10,17 @@ cannot be told, because a step before it is unlabelled, is left out.
 from collections.abc import Mapping
 from typing import Any
 
-from stepsight.storage.labelling.files.formats.layout import Layout, Row, UntellableError, lines
+from stepsight.storage.labelling.files.formats.layout import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 _MR_ANSWER = "model_output_answer_correctness"
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `UntellableError` where a step up to its first error is unlabelled."""
+    """A labelled trace as a row. Raises `InexpressibleError` where a step up to its first error is unlabelled."""
     trace, error = labelled.trace, labelled.first_error
     if None in labelled.labels[:error]:
-        raise UntellableError("traces whose first error cannot be told")
+        raise InexpressibleError("traces whose first error cannot be told")
     return {
         "id": trace.id,
         "generator": trace.meta.get("generator"),
@@ -39,4 +39,4 @@ def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
     return {"correct": True, "wrong": False}.get(str(meta.get(_MR_ANSWER)))
 
 
-LAYOUT = Layout("processbench", "ProcessBench: the first wrong step", lines(format_row))
+LAYOUT = LabelFormat("processbench", "ProcessBench: the first wrong step", lines(format_row))

@@ -6,14 +6,14 @@
 True is pos or neu, which is valid; false is neg, and null is unlabelled. A trace without a label is left out.
 """
 
-from stepsight.storage.labelling.files.formats.layout import Layout, Row, UntellableError, lines
+from stepsight.storage.labelling.files.formats.layout import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `UntellableError` where no step has a label."""
+    """A labelled trace as a row. Raises `InexpressibleError` where no step has a label."""
     if set(labelled.labels) == {None}:
-        raise UntellableError("traces without a label")
+        raise InexpressibleError("traces without a label")
     return {
         "prompt": labelled.trace.problem,
         "completions": [step.text for step in labelled.trace.steps],
@@ -21,4 +21,4 @@ def format_row(labelled: LabelledTrace) -> Row:
     }
 
 
-LAYOUT = Layout("stepwise", "stepwise supervision: prompt, completions, labels", lines(format_row))
+LAYOUT = LabelFormat("stepwise", "stepwise supervision: prompt, completions, labels", lines(format_row))

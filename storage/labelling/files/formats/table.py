@@ -42,25 +42,25 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
             "step": place + 1,
             "text": step.text,
             "label": labelled.labels[place],
-            "annotators": len(labelled.answers),
+            "annotators": len(labelled.annotations),
             "chosen": labelled.chosen,
         }
         yield row | (_of_one(labelled, place) if labelled.how is None else {"how": labelled.how[place]})
 
 
 def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
-    (answer,) = labelled.answers
+    (annotation,) = labelled.annotations
     return {
-        "label": answer.labels[place],
-        "annotator": answer.user,
-        "first": answer.first[place],
-        "error": answer.errors.get(place),
-        "comment": answer.comments.get(place),
-        "correction": answer.corrections.get(place),
-        "flag": answer.flag,
-        "view": answer.view,
-        "exposed": " ".join(sorted(answer.exposed)),
-        "guideline": answer.guideline,
-        "submitted": answer.submitted.isoformat(),
-        "seconds": answer.seconds,
+        "label": annotation.labels[place],
+        "annotator": annotation.user,
+        "first": annotation.first[place],
+        "error": annotation.errors.get(place),
+        "comment": annotation.comments.get(place),
+        "correction": annotation.corrections.get(place),
+        "flag": annotation.flag,
+        "view": annotation.view,
+        "exposed": " ".join(sorted(annotation.exposed)),
+        "guideline": annotation.guideline,
+        "submitted": annotation.submitted.isoformat(),
+        "seconds": annotation.seconds,
     }

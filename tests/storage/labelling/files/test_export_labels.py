@@ -13,7 +13,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelExport, export_labels
-from stepsight.storage.labelling.queue import claim
+from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.people.exposures import note_exposure
 from tests.storage.labelling.labelled_sums import AGREED, HOW, SAID, labelled
 from tests.storage.labelling.samples import TWO, campaign, label_all, people, take
@@ -104,7 +104,7 @@ def test_hidden_gold_items_are_told_apart_or_left_out(store: Store, path: Path) 
     add(store, [Trace.of("What is 9 + 9?", ["18."], ["pos"], id="hidden")], "known")
     made = campaign(store, [TWO], gold_rate=0.5, gold_dataset="known")
     (user,) = people(store, 1)
-    while (task := claim(store, made.id, user)) is not None:
+    while (task := assign_next(store, made.id, user)) is not None:
         label_all(store, task, user, ["pos"] * len(task.trace.steps))
     done = export_labels(store, "first", path, "prm800k", per_annotator=True)
     assert (done.rows, done.left_out) == (1, {"hidden gold items": 1})

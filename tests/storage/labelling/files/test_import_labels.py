@@ -14,8 +14,8 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
-from stepsight.storage.labelling.queue import claim
-from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.queue import assign_next
+from stepsight.storage.labelling.results.answers import iterate_annotations
 from stepsight.storage.labelling.results.consensus import iterate_consensus
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.users import Role, find_user, local_user
@@ -59,7 +59,7 @@ def test_a_log_is_the_same_after_a_round_trip(store: Store, other: Store, tmp_pa
     # What is derived from the log is the same too, and the campaign can be gone on with.
     assert {one.external_id: one.labels for one in iterate_consensus(other, 1)} == AGREED
     assert find_user(other, "annotator 1").role is Role.ANNOTATOR
-    assert claim(other, find_campaign(other, "first").id, find_user(other, "eve")) is None
+    assert assign_next(other, find_campaign(other, "first").id, find_user(other, "eve")) is None
 
 
 def test_a_log_of_a_campaign_with_work_left_is_gone_on_with(store: Store, other: Store, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_rows_of_answers_are_the_same_after_a_round_trip(
     # 3 annotators of 3 traces; the decision in force comes with the rows of all.
     assert done.added == 9 + (not per_annotator)
     if view == "stepwise":
-        answer = next(iterate_answers(other, 1))
+        answer = next(iterate_annotations(other, 1))
         assert (answer.first, answer.labels) == (("neg", "unsure"), ("pos", "neg"))
 
 
@@ -116,7 +116,7 @@ def test_exposed_answers_stay_exposed(store: Store, other: Store, tmp_path: Path
     label_all(store, task, user, ["pos"])
     export_labels(store, "first", tmp_path / "one", "jsonl", exposed=True)
     import_labels(other, tmp_path / "one", local_user(other))
-    assert [answer.exposed for answer in iterate_answers(other, 1)] == [{"scores", "gold"}]
+    assert [answer.exposed for answer in iterate_annotations(other, 1)] == [{"scores", "gold"}]
     assert list(iterate_consensus(other, 1)) == []
 
 
@@ -164,13 +164,13 @@ def test_genuine_rows_are_labels_of_one_annotator(store: Store, tmp_path: Path) 
     add(store, TRACES, DATASET)
     path = write_lines(tmp_path / "prm.jsonl", [genuine("What is 2 + 2?", 1, -1, finish_reason="found_error")])
     import_labels(store, path, local_user(store), campaign="prm", dataset=DATASET, annotator="openai")
-    (answer,) = iterate_answers(store, find_campaign(store, "prm").id)
+    (answer,) = iterate_annotations(store, find_campaign(store, "prm").id)
     assert (answer.user, answer.external_id, answer.labels) == ("openai", "three", ("pos", "neg", None))
     assert (answer.submitted.isoformat(), answer.seconds) == ("2022-07-17T16:56:51.323252+00:00", 2.5)
     # Without a name it is the row's labeler, whose labels of the same trace are others beside the first.
     path = write_lines(tmp_path / "prm.jsonl", [genuine("What is 2 + 2?", 0, 0, 1, finish_reason="bad_problem")])
     import_labels(store, path, local_user(store), campaign="prm")
-    answers = list(iterate_answers(store, find_campaign(store, "prm").id))
+    answers = list(iterate_annotations(store, find_campaign(store, "prm").id))
     assert [(a.user[:6], a.labels, a.flag) for a in answers] == [
         ("openai", ("pos", "neg", None), None),
         ("340d89", ("neu", "neu", "pos"), "bad problem"),
@@ -332,4 +332,4 @@ def test_answers_fill_the_free_slots_of_a_campaign(other: Store, exported: Path)
     made = campaign(other, None, overlap=3)
     import_labels(other, exported / "jsonl", local_user(other))
     assert contents(other)["slots"] == 9
-    assert claim(other, made.id, people(other, 4)[3]) is None
+    assert assign_next(other, made.id, people(other, 4)[3]) is None

@@ -10,9 +10,9 @@ from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline
-from stepsight.storage.labelling.comparison import read_comparison
-from stepsight.storage.labelling.record import undo_act
-from stepsight.storage.labelling.results.answers import Answer, iterate_answers
+from stepsight.storage.labelling.comparison import read_review
+from stepsight.storage.labelling.record import undo
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
     THREE,
@@ -29,8 +29,8 @@ from tests.storage.labelling.samples import (
 from tests.storage.samples import add
 
 
-def answers(store: Store, of: Campaign) -> list[Answer]:
-    return list(iterate_answers(store, of.id))
+def answers(store: Store, of: Campaign) -> list[SubmittedAnnotation]:
+    return list(iterate_annotations(store, of.id))
 
 
 def expose(store: Store, user: User, trace_id: int, what: str) -> None:
@@ -74,8 +74,8 @@ def test_they_come_by_place_and_slot(store: Store) -> None:
     found = [(answer.external_id, answer.user) for answer in answers(store, made)]
     assert found == [(id, user) for id in ("two", "three") for user in ("annotator 2", "annotator 1")]
     with store.read() as session:
-        assert list(iterate_answers(store, made.id, session)) == answers(store, made)
-    assert list(iterate_answers(store, 99)) == []
+        assert list(iterate_annotations(store, made.id, session)) == answers(store, made)
+    assert list(iterate_annotations(store, 99)) == []
 
 
 def test_what_is_taken_back_withdrawn_or_skipped_is_none(store: Store) -> None:
@@ -128,7 +128,7 @@ def test_step_by_step_the_first_opinion_is_kept(store: Store) -> None:
     do(store, task.slot_id, user, "label", 0, "neg")
     do(store, task.slot_id, user, "reveal", None, 3)
     do(store, task.slot_id, user, "label", 1, "neu")
-    undo_act(store, task.slot_id, user, key())
+    undo(store, task.slot_id, user, key())
     do(store, task.slot_id, user, "label", 1, "neg")
     do(store, task.slot_id, user, "label", 2, "pos")
     do(store, task.slot_id, user, "submit")
@@ -165,7 +165,7 @@ def test_a_label_changed_after_gold_was_shown_counts_as_seen_and_the_same_again_
     for user, label in zip(people(store, 2), (None, "neg"), strict=True):
         task = take(store, made, user)
         label_all(store, task, user, ["pos", "neu", "pos"])
-        assert read_comparison(store, task.slot_id, user) is not None
+        assert read_review(store, task.slot_id, user) is not None
         do(store, task.slot_id, user, "reopen")
         if label:
             do(store, task.slot_id, user, "label", 0, label)

@@ -11,8 +11,8 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
-from stepsight.storage.labelling.queue import Task
-from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.labelling.results.answers import iterate_annotations
 from stepsight.storage.labelling.results.decisions import decide, past_decisions, read_decisions
 from stepsight.storage.people.exposures import GOLD, note_exposure
 from stepsight.storage.people.users import Role, User
@@ -30,7 +30,7 @@ def first(store: Store) -> Campaign:
 
 
 @pytest.fixture
-def task(store: Store, first: Campaign) -> Task:
+def task(store: Store, first: Campaign) -> Assignment:
     """Two people have labelled its two steps differently."""
     anna, ben = people(store, 2)
     found = take(store, first, anna)
@@ -39,7 +39,9 @@ def task(store: Store, first: Campaign) -> Task:
     return found
 
 
-def test_the_last_one_is_in_force_and_all_are_kept(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_the_last_one_is_in_force_and_all_are_kept(
+    store: Store, first: Campaign, task: Assignment, judge: User
+) -> None:
     decide(store, first.id, task.item_id, 0, "neu", "Nothing needs it.", judge, key())
     decide(store, first.id, task.item_id, 1, None, "Cannot be told.", judge, key())
     boss = person(store, "boss")
@@ -52,10 +54,12 @@ def test_the_last_one_is_in_force_and_all_are_kept(store: Store, first: Campaign
     assert found[task.item_id, 0] == last
     assert [one.label for one in past_decisions(store, task.item_id)] == ["neu", None, "pos"]
     # What the annotators said stays.
-    assert [answer.labels for answer in iterate_answers(store, first.id)] == [("pos", "neg"), ("neu", "pos")]
+    assert [answer.labels for answer in iterate_annotations(store, first.id)] == [("pos", "neg"), ("neu", "pos")]
 
 
-def test_one_that_was_not_seen_is_not_replaced(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_one_that_was_not_seen_is_not_replaced(
+    store: Store, first: Campaign, task: Assignment, judge: User
+) -> None:
     where, boss = (store, first.id, task.item_id, 0), person(store, "boss")
     made = decide(*where, "neu", "So.", judge, key(), after=0)
     with pytest.raises(ConflictError, match="decided meanwhile"):
@@ -68,7 +72,7 @@ def test_one_that_was_not_seen_is_not_replaced(store: Store, first: Campaign, ta
         decide(*where, "neg", "Yes.", judge, key(), after=made.event_id)
 
 
-def test_as_an_event(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_as_an_event(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     decide(store, first.id, task.item_id, 0, "neu", " So. ", judge, "key-a")
     # Who has the trace to be labelled yet, and saw its gold elsewhere, decides with that in view.
     note_exposure(store, judge.id, [task.trace.trace_id], GOLD)
@@ -82,13 +86,13 @@ def test_as_an_event(store: Store, first: Campaign, task: Task, judge: User) -> 
     assert two.visible == {"scores": False, "gold": True, "labels": True}
 
 
-def test_who_labelled_the_trace_decides_and_it_is_told(store: Store, first: Campaign, task: Task) -> None:
+def test_who_labelled_the_trace_decides_and_it_is_told(store: Store, first: Campaign, task: Assignment) -> None:
     (anna,) = people(store, 1)
     assert decide(store, first.id, task.item_id, 0, "pos", "Mine.", replace(anna, role=Role.ADMIN), key()).own
     assert read_decisions(store, first.id)[task.item_id, 0].own
 
 
-def test_a_request_that_is_repeated(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_a_request_that_is_repeated(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     made = decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same")
     assert decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same") == made
     assert len(past_decisions(store, task.item_id)) == 1
@@ -104,7 +108,7 @@ def test_a_request_that_is_repeated(store: Store, first: Campaign, task: Task, j
         decide(store, first.id, task.item_id, 0, "neu", "So.", anna, used)
 
 
-def test_a_request_that_comes_twice_at_once(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_a_request_that_comes_twice_at_once(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     with ThreadPoolExecutor(4) as pool:
         made = list(
             pool.map(lambda _: decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same"), range(4))
@@ -129,7 +133,13 @@ def test_a_request_that_comes_twice_at_once(store: Store, first: Campaign, task:
     ],
 )
 def test_refusals(
-    store: Store, first: Campaign, task: Task, judge: User, changes: dict[str, object], kind: type, message: str
+    store: Store,
+    first: Campaign,
+    task: Assignment,
+    judge: User,
+    changes: dict[str, object],
+    kind: type,
+    message: str,
 ) -> None:
     given = {"campaign_id": first.id, "item_id": task.item_id, "step": 0, "label": "neu", "reason": "So."}
     with pytest.raises(kind, match=message):
@@ -137,20 +147,20 @@ def test_refusals(
     assert read_decisions(store, first.id) == {}
 
 
-def test_what_nobody_submitted(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_what_nobody_submitted(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     (anna,) = people(store, 1)
     begun = take(store, first, anna)
     with pytest.raises(UserError, match="Nobody has submitted"):
         decide(store, first.id, begun.item_id, 0, "pos", "So.", judge, key())
 
 
-def test_a_trace_that_has_changed(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_a_trace_that_has_changed(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     with store.write() as session:
         session.execute(update(TraceRow).where(TraceRow.id == task.trace.trace_id).values(digest="0" * 64))
     with pytest.raises(ConflictError, match="has changed since"):
         decide(store, first.id, task.item_id, 0, "pos", "So.", judge, key())
 
 
-def test_a_closed_campaign(store: Store, first: Campaign, task: Task, judge: User) -> None:
+def test_a_closed_campaign(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     close_campaign(store, first.id)
     assert decide(store, first.id, task.item_id, 0, "pos", "So.", judge, key()).label == "pos"

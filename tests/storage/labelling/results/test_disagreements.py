@@ -5,8 +5,8 @@ import pytest
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.queue import claim
-from stepsight.storage.labelling.results.answers import iterate_answers
+from stepsight.storage.labelling.queue import assign_next
+from stepsight.storage.labelling.results.answers import iterate_annotations
 from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.labelling.results.disagreements import disagreed_steps, read_adjudication
 from stepsight.storage.people.users import Role
@@ -55,7 +55,7 @@ def test_a_campaign(store: Store) -> None:
         (two.item_id, (0,)),
         (three.item_id, (1, 2)),
     ]
-    assert [answer.user for answer in found.disagreements[0].answers] == ["annotator 1", "annotator 2"]
+    assert [answer.user for answer in found.disagreements[0].annotations] == ["annotator 1", "annotator 2"]
     assert (found.steps, found.decided) == (3, 0)
     decide(store, first.id, three.item_id, 1, "neu", "As the guideline says.", boss, key())
     found = read_adjudication(store, first.id)
@@ -75,10 +75,10 @@ def test_hidden_gold_items_are_not_decided(store: Store) -> None:
     (anna,) = people(store, 1)
     tasks = [Trace.of(f"Task {number}", ["One."], id=f"task {number}") for number in range(8)]
     first = campaign(store, [*tasks, *TRACES], where=TraceFilter(text="Task"), gold_rate=0.5)
-    while (task := claim(store, first.id, anna)) is not None:
+    while (task := assign_next(store, first.id, anna)) is not None:
         label_all(store, task, anna, ["unsure"] * len(task.trace.steps))
-    chosen = [answer.chosen for answer in iterate_answers(store, first.id)]
+    chosen = [answer.chosen for answer in iterate_annotations(store, first.id)]
     assert chosen.count("ordered") == 8
     assert "gold" in chosen
     found = read_adjudication(store, first.id)
-    assert [one.answers[0].chosen for one in found.disagreements] == ["ordered"] * 8
+    assert [one.annotations[0].chosen for one in found.disagreements] == ["ordered"] * 8

@@ -33,7 +33,7 @@ def test_answers_become_arrays_in_the_order_of_the_queue(store):
     np.testing.assert_array_equal(ratings.position, [0, 1, 0, 1, 2])
     np.testing.assert_array_equal(ratings.first_errors, [[NO_ERROR, NONE], [1, NONE]])
     assert [trace.external_id for trace in found.queue.traces] == ["two", "three"]
-    assert (found.answers, found.exposed, found.changed) == (3, 0, 0)
+    assert (found.annotations, found.exposed, found.changed) == (3, 0, 0)
     # The gold of the two traces; of validity it says what follows from its labels.
     np.testing.assert_array_equal(found.queue.gold, [POS, NEG, POS, NEU, POS])
     np.testing.assert_array_equal(found.queue.valid, [1, 0, 1, 1, 1])
@@ -57,7 +57,7 @@ def test_withdrawn_and_unfinished_answers_are_no_ratings(store):
     do(store, task.slot_id, ada, "withdraw")
     do(store, take(store, of, bo).slot_id, bo, "label", 0, "pos")
     found = read_ratings(store, of)
-    assert (found.answers, found.queue.traces, found.queue.last.codes.shape) == (0, (), (0, 0))
+    assert (found.annotations, found.queue.traces, found.queue.last.codes.shape) == (0, (), (0, 0))
 
 
 def test_labels_of_who_had_seen_something_are_left_out_and_counted(store):
@@ -69,8 +69,8 @@ def test_labels_of_who_had_seen_something_are_left_out_and_counted(store):
     answer(store, of, ada, ["pos", "pos", "pos"])
     answer(store, of, bo, ["pos", "neg"])
     blind, all_of_them = read_ratings(store, of), read_ratings(store, of, exposed=True)
-    assert (blind.answers, blind.exposed, blind.with_exposed) == (3, 1, False)
-    assert (all_of_them.answers, all_of_them.exposed, all_of_them.with_exposed) == (3, 1, True)
+    assert (blind.annotations, blind.exposed, blind.with_exposed) == (3, 1, False)
+    assert (all_of_them.annotations, all_of_them.exposed, all_of_them.with_exposed) == (3, 1, True)
     np.testing.assert_array_equal(blind.queue.last.codes[0], [UNLABELLED, UNLABELLED, POS, POS, POS])
     np.testing.assert_array_equal(all_of_them.queue.last.codes[0], [NEG, NEG, POS, POS, POS])
 

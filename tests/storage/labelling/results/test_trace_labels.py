@@ -15,7 +15,7 @@ def test_what_people_said_of_a_trace(store: Store) -> None:
     (found,) = read_trace_labels(store, 2, None)
     assert (found.consensus.item_id, found.campaign.name, found.ahead) == (item, "first", False)
     assert (found.consensus.labels, found.consensus.how) == (AGREED["three"], HOW["three"])
-    assert [answer.user for answer in found.answers] == ["annotator 1", "annotator 2", "annotator 3"]
+    assert [answer.user for answer in found.annotations] == ["annotator 1", "annotator 2", "annotator 3"]
     # The newest campaign comes first.
     assert [one.campaign.name for one in read_trace_labels(store, 1, None)] == ["second", "first"]
     assert read_trace_labels(store, 99, None) == []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from stepsight.core.trace import Trace
-from stepsight.storage.labelling.results.answers import Answer
+from stepsight.storage.labelling.results.answers import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 from stepsight.storage.traces.queries import StoredTrace
 
@@ -12,7 +12,7 @@ MOMENT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 STEPS = ("First.", ("Second.", "Still."), "Third.")
 
 
-def answer(labels: Sequence[str | None], user: str = "ada", **other: object) -> Answer:
+def annotation(labels: Sequence[str | None], user: str = "ada", **other: object) -> SubmittedAnnotation:
     said = {
         "item_id": 1,
         "slot_id": 1,
@@ -35,14 +35,14 @@ def answer(labels: Sequence[str | None], user: str = "ada", **other: object) -> 
         "submitted": MOMENT,
         "seconds": 1.5,
     }
-    return Answer(**(said | other))  # type: ignore[arg-type]
+    return SubmittedAnnotation(**(said | other))  # type: ignore[arg-type]
 
 
-def labelled(*labels: str | None, answers: Sequence[Answer] = (), **meta: object) -> LabelledTrace:
+def labelled(*labels: str | None, annotations: Sequence[SubmittedAnnotation] = (), **meta: object) -> LabelledTrace:
     """What all annotators agree on of three steps, by default the one called ada."""
     trace = Trace.of("What?", STEPS, ["neg", None, None], id="7", meta=meta)
     stored = StoredTrace(
         trace.id, trace.problem, trace.steps, trace.meta, trace_id=1, dataset_id=1, dataset="sums", position=0
     )
-    given = tuple(answers) or (answer(labels),)
+    given = tuple(annotations) or (annotation(labels),)
     return LabelledTrace(stored, labels, ("majority",) * len(labels), "ordered", given)

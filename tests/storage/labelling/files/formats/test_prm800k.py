@@ -3,7 +3,7 @@ import pytest
 from stepsight.core.label import Label
 from stepsight.storage.importers import prm800k as importer
 from stepsight.storage.labelling.files.formats.prm800k import format_row
-from tests.storage.labelling.files.formats.made import answer, labelled
+from tests.storage.labelling.files.formats.made import annotation, labelled
 
 TEXTS = ["First.", "Second.\nStill.", "Third."]
 
@@ -37,7 +37,9 @@ def test_ratings_and_why_they_end(labels: tuple, expected: list, reason: str) ->
 
 
 def test_who_when_and_how_long() -> None:
-    row = format_row(labelled("pos", "pos", "pos", answers=[answer(["pos"] * 3), answer(["pos"] * 3, "ben")]))
+    row = format_row(
+        labelled("pos", "pos", "pos", annotations=[annotation(["pos"] * 3), annotation(["pos"] * 3, "ben")])
+    )
     assert (row["labeler"], row["timestamp"]) == ("consensus", "2026-03-01T09:30:00+00:00")
     # Twice 1.5 seconds.
     assert row["label"]["total_time"] == 3000
@@ -49,8 +51,8 @@ def test_nobody_goes_on_from_an_error() -> None:
 
 
 def test_a_problem_is_bad_where_most_say_so() -> None:
-    bad, fine = answer(["pos"] * 3, flag="No answer."), answer(["pos"] * 3, "ben")
-    one_of_two = format_row(labelled("pos", "pos", "pos", answers=[bad, fine]))
-    two_of_three = format_row(labelled("pos", "pos", "pos", answers=[bad, bad, fine]))
+    bad, fine = annotation(["pos"] * 3, flag="No annotation."), annotation(["pos"] * 3, "ben")
+    one_of_two = format_row(labelled("pos", "pos", "pos", annotations=[bad, fine]))
+    two_of_three = format_row(labelled("pos", "pos", "pos", annotations=[bad, bad, fine]))
     found = [row["label"]["finish_reason"] for row in (one_of_two, two_of_three)]
     assert found == ["solution", "bad_problem"]

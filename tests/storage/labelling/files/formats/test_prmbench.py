@@ -2,21 +2,21 @@ import pytest
 
 from stepsight.core.label import Label
 from stepsight.storage.importers import prmbench as importer
-from stepsight.storage.labelling.files.formats.layout import UntellableError
+from stepsight.storage.labelling.files.formats.layout import InexpressibleError
 from stepsight.storage.labelling.files.formats.prmbench import format_row
-from tests.storage.labelling.files.formats.made import answer, labelled
+from tests.storage.labelling.files.formats.made import annotation, labelled
 
 WRONG = ("pos", "neg", "neg")
 
 
 def test_error_steps_are_of_the_class_named_most_often() -> None:
-    answers = [
-        answer(WRONG, errors={1: "deception", 2: "confidence"}),
-        answer(WRONG, "ben", errors={2: "confidence"}),
+    annotations = [
+        annotation(WRONG, errors={1: "deception", 2: "confidence"}),
+        annotation(WRONG, "ben", errors={2: "confidence"}),
         # What was said of a step as one that is redundant says nothing of an error.
-        answer(WRONG, "cyd", errors={1: "circular", 2: "circular"}),
+        annotation(WRONG, "cyd", errors={1: "circular", 2: "circular"}),
     ]
-    row = format_row(labelled(*WRONG, answers=answers))
+    row = format_row(labelled(*WRONG, annotations=annotations))
     assert (row["error_steps"], row["classification"], row["idx"]) == ([2, 3], "confidence", "7")
     trace = importer.parse(row, "row 1")
     assert [step.valid for step in trace.steps] == [True, False, False]
@@ -34,7 +34,7 @@ def test_solutions_without_an_error(labels: tuple, errors: list, kind: str) -> N
 
 
 def test_what_prmbench_has_no_way_to_say() -> None:
-    with pytest.raises(UntellableError, match="traces with unlabelled steps"):
+    with pytest.raises(InexpressibleError, match="traces with unlabelled steps"):
         format_row(labelled("pos", "neg", None))
-    with pytest.raises(UntellableError, match="traces with an error whose class nobody named"):
-        format_row(labelled(*WRONG, answers=[answer(WRONG, errors={1: "redundency"})]))
+    with pytest.raises(InexpressibleError, match="traces with an error whose class nobody named"):
+        format_row(labelled(*WRONG, annotations=[annotation(WRONG, errors={1: "redundency"})]))

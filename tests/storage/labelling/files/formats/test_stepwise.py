@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.storage.importers import stepwise as importer
-from stepsight.storage.labelling.files.formats.layout import UntellableError
+from stepsight.storage.labelling.files.formats.layout import InexpressibleError
 from stepsight.storage.labelling.files.formats.stepwise import format_row
 from tests.storage.labelling.files.formats.made import labelled
 
@@ -18,5 +18,5 @@ def test_valid_is_true() -> None:
 
 def test_unlabelled_is_null() -> None:
     assert format_row(labelled("neg", None, None))["labels"] == [False, None, None]
-    with pytest.raises(UntellableError, match="traces without a label"):
+    with pytest.raises(InexpressibleError, match="traces without a label"):
         format_row(labelled(None, None, None))
