@@ -20,12 +20,12 @@ from stepsight.app.web.failures import error_json
 from stepsight.app.web.rights import Right, require
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import NewEvent
+from stepsight.storage.labelling.annotation import Annotation, NewEvent
 from stepsight.storage.labelling.comparison import Review, ShownScores, read_review, read_scores
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
-from stepsight.storage.labelling.record import Annotation, RecordedEvent, read_annotation, record, redo, undo
+from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record, redo, undo
 from stepsight.storage.people.users import User
 
 _FIELDS = ("kind", "key", "step", "new", "cause", "of", "seconds", "revealed", "guideline")

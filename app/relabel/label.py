@@ -9,12 +9,11 @@ from stepsight.app.relabel.campaign_summary import guideline_html, is_told_all
 from stepsight.app.web.text import text_html
 from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import ERROR_KINDS
+from stepsight.storage.labelling.annotation import ERROR_KINDS, Annotation
 from stepsight.storage.labelling.campaigns import CampaignView, guideline_text
 from stepsight.storage.labelling.comparison import ShownScores, read_scores
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment
-from stepsight.storage.labelling.record import Annotation
 from stepsight.storage.people.users import User
 
 

@@ -8,10 +8,9 @@ from stepsight.app.relabel.label import LABEL_MARKS, error_name, scores_html, te
 from stepsight.app.web.judged import gold_html
 from stepsight.app.web.text import text_html
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.labelling.annotation import UNSURE
+from stepsight.storage.labelling.annotation import UNSURE, Annotation
 from stepsight.storage.labelling.comparison import PeerAnnotation, Review, ShownScores
 from stepsight.storage.labelling.queue import Assignment
-from stepsight.storage.labelling.record import Annotation
 
 _HIDDEN = """Gold, scores and what others say of this trace stay hidden: you have it before you in another
 campaign."""

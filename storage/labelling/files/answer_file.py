@@ -71,7 +71,7 @@ def digest(content: bytes) -> str:
 
 
 def parse_trace(row: Row) -> ImportedTrace:
-    """A row of the layout `storage.labelling.files.formats.jsonl`. Raises `UserError` on what that does not allow."""
+    """A row of the layout `storage.labelling.files.formats.jsonl`. Raises `UserError` on anything else."""
     steps = len(listed(row, "steps"))
     decisions = [_object(item, "a decision") for item in row.get("decisions") or []]
     return ImportedTrace(

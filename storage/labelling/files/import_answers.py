@@ -33,7 +33,7 @@ EventValues = dict[str, Any]
 
 
 def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[EventValues]:
-    """Events of which `storage.labelling.results.answers` derives the answer again, all at the moment of its submission.
+    """Events from which the annotation is derived again, all at the moment of its submission.
 
     What was labelled before the next step was seen comes first, then what else became of it; the time that it took
     stands at the submission. `about` is the campaign and the trace: it makes the keys others than those of the

@@ -36,8 +36,7 @@ class Consensus:
     - `none`: nobody labelled it, or the campaign does not label steps after the first error, and it is after that
       on which they agree, which some had not seen.
 
-    `chosen` is why the trace is in the campaign, as in `storage.database.labelling_schema.ItemRow`; `annotators` is how many
-    answers count, of which are the `annotations`.
+    `chosen` is why the trace is in the campaign, as in `ItemRow`; `annotators` is how many `annotations` count.
     """
 
     item_id: int
@@ -130,8 +129,8 @@ CHANGED = "traces that changed since they were labelled"
 @dataclass(frozen=True)
 class LabelledTrace:
     """A trace with `labels` by people, one per step: `neg`, `neu`, `pos`, or None where unlabelled, unsure or not
-    agreed on. `how` is as in `storage.labelling.results.consensus`, None where one annotator's labels stand alone; these
-    are then those of the only one of the `annotations`."""
+    agreed on. `how` is as in `Consensus`, None where one annotator's labels stand alone; these are then those of
+    the only one of the `annotations`."""
 
     trace: StoredTrace
     labels: tuple[str | None, ...]
