@@ -1,4 +1,4 @@
-"""A file that appears whole under its name, or not at all."""
+"""Atomic file writes: a file appears whole under its name, or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -9,39 +9,53 @@ from stepsight.core.errors import UserError
 
 
 @contextmanager
-def whole_file(path: str | Path, *, force: bool = False, private: bool = False) -> Iterator[Path]:
-    """The path of an empty file to be written, which takes the name `path` when the block ends well.
+def atomic_file(
+    path: str | Path, *, replace: bool = True, private: bool = False, hint: str = "Check the path."
+) -> Iterator[Path]:
+    """The path of an empty file to write, beside `path`, which takes that name when the block ends well.
 
     By then it is on the disk: a power cut leaves all of it or nothing. With `private` only its owner can read it.
-    Raises `UserError` where it cannot be written, and where `path` is there already unless `force` is given; what
-    is no file is never replaced.
+    Raises `UserError`, with `hint`, where it cannot be written, and where `path` is no file, or exists already and
+    `replace` is false.
     """
     shown, path = path, Path(os.path.realpath(path))
-    _check(path, shown, force)
+    _check(path, shown, replace)
     partial = path.with_name(f"{path.name}.partial")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600 if private else 0o666))
         yield partial
         _sync(partial)
-        _check(path, shown, force)
+        _check(path, shown, replace)
         os.replace(partial, path)
         _sync(path.parent)
     except OSError as error:
-        raise UserError(f"{shown}: cannot be written ({error.strerror}).", "Check the path.") from None
+        raise UserError(f"{shown}: cannot be written ({error.strerror}).", hint) from None
     finally:
         with suppress(OSError):
             partial.unlink()
 
 
-def _check(path: Path, shown: str | Path, force: bool) -> None:
+def write_text(path: Path, text: str, hint: str = "Choose another --output.") -> None:
+    """Write a text file in UTF-8, with the folders above it. Raises `UserError` as `atomic_file` does."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}).", hint) from None
+    with atomic_file(path, hint=hint) as partial:
+        partial.write_text(text, encoding="utf-8", newline="")
+
+
+def _check(path: Path, shown: str | Path, replace: bool) -> None:
     if path.exists() and not path.is_file():
         raise UserError(f"{shown}: not a file.", "Name a file.")
-    if path.exists() and not force:
-        raise UserError(f"{shown}: there already.", "Name another file, or replace it with --force.")
+    if path.exists() and not replace:
+        raise UserError(f"{shown}: already exists.", "Name another file, or replace it with --force.")
 
 
 def _sync(path: Path) -> None:
-    """Have the disk hold what was written of a file, or the names in a folder."""
+    """Flush a file, or the names in a folder, to the disk; Windows opens neither for that."""
+    if os.name == "nt":
+        return
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

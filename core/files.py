@@ -1,16 +1,49 @@
-"""A file with one JSON object, such as a config or the record of a run."""
+"""Files: JSON objects such as a config or the record of a run, and benchmark files in the folder of data."""
 
 import json
+import os
 from collections.abc import Mapping
+from glob import glob
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from stepsight.core.atomic import write_text
 from stepsight.core.errors import UserError
+
+DATA_VARIABLE = "STEPSIGHT_DATA"
+"""The environment variable with the folder of data: benchmark files that are not shipped."""
+
+
+def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
+    """The files that a path or a glob means, in order of name, in the first folder that has any: `root`, else the
+    folder of data. Each comes with its `portable_name`. Raises `UserError` where there is none."""
+    data = os.environ.get(DATA_VARIABLE)
+    folders = [root, Path(data)] if data else [root]
+    for folder in folders:
+        names = [pattern] if _is_file(folder / pattern) else sorted(glob(pattern, root_dir=folder, recursive=True))
+        files = [(portable_name(name), folder / name) for name in names if _is_file(folder / name)]
+        if files:
+            return files
+    hint = "Check the path." if data else f"Check the path, or name the folder of data with {DATA_VARIABLE}."
+    raise UserError(f"there is no file {pattern} in {' or '.join(map(str, folders))}.", hint)
+
+
+def portable_name(path: str) -> str:
+    """A path without the part that is the machine's own."""
+    return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # Its name is longer than any file's.
+        return False
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Its object. Raises `UserError` where there is none."""
+    """The JSON object in a file. Raises `UserError` where there is none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -23,14 +56,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write it whole or not at all. Raises `UserError` where it cannot be written."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Choose another --output.") from None
+    """Write a JSON object, atomically. Raises `UserError` where it cannot be written."""
+    write_text(path, json.dumps(values, indent=1) + "\n")
 
 
 def asset(*parts: str) -> Path:

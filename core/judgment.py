@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.scores import Floats, Hindsight, Outputs, StepScores, Thresholds, judge_solution
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
 from stepsight.core.trace import Trace
 
 
@@ -104,6 +105,6 @@ def _scores(scores: StepScores, thresholds: Thresholds | None, outputs: Outputs)
     return {"steps": steps, "solution": solution}
 
 
-def _rounded(values: Floats) -> list[Any]:
+def _rounded(values: Floats32) -> list[Any]:
     rounded: list[Any] = np.round(values.astype(np.float64), _DIGITS).tolist()
     return rounded

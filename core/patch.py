@@ -30,7 +30,7 @@ VERSION = 1
 VALID = "valid"
 """What the gold says of a step that is not wrong, where it does not say whether it is redundant."""
 
-SAID = (*LABEL_NAMES, VALID, None)
+GOLD_VALUES = (*LABEL_NAMES, VALID, None)
 """Everything that the gold can say of a step."""
 
 # The key of an entry in the file, the field here, and the type of its value.
@@ -50,14 +50,14 @@ _TYPES = {str: "text", int: "a whole number", list: "a list", type(None): "null"
 
 
 def gold_of(step: Step) -> str | None:
-    """What the gold says of a step, one of `SAID`."""
+    """What the gold says of a step, one of `GOLD_VALUES`."""
     if step.label is not None:
         return step.label.text
     return None if step.valid is None else VALID if step.valid else Label.NEG.text
 
 
-def meaning(said: str | None) -> tuple[Label | None, bool | None]:
-    """Label and validity of one of `SAID`, as `core.trace.Step` has them."""
+def label_and_validity(said: str | None) -> tuple[Label | None, bool | None]:
+    """Label and validity of one of `GOLD_VALUES`, as `core.trace.Step` has them."""
     if said in (None, VALID):
         return None, None if said is None else True
     label = Label[str(said).upper()]
@@ -65,7 +65,7 @@ def meaning(said: str | None) -> tuple[Label | None, bool | None]:
 
 
 @dataclass(frozen=True)
-class Change:
+class LabelChange:
     """One label changed: the gold says `old` of a step, 0-based, and should say `new`.
 
     `trace` is the id within the dataset and `digest` is `Trace.digest`; `dispute`, `by` and `moment` (ISO 8601)
@@ -100,7 +100,7 @@ class Patch:
     dataset: str
     sha256: str
     moment: str
-    changes: tuple[Change, ...]
+    changes: tuple[LabelChange, ...]
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -185,7 +185,7 @@ def _parse(text: str, name: str) -> Patch:
     return patch
 
 
-def _change(entry: object, number: int) -> Change:
+def _change(entry: object, number: int) -> LabelChange:
     where = f"entry {number}"
     if not isinstance(entry, dict) or entry.keys() != {key for key, _, _ in _FIELDS}:
         raise UserError(f"{where} does not have the fields {', '.join(key for key, _, _ in _FIELDS)}.")
@@ -194,9 +194,9 @@ def _change(entry: object, number: int) -> Change:
     if values["step"] < 0:
         raise UserError(f"{where}: step {entry['step']} found, expected 1 or more.")
     for key in ("from", "to"):
-        if entry[key] not in SAID:
+        if entry[key] not in GOLD_VALUES:
             raise UserError(f"{where}: {key} is {entry[key]!r}, expected neg, neu, pos, valid or null.")
-    return Change(**values)
+    return LabelChange(**values)
 
 
 def _typed(row: Mapping[str, Any], key: str, kinds: tuple[type, ...], where: str = "") -> Any:

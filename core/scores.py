@@ -6,12 +6,11 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +20,7 @@ class StepScores:
     Raises `ValueError` on another shape.
     """
 
-    probs: Floats
+    probs: Floats32
 
     def __post_init__(self) -> None:
         probs = np.ascontiguousarray(self.probs, dtype=np.float32)
@@ -34,24 +33,24 @@ class StepScores:
         return len(self.probs)
 
     @property
-    def neg(self) -> Floats:
+    def neg(self) -> Floats32:
         return self.probs[:, Label.NEG]
 
     @property
-    def neu(self) -> Floats:
+    def neu(self) -> Floats32:
         return self.probs[:, Label.NEU]
 
     @property
-    def pos(self) -> Floats:
+    def pos(self) -> Floats32:
         return self.probs[:, Label.POS]
 
     @property
-    def validity(self) -> Floats:
+    def validity(self) -> Floats32:
         """`s_val = p_pos + p_neu` of each sub-step, shape (n,)."""
         return self.pos + self.neu
 
     @property
-    def redundancy(self) -> Floats:
+    def redundancy(self) -> Floats32:
         """`s_red = p_neu` of each sub-step, shape (n,)."""
         return self.neu
 
@@ -113,7 +112,7 @@ class Hindsight:
     offline one. Raises `ValueError` where the rows are not a lower triangle.
     """
 
-    rows: tuple[Floats, ...]
+    rows: tuple[Floats32, ...]
 
     def __post_init__(self) -> None:
         for length, row in enumerate(self.rows, start=1):
@@ -129,7 +128,7 @@ class Hindsight:
         return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))))
 
     @classmethod
-    def from_packed(cls, packed: Floats) -> "Hindsight":
+    def from_packed(cls, packed: Floats32) -> "Hindsight":
         """The inverse of `packed`. Raises `ValueError` where the length is no triangular number."""
         n = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
         if n * (n + 1) // 2 != len(packed):
@@ -138,7 +137,7 @@ class Hindsight:
         return cls(tuple(packed[start : start + j + 1] for j, start in enumerate(starts)))
 
     @property
-    def packed(self) -> Floats:
+    def packed(self) -> Floats32:
         """The rows one after the other, shape (n (n + 1) / 2, 3)."""
         return np.concatenate(self.rows) if self.rows else np.zeros((0, 3), np.float32)
 
@@ -159,7 +158,7 @@ class Hindsight:
         return StepScores(np.stack([row[i] for row in self.rows[i:]]))
 
     @property
-    def retroactive(self) -> Floats:
+    def retroactive(self) -> Floats32:
         """Offline minus online validity of each sub-step, `H[n, i] - H[i, i]`, shape (n,)."""
         return self.offline.validity - self.online.validity
 

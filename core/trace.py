@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stepsight.core.arrays import Ints
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label, parse_label
 
@@ -90,7 +90,7 @@ class Trace:
         return tuple(text for step in self.steps for text in step.substeps)
 
     @cached_property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Ints:
         """For each sub-step the 0-based index of its step, shape (number of sub-steps,)."""
         counts = [len(step.substeps) for step in self.steps]
         return np.repeat(np.arange(len(counts)), counts)

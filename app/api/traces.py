@@ -18,8 +18,9 @@ from stepsight.app.api.models import (
 from stepsight.app.browse.address import read_address
 from stepsight.app.browse.selection import Selection
 from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.scores import Floats, Outputs, StepScores
+from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.browse.browse import BrowseRow, browse
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
@@ -129,12 +130,12 @@ def _number(index: int | None) -> int | None:
     return None if index is None else index + 1
 
 
-def _said(probs: Floats, outputs: Outputs) -> list[Any]:
+def _said(probs: Floats32, outputs: Outputs) -> list[Any]:
     """The numbers of each sub-step, None where nothing was said of it."""
     return [said if three.any() else None for said, three in zip(_rounded(probs, outputs), probs, strict=True)]
 
 
-def _rounded(probs: Floats, outputs: Outputs) -> list[Any]:
+def _rounded(probs: Floats32, outputs: Outputs) -> list[Any]:
     """neg, neu and pos of each sub-step, or its validity where there is nothing else."""
     said = StepScores(probs).validity if outputs == Outputs.VALIDITY else probs
     # Stored probabilities may exceed 1 by the rounding of float32.

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from stepsight.app.browse.offered import Offered
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Floats, Outputs, StepScores, Thresholds
+from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
@@ -61,7 +62,7 @@ class Answer:
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
     @cached_property
-    def change(self) -> Floats | None:
+    def change(self) -> Floats32 | None:
         """Offline minus online validity of each sub-step, shape (n,); None where it has one mode alone."""
         if self.online is None or self.offline is None:
             return None

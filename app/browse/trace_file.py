@@ -15,11 +15,12 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import format_trace
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.scores import Floats, Outputs
+from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace, get_trace
@@ -128,7 +129,7 @@ def _rows(trace: StoredTrace, answer: Answer) -> Iterator[list[object]]:
             yield [*_place(trace, i), answer.name, mode.value, *_numbers(answer, mode, scores.probs[i], i)]
 
 
-def _numbers(answer: Answer, mode: Mode, probs: Floats, i: int) -> list[object]:
+def _numbers(answer: Answer, mode: Mode, probs: Floats32, i: int) -> list[object]:
     if answer.silent[mode][i]:
         return [None] * (len(LABEL_NAMES) + 1)
     three = [_rounded(p) if answer.outputs != Outputs.VALIDITY else None for p in probs]

@@ -5,9 +5,10 @@ from numpy.typing import NDArray
 
 from stepsight.app.browse.answers import Answer
 from stepsight.app.web.judged import signed, solution_html, step_name
+from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
-from stepsight.core.scores import Floats, Outputs, StepScores
+from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 
 
@@ -81,7 +82,7 @@ def _mode_words(answer: Answer, mode: Mode, trace: Trace) -> str:
     return f"{mode.value.capitalize()}: {verdict}{outcome and f', {outcome}'}"
 
 
-def _change_words(change: Floats, trace: Trace) -> str:
+def _change_words(change: Floats32, trace: Trace) -> str:
     if not change.any():
         return "largest retroactive change: <strong>none</strong>"
     largest = int(abs(change).argmax())

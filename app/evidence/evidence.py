@@ -12,9 +12,10 @@ from stepsight.app.evidence.story import change_sentence, gold_sentence, left_ou
 from stepsight.app.score.permalink import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.judged import step_name
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.scores import Floats, Hindsight, Outputs, Thresholds
-from stepsight.core.scoring.evidence import LeftOut, Revision, largest_jump, removals, revisions
+from stepsight.core.scores import Hindsight, Outputs, Thresholds
+from stepsight.core.scoring.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.revisions import hindsight_judges
@@ -95,11 +96,11 @@ class Evidence:
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
-    def left_out_sentences(self, left_out: LeftOut) -> list[str]:
+    def left_out_sentences(self, left_out: LeaveOneOut) -> list[str]:
         """Of each sub-step."""
         return [self._left_out_sentence(left_out, step) for step in range(len(self))]
 
-    def _left_out_sentence(self, left_out: LeftOut, step: int) -> str:
+    def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
         threshold = self.thresholds.validity
         found = removals(self.hindsight, left_out, step, threshold)
         online, offline = (side.validity[step] for side in (self.hindsight.online, self.hindsight.offline))
@@ -116,7 +117,7 @@ def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress
     return _entered(evaluators, address) if address.s else _stored(store, evaluators, address)
 
 
-def packed(probs: Floats) -> str:
+def packed(probs: Floats32) -> str:
     """Rows of probabilities as base64 of little-endian float32: what a page's script reads."""
     return base64.b64encode(probs.astype("<f4").tobytes()).decode()
 

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from stepsight.app.web.page_address import PageAddress, Query, choice_reader, number_reader
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.scoring.evidence import Turn
+from stepsight.core.scoring.evidence import Flip
 
 STAYED = "stayed"
 """The kind of the traces in which no verdict turned."""
 
-KINDS = (*(turn.value for turn in Turn), STAYED)
+KINDS = (*(turn.value for turn in Flip), STAYED)
 VALUES = ("validity", *LABEL_NAMES)
 """What the hindsight matrix can show."""
 

@@ -10,7 +10,7 @@ from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.evidence_address import EvidenceAddress
 from stepsight.app.evidence.evidence_view import evidence_html
 from stepsight.core.files import asset
-from stepsight.core.scoring.evidence import LeftOut
+from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.storage.traces.queries import StoredTrace
 
 # What a file may weigh; one that would weigh more shows formulas as their source.
@@ -34,7 +34,9 @@ _ASKED = {
 }
 
 
-def evidence_file(evidence: Evidence, address: EvidenceAddress, left_out: LeftOut | None, made: datetime) -> str:
+def evidence_file(
+    evidence: Evidence, address: EvidenceAddress, left_out: LeaveOneOut | None, made: datetime
+) -> str:
     """The page that the address opens, as it stands there.
 
     Style, scripts, and the fonts of its formulas are in it; its policy lets no other script run and asks nobody for
@@ -104,7 +106,7 @@ def _page(evidence: Evidence, body: str, maths: bool) -> str:
 """
 
 
-def _body(evidence: Evidence, address: EvidenceAddress, left_out: LeftOut | None, made: datetime) -> str:
+def _body(evidence: Evidence, address: EvidenceAddress, left_out: LeaveOneOut | None, made: datetime) -> str:
     return f"""<p class="file-head"><b>StepSight</b>
 <button type="button" class="button maths-switch" aria-pressed="false">TeX source</button>
 <button type="button" class="button keys-button" aria-haspopup="dialog">Keys</button></p>

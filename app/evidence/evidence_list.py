@@ -15,7 +15,7 @@ from stepsight.app.web.text import text_html
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.core.scoring.evidence import Revision, Turn, largest_revision, revisions
+from stepsight.core.scoring.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.revisions import Turns, find_turns, hindsight_judges
 from stepsight.storage.database.schema import TraceRow
@@ -28,15 +28,15 @@ from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets
 _PER_PAGE = 20
 _PREVIEW = 180
 _TITLES = {
-    Turn.RIGHTED.value: "Wrong to right",
-    Turn.MISLED.value: "Right to wrong",
-    Turn.UNJUDGED.value: "Gold is silent",
+    Flip.RIGHTED.value: "Wrong to right",
+    Flip.MISLED.value: "Right to wrong",
+    Flip.UNJUDGED.value: "Gold is silent",
     STAYED: "No verdict turned",
 }
 _LEADS = {
-    Turn.RIGHTED.value: "Later steps turned the verdict on a step, and gold agrees with the later verdict.",
-    Turn.MISLED.value: "Later steps turned the verdict on a step, and gold agrees with the earlier verdict.",
-    Turn.UNJUDGED.value: "Later steps turned the verdict on a step of which gold says nothing.",
+    Flip.RIGHTED.value: "Later steps turned the verdict on a step, and gold agrees with the later verdict.",
+    Flip.MISLED.value: "Later steps turned the verdict on a step, and gold agrees with the earlier verdict.",
+    Flip.UNJUDGED.value: "Later steps turned the verdict on a step of which gold says nothing.",
     STAYED: "Later steps moved the scores, but no verdict on a step crossed the threshold.",
 }
 
@@ -81,9 +81,9 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     )
 
 
-def turn_of(kind: str) -> Turn | None:
+def turn_of(kind: str) -> Flip | None:
     """The turn of a kind, None for `STAYED`."""
-    return None if kind == STAYED else Turn(kind)
+    return None if kind == STAYED else Flip(kind)
 
 
 def page_of(number: int | None) -> int:

@@ -25,7 +25,7 @@ from stepsight.app.web.judged import (
 from stepsight.app.web.text import text_html
 from stepsight.core.errors import UserError
 from stepsight.core.scores import StepScores
-from stepsight.core.scoring.evidence import LeftOut
+from stepsight.core.scoring.evidence import LeaveOneOut
 
 # Names beside the matrix at most, so that they do not touch.
 _MOST_NAMES = 20
@@ -34,7 +34,7 @@ _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 
 
 def evidence_html(
-    evidence: Evidence, address: EvidenceAddress, ask: str = "", left_out: LeftOut | None = None
+    evidence: Evidence, address: EvidenceAddress, ask: str = "", left_out: LeaveOneOut | None = None
 ) -> str:
     """Everything about one trace, as the address opens it.
 
@@ -70,7 +70,7 @@ def evidence_html(
 {_steps(evidence, moves=True)}</section>"""
 
 
-def left_out_record(evidence: Evidence, left_out: LeftOut) -> dict[str, object]:
+def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
     """What the page's script wants to know of leaving steps out: the triangle, and a sentence for each sub-step."""
     return {"probs": packed(left_out.packed), "says": evidence.left_out_sentences(left_out)}
 

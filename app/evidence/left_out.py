@@ -6,7 +6,7 @@ from collections import OrderedDict
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
-from stepsight.core.scoring.evidence import LeftOut, leave_one_out
+from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.core.scoring.scorer import Scorer
 
 # Entries of kept triangles in all, 12 bytes each.
@@ -22,12 +22,12 @@ class LeftOuts:
     """Answers for evidence whose evaluator can score here, one at a time. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], LeftOut] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], LeaveOneOut] = OrderedDict()
         self._lock = threading.Lock()
         self._working = threading.Lock()
         self._places = threading.BoundedSemaphore(_WAITING)
 
-    def of(self, evidence: Evidence) -> LeftOut:
+    def of(self, evidence: Evidence) -> LeaveOneOut:
         """Raises `UserError` where the evaluator cannot score here or the trace asks too much, `BusyError` where
         too many are waiting."""
         if evidence.scorer is None:
@@ -47,20 +47,20 @@ class LeftOuts:
         finally:
             self._places.release()
 
-    def _find(self, key: tuple[str, str]) -> LeftOut | None:
+    def _find(self, key: tuple[str, str]) -> LeaveOneOut | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _work_out(self, key: tuple[str, str], scorer: Scorer, evidence: Evidence) -> LeftOut:
+    def _work_out(self, key: tuple[str, str], scorer: Scorer, evidence: Evidence) -> LeaveOneOut:
         tokens = len(scorer.evaluator.encode(evidence.trace)) * len(evidence)
         if tokens > _MOST_TOKENS:
             raise UserError(
                 f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens, more than this page does.",
-                "stepsight.core.scoring.evidence.leave_one_out does it in Python.",
+                "Scorer.leave_one_out does it in Python.",
             )
-        found = leave_one_out(scorer, evidence.trace)
+        found = scorer.leave_one_out(evidence.trace)
         with self._lock:
             self._kept[key] = found
             while len(self._kept) > 1 and sum(_size(kept) for kept in self._kept.values()) > _KEPT:
@@ -68,5 +68,5 @@ class LeftOuts:
         return found
 
 
-def _size(left_out: LeftOut) -> int:
+def _size(left_out: LeaveOneOut) -> int:
     return len(left_out) * (len(left_out) + 1) // 2

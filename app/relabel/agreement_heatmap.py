@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.app.relabel.agreement_tables import agreeing_shares, gold_name
+from stepsight.core.arrays import Floats64
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.metrics.bootstrap import Floats
-from stepsight.core.metrics.ratings import SAID
+from stepsight.core.metrics.ratings import RATING_NAMES
 from stepsight.storage.labelling.results.ratings import RatedTrace, RatedTraces
 
 ROWS = 50
@@ -35,7 +35,7 @@ class Heatmap:
     """Traces in an order, and the share of equal pairs of each step, NaN where it has no two labels."""
 
     rated: RatedTraces
-    shares: Floats
+    shares: Floats64
     places: NDArray[np.int64]
 
     @classmethod
@@ -83,7 +83,7 @@ def _row(heatmap: Heatmap, place: int, link: Link) -> str:
 def _cell(heatmap: Heatmap, step: int, share: float, url: str) -> str:
     ratings, gold = heatmap.rated.last, gold_name(heatmap.rated, step)
     counts = ratings.counts[step]
-    told = ", ".join(f"{count} {said}" for said, count in zip(SAID, counts, strict=True) if count)
+    told = ", ".join(f"{count} {said}" for said, count in zip(RATING_NAMES, counts, strict=True) if count)
     label = f"step {int(ratings.position[step]) + 1}: {told or 'not labelled'}"
     label += f"; gold {gold}" if gold else ""
     looks = [name for name, on in (("alone", np.isnan(share)), ("differs", _differs(heatmap.rated, step))) if on]

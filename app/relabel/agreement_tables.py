@@ -11,13 +11,14 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from stepsight.core.arrays import Floats64
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.metrics.bootstrap import Floats, Weights, share
+from stepsight.core.metrics.bootstrap import Weights, share
 from stepsight.core.metrics.items import ONE_CLASS
 from stepsight.core.metrics.kappa import RaterPair, agreeing, kappa
-from stepsight.core.metrics.krippendorff import Level, agreeing_with_others, alpha, alpha_draws, several
+from stepsight.core.metrics.krippendorff import Scale, agreeing_with_others, alpha, alpha_draws, several
 from stepsight.core.metrics.paired import difference
-from stepsight.core.metrics.ratings import SAID, UNLABELLED, UNSURE, Ratings, valid_of
+from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.value import Value
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
 from stepsight.training.report.tables import Cell, Column, Kind, Table
@@ -34,10 +35,10 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
     """Alpha and the share of equal pairs, of labels and of first errors."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     asked = (
-        (ratings.labels, Level.ORDINAL, ratings.trace, "steps"),
-        (ratings.labels, Level.NOMINAL, ratings.trace, "steps"),
-        (ratings.validity, Level.NOMINAL, ratings.trace, "steps"),
-        (ratings.first_errors, Level.NOMINAL, traces, "traces"),
+        (ratings.labels, Scale.ORDINAL, ratings.trace, "steps"),
+        (ratings.labels, Scale.NOMINAL, ratings.trace, "steps"),
+        (ratings.validity, Scale.NOMINAL, ratings.trace, "steps"),
+        (ratings.first_errors, Scale.NOMINAL, traces, "traces"),
     )
     found = [alpha(values, level, trace, weights) for values, level, trace, _ in asked]
     rows = [
@@ -71,7 +72,7 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
         chosen = ratings.position >= position if rest else ratings.position == position
         name = f"{position + 1} and later" if rest else f"{position + 1}"
         labels, trace = ratings.labels[:, chosen], ratings.trace[chosen]
-        by_order, by_name = (alpha(labels, level, trace, weights) for level in (Level.ORDINAL, Level.NOMINAL))
+        by_order, by_name = (alpha(labels, level, trace, weights) for level in (Scale.ORDINAL, Scale.NOMINAL))
         gold = _against_gold(ratings, rated.valid, chosen, weights)
         rows.append((name, by_order.n_units, by_order.alpha, by_name.alpha, by_name.agreeing, gold))
         told.append((f"step {name}", by_order.alpha))
@@ -91,7 +92,7 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
     )
 
 
-def _against_gold(ratings: Ratings, valid: Floats, chosen: NDArray[np.bool_], weights: Weights) -> Value:
+def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
     """Of everybody's labels of some steps, the share that says of validity what the gold does."""
     said = ratings.validity[:, chosen]
     people = len(ratings.people)
@@ -111,18 +112,18 @@ def step_table(rated: RatedTraces) -> Table:
         share = Value.none("") if np.isnan(shares[step]) else Value(float(shares[step]))
         rows.append((trace.dataset, trace.external_id, int(ratings.position[step]) + 1, *said, *names, share))
     columns = [Column("dataset", "dataset", Kind.TEXT), Column("trace", "trace", Kind.TEXT)]
-    columns += [Column("step", "step", Kind.COUNT), *(Column(said, said, Kind.COUNT) for said in SAID)]
+    columns += [Column("step", "step", Kind.COUNT), *(Column(said, said, Kind.COUNT) for said in RATING_NAMES)]
     columns += [Column("majority", "majority", Kind.TEXT), Column("gold", "gold", Kind.TEXT)]
     return Table("steps", "Every step", (*columns, Column("agreeing", "pairs that agree, %")), tuple(rows))
 
 
-def agreeing_shares(ratings: Ratings) -> Floats:
+def agreeing_shares(ratings: Ratings) -> Floats64:
     """Of each step the share of pairs of labels that are equal, NaN where it has none, shape (steps,)."""
     votes = ratings.counts[:, : len(LABEL_NAMES)].astype(np.float64)
     total = votes.sum(axis=1)
     pairs = total * (total - 1)
     equal = (votes * (votes - 1)).sum(axis=1)
-    shares: Floats = np.divide(equal, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
+    shares: Floats64 = np.divide(equal, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
     return shares
 
 
@@ -192,7 +193,7 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
     told = []
     for side in sides:
         ratings = side.ratings
-        found = alpha(ratings.labels, Level.ORDINAL, ratings.trace, weights)
+        found = alpha(ratings.labels, Scale.ORDINAL, ratings.trace, weights)
         known = ~np.isnan(ratings.labels)
         labels, trace = ratings.labels[known], np.broadcast_to(ratings.trace, known.shape)[known]
         valid = np.broadcast_to(rated.valid, known.shape)[known]
@@ -243,7 +244,7 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
     before, after, trace = before[both], after[both], trace[both]
     rows: list[tuple[Cell, ...]] = []
     # A majority is never unsure.
-    names = SAID if then else LABEL_NAMES
+    names = RATING_NAMES if then else LABEL_NAMES
     for code, said in enumerate(names):
         of = before == code
         counts = [int((after[of] == other).sum()) for other in range(len(names))]
@@ -353,8 +354,8 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
 def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
     """Each person with all others, and the alpha of the others alone: where it is higher, the person lowers it."""
     ratings = rated.last
-    everybody = alpha(ratings.labels, Level.ORDINAL).alpha
-    draws = alpha_draws(ratings.labels, Level.ORDINAL, ratings.trace, weights) if everybody.exists else None
+    everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
+    draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
     rows: list[tuple[Cell, ...]] = []
     told = []
     for person, name in enumerate(ratings.people):
@@ -383,16 +384,21 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def _without(
-    labels: Floats, person: int, trace: NDArray[np.int64], weights: Weights, everybody: Value, draws: Floats | None
+    labels: Floats64,
+    person: int,
+    trace: NDArray[np.int64],
+    weights: Weights,
+    everybody: Value,
+    draws: Floats64 | None,
 ) -> tuple[Value, Value]:
     """The alpha of all others, and that minus everybody's, on the same resamples."""
     others = np.delete(labels, person, axis=0)
-    value = alpha(others, Level.ORDINAL).alpha
+    value = alpha(others, Scale.ORDINAL).alpha
     if not value.exists or draws is None:
         return value, Value.none(value.reason or everybody.reason)
     if not several(trace):
         return value, Value(value.number - everybody.number)
-    return value, difference(value, everybody, alpha_draws(others, Level.ORDINAL, trace, weights), draws)
+    return value, difference(value, everybody, alpha_draws(others, Scale.ORDINAL, trace, weights), draws)
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:

@@ -25,7 +25,7 @@ from stepsight.app.web.page_address import PageAddress, Query, Reader, choice_re
 from stepsight.app.web.rights import Right, find_user_of, has_right, require, user_of_request
 from stepsight.app.web.text import text_html
 from stepsight.core.errors import UserError
-from stepsight.core.patch import SAID, VALID, format_patch, gold_of
+from stepsight.core.patch import GOLD_VALUES, VALID, format_patch, gold_of
 from stepsight.core.trace import check_text
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.annotation import LONGEST
@@ -325,7 +325,7 @@ def _add_acts(routes: APIRouter, store: Store) -> None:
     def file(request: Request, user: Annotator, fields: Fields) -> JSONResponse:
         trace_id = whole(fields, "trace")
         _check_sight(store, request, trace_id)
-        said = choice(fields, "proposed", SAID)
+        said = choice(fields, "proposed", GOLD_VALUES)
         digest = text(fields, "digest") or None
         made = open_dispute(store, trace_id, whole(fields, "step"), said, text(fields, "reason"), user, digest)
         return _told(made, 201)

@@ -6,11 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeVar
 
 from tqdm import tqdm
 
+from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -134,17 +136,10 @@ def open_output(path: str) -> Iterator[IO[str]]:
     if path == "-":
         yield sys.stdout
         return
-    path = os.path.realpath(path) if os.path.islink(path) else path
-    replaces = os.path.isfile(path) or not os.path.exists(path)
-    partial = f"{path}.partial" if replaces else path
+    replaced = os.path.isfile(path) or not os.path.exists(path)
+    target = atomic_file(path) if replaced else nullcontext(Path(path))
     try:
-        with open(partial, "w", encoding="utf-8") as file:
+        with target as place, open(place, "w", encoding="utf-8") as file:
             yield file
-        if replaces:
-            os.replace(partial, path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}).", "Check the path.") from None
-    finally:
-        if replaces:
-            with suppress(OSError):
-                os.unlink(partial)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup
 
 from stepsight.app.web.html import macro
+from stepsight.core.arrays import Floats32
 from stepsight.core.label import Label
-from stepsight.core.scores import Floats, Outputs, StepScores, Thresholds, judge_solution
+from stepsight.core.scores import Outputs, StepScores, Thresholds, judge_solution
 from stepsight.core.trace import Step, Trace
 
 _TEMPLATE = "judged.html"
@@ -57,7 +58,7 @@ def gold_html(step: Step) -> Markup:
 
 def bar_html(
     mode: str,
-    probs: Sequence[float] | Floats,
+    probs: Sequence[float] | Floats32,
     thresholds: Thresholds,
     name: str = "",
     outputs: Outputs = Outputs.THREE_WAY,

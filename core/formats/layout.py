@@ -22,7 +22,7 @@ class Loaded:
     rows: Rows = THREE_WAY
 
 
-class Layout(Protocol):
+class CheckpointFormat(Protocol):
     """A module of this package."""
 
     NAME: str

@@ -10,7 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.core.formats import math_shepherd, qwen_prm, reasoneval, stepsight, token_classification
 from stepsight.core.formats.hub import cached, download, is_hub_id
-from stepsight.core.formats.layout import Layout, Loaded
+from stepsight.core.formats.layout import CheckpointFormat, Loaded
 from stepsight.core.formats.stepsight import HEADS as HEADS
 from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.models import llada
@@ -24,16 +24,16 @@ from stepsight.core.models.placement import Placement, dtype_name, typed_name
 from stepsight.core.prompts.encoding import Encoder, PromptTemplate
 from stepsight.core.scores import Thresholds
 
-LAYOUTS = cast(tuple[Layout, ...], (reasoneval, math_shepherd, qwen_prm, token_classification, stepsight))
+LAYOUTS = cast(tuple[CheckpointFormat, ...], (reasoneval, math_shepherd, qwen_prm, token_classification, stepsight))
 
 
-def recognise(checkpoint: Checkpoint) -> Layout:
+def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     """The layout that stepsight.json names as its `format`, else the one that the config shows.
 
     Raises `UserError` where there is none of that name, or the config shows none.
     """
     named = checkpoint.card.get("format")
-    names = {layout.NAME: layout for layout in LAYOUTS} | {llada.NAME: cast(Layout, stepsight)}
+    names = {layout.NAME: layout for layout in LAYOUTS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
     if named is not None:
         if not isinstance(named, str) or named not in names:
             raise UserError(
@@ -55,7 +55,7 @@ def recognise(checkpoint: Checkpoint) -> Layout:
     )
 
 
-def format_of(checkpoint: Checkpoint, layout: Layout) -> str:
+def format_of(checkpoint: Checkpoint, layout: CheckpointFormat) -> str:
     """What the layout is called; LLaDA's backbones with a head of ours go by their own name."""
     return llada.NAME if layout.NAME == stepsight.NAME and llada.recognises(checkpoint.config) else layout.NAME
 
@@ -139,7 +139,7 @@ def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _fingerprint(
-    checkpoint: Checkpoint, layout: Layout, template: PromptTemplate, loaded: Loaded, dtype: torch.dtype
+    checkpoint: Checkpoint, layout: CheckpointFormat, template: PromptTemplate, loaded: Loaded, dtype: torch.dtype
 ) -> str:
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stepsight.core.arrays import Bools, Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
@@ -25,8 +25,6 @@ _POSITION = 10
 
 _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Baseline:
@@ -35,7 +33,7 @@ class Baseline:
 
     name: str
     says: str
-    validity: Callable[[Trace, NDArray[np.bool_]], Floats]
+    validity: Callable[[Trace, Bools], Floats64]
 
     @property
     def outputs(self) -> Outputs:
@@ -54,22 +52,22 @@ class Baseline:
         return StepScores(np.stack([1 - validity, 0 * validity, validity], axis=1))
 
 
-def _constant(trace: Trace, last: NDArray[np.bool_]) -> Floats:
+def _constant(trace: Trace, last: Bools) -> Floats64:
     return np.full(len(trace.steps), 0.5)
 
 
-def _position(trace: Trace, last: NDArray[np.bool_]) -> Floats:
-    found: Floats = 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
+def _position(trace: Trace, last: Bools) -> Floats64:
+    found: Floats64 = 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
     return found
 
 
-def _length(trace: Trace, last: NDArray[np.bool_]) -> Floats:
+def _length(trace: Trace, last: Bools) -> Floats64:
     """By the characters of the sub-steps joined by newlines: the longer, the less valid."""
-    found: Floats = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
+    found: Floats64 = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
     return found
 
 
-def _last_step(trace: Trace, last: NDArray[np.bool_]) -> Floats:
+def _last_step(trace: Trace, last: Bools) -> Floats64:
     answers = np.array([bool(_ANSWER.search(step.text)) for step in trace.steps])
     return np.where(last & ~answers, 0.0, 1.0)
 

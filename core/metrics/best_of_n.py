@@ -10,13 +10,10 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.scores import StepScores
-
-Logs = NDArray[np.float64]
-Places = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 NO_ANSWER = -1
 """The group of a candidate that gives no answer."""
@@ -86,12 +83,12 @@ class Ballots:
     candidates stand for their answer: in a weighted vote the best-scored, by majority all that give it.
     """
 
-    answers: Places
-    won: Flags
-    stands: Flags
+    answers: Ints
+    won: Bools
+    stands: Bools
 
     @classmethod
-    def of(cls, method: Method, logs: Logs, groups: Places, subsets: Places) -> "Ballots":
+    def of(cls, method: Method, logs: Floats64, groups: Ints, subsets: Ints) -> "Ballots":
         """The vote by a method that votes. `logs` and `groups` are those of `choose`, shape (n,); `subsets`, shape
         (m, k), are places of candidates."""
         weighted = method == Method.WEIGHTED_VOTE
@@ -114,7 +111,7 @@ class Ballots:
         won = totals == totals.max(axis=1, keepdims=True)
         return cls(answers, won, scored == best[rows[:, None], answers])
 
-    def right(self, correct: Flags) -> NDArray[np.float64]:
+    def right(self, correct: Bools) -> Floats64:
         """How probably a correct candidate is chosen in each subset, shape (m,), where equals are chosen among at
         random; `correct` has shape (m, k)."""
         rows = np.arange(len(self.answers))
@@ -124,16 +121,16 @@ class Ballots:
             standing[theirs] += self.stands[:, place]
             hits[theirs] += self.stands[:, place] & correct[:, place]
         shares = np.divide(hits, standing, out=np.zeros(hits.shape), where=standing > 0)
-        found: NDArray[np.float64] = (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
+        found: Floats64 = (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
         return found
 
 
-def _numbered(groups: Places) -> Places:
+def _numbered(groups: Ints) -> Ints:
     """Groups counted from 0, each candidate without an answer in one of its own."""
     alone = groups == NO_ANSWER
     found = groups.astype(np.int64)
     found[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))
-    numbers: Places = np.unique(found, return_inverse=True)[1]
+    numbers: Ints = np.unique(found, return_inverse=True)[1]
     return numbers
 
 
@@ -146,7 +143,7 @@ def sizes_up_to(most: int) -> list[int]:
     return sorted({1 << power for power in range(most.bit_length())} | {most}) if most > 0 else []
 
 
-def best_of(correct: Flags, logs: Logs, size: int) -> float:
+def best_of(correct: Bools, logs: Floats64, size: int) -> float:
     """The share of the subsets of `size` candidates whose best-scored one is correct.
 
     With candidates by rising score, the best of a subset is the `i`-th in C(i - 1, k - 1) of C(n, k) subsets
@@ -159,14 +156,14 @@ def best_of(correct: Flags, logs: Logs, size: int) -> float:
     return float(_best_weights(len(logs), min(size, len(logs))) @ shares[place])
 
 
-def pass_at(correct: Flags, size: int) -> float:
+def pass_at(correct: Bools, size: int) -> float:
     """The share of the subsets of `size` candidates that hold a correct one: 1 - C(n - c, k) / C(n, k) (Chen et al.
     2021). No choice can do better."""
     count, size = len(correct), min(size, len(correct))
     return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
 
 
-def voted(correct: Flags, method: Method, logs: Logs, groups: Places, size: int) -> float:
+def voted(correct: Bools, method: Method, logs: Floats64, groups: Ints, size: int) -> float:
     """The share of the subsets of `size` candidates whose vote chooses a correct one, over all of them, or over
     `MOST_SUBSETS` drawn at random, always the same, which is unbiased too."""
     subsets = _subsets(len(logs), min(size, len(logs)))
@@ -174,13 +171,13 @@ def voted(correct: Flags, method: Method, logs: Logs, groups: Places, size: int)
 
 
 @lru_cache(maxsize=256)
-def _best_weights(count: int, size: int) -> NDArray[np.float64]:
+def _best_weights(count: int, size: int) -> Floats64:
     total = comb(count, size)
     return np.array([comb(below, size - 1) / total for below in range(count)])
 
 
 @lru_cache(maxsize=256)
-def _subsets(count: int, size: int) -> Places:
+def _subsets(count: int, size: int) -> Ints:
     """Subsets of `size` of the numbers below `count`, shape (m, size), each in rising order."""
     if comb(count, size) <= MOST_SUBSETS:
         return np.array(list(combinations(range(count), size)), np.int64)

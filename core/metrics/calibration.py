@@ -1,17 +1,15 @@
-"""Calibration: whether a validity of 0.8 means that eight steps of ten are valid."""
+"""Calibration of scores as probabilities: of steps with a validity of 0.8, are eight of ten valid?"""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import brier_score_loss
 
+from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.metrics.items import NO_ITEMS, NO_SCORES, Items
 from stepsight.core.metrics.value import Value
 
 BINS = 10
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +17,9 @@ class Reliability:
     """Of each bin of equal width over 0 to 1, shape (bins,): `count` items, their mean score and the share of them
     that is positive, both NaN in an empty bin."""
 
-    count: NDArray[np.int64]
-    score: Floats
-    share: Floats
+    count: Ints
+    score: Floats64
+    share: Floats64
 
 
 def reliability(items: Items, bins: int = BINS) -> Reliability:
@@ -33,7 +31,7 @@ def reliability(items: Items, bins: int = BINS) -> Reliability:
     count = np.bincount(place, minlength=bins)
     with np.errstate(invalid="ignore"):
         score = np.bincount(place, items.scores, bins) / count
-        share = np.bincount(place, items.golds.astype(np.float64), bins) / count
+        share = np.bincount(place, items.gold.astype(np.float64), bins) / count
     return Reliability(count, score, share)
 
 
@@ -43,10 +41,10 @@ def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():
         return Value.none(NO_SCORES)
-    found = reliability(items, bins)
-    filled = found.count > 0
-    distance = np.abs(found.score[filled] - found.share[filled])
-    return Value(float((found.count[filled] * distance).sum() / len(items)))
+    diagram = reliability(items, bins)
+    filled = diagram.count > 0
+    distance = np.abs(diagram.score[filled] - diagram.share[filled])
+    return Value(float((diagram.count[filled] * distance).sum() / len(items)))
 
 
 def brier(items: Items) -> Value:
@@ -56,4 +54,4 @@ def brier(items: Items) -> Value:
     if np.isnan(items.scores).any():
         return Value.none(NO_SCORES)
     # Rounding can lift the sum of two probabilities above 1, in what others publish too.
-    return Value(float(brier_score_loss(items.golds, np.clip(items.scores, 0.0, 1.0))))
+    return Value(float(brier_score_loss(items.gold, np.clip(items.scores, 0.0, 1.0))))

@@ -1,4 +1,4 @@
-"""First errors: whether the first step called wrong is the first that is.
+"""First-error metrics: is the first step that an evaluator calls wrong the first wrong step by the gold?
 
 ProcessBench (Zheng et al., 2024): the prediction for a solution is its first step judged wrong, or none; F1 is the
 harmonic mean of the accuracy on solutions with an error and on those without.
@@ -12,40 +12,37 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import matthews_corrcoef
 
-from stepsight.core.metrics.bootstrap import Floats, Weights, weighted_sums
+from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.metrics.bootstrap import Weights, weighted_sums
 from stepsight.core.metrics.items import ONE_CLASS
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.metrics.value import Value
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class FirstErrors:
-    """Of the traces whose gold is known, shape (n,): 0-based first errors, `SILENT` where there is none, by the
-    `gold` and as `predicted`; `trace`, their places in the table."""
+    """First errors of the traces with gold, 0-based, `SILENT` where there is none, by the `gold` and as
+    `predicted`; `trace`, their places in the table. All of shape (n,)."""
 
     gold: Ints
     predicted: Ints
     trace: Ints
 
     @property
-    def wrong(self) -> NDArray[np.bool_]:
+    def wrong(self) -> Bools:
         return np.not_equal(self.gold, SILENT)
 
     @property
-    def hit(self) -> NDArray[np.bool_]:
+    def hit(self) -> Bools:
         return np.equal(self.gold, self.predicted)
 
 
 def first_errors(table: StepTable, threshold: float = 0.5) -> FirstErrors:
     """The first step of each trace whose validity is below `threshold`.
 
-    A trace counts where its gold names an error or says of every step that it is valid, and the evaluator said
-    something of every step up to there.
+    A trace counts where its gold names an error or calls every step valid, and the evaluator scored every step up
+    to there.
     """
     gold = table.first_errors()
     silent = ~table.present
@@ -59,8 +56,8 @@ def first_errors(table: StepTable, threshold: float = 0.5) -> FirstErrors:
 
 
 class Outcome(StrEnum):
-    """What became of the first error of a trace: it is found, or none is seen where there is none; none is seen
-    where there is one; one is seen where there is none; another step is taken for it."""
+    """right: the first error is found, or none where there is none; missed: none is found where there is one;
+    false-alarm: one is found where there is none; wrong-step: another step is taken for it."""
 
     RIGHT = "right"
     MISSED = "missed"
@@ -68,58 +65,61 @@ class Outcome(StrEnum):
     WRONG_STEP = "wrong-step"
 
 
-def count_outcomes(found: FirstErrors) -> dict[Outcome, int]:
-    """How many traces each outcome has."""
-    seen = found.predicted != SILENT
+def count_outcomes(errors: FirstErrors) -> dict[Outcome, int]:
+    """The number of traces with each outcome."""
+    alarm = errors.predicted != SILENT
     kinds = {
-        Outcome.RIGHT: found.hit,
-        Outcome.MISSED: found.wrong & ~seen,
-        Outcome.FALSE_ALARM: ~found.wrong & seen,
-        Outcome.WRONG_STEP: found.wrong & seen & ~found.hit,
+        Outcome.RIGHT: errors.hit,
+        Outcome.MISSED: errors.wrong & ~alarm,
+        Outcome.FALSE_ALARM: ~errors.wrong & alarm,
+        Outcome.WRONG_STEP: errors.wrong & alarm & ~errors.hit,
     }
     return {outcome: int(hits.sum()) for outcome, hits in kinds.items()}
 
 
-def accuracy_on_wrong(found: FirstErrors) -> Value:
+def accuracy_on_wrong(errors: FirstErrors) -> Value:
     """Of the traces with an error, the share whose first error is found: first-error accuracy."""
-    if not found.wrong.any():
+    if not errors.wrong.any():
         return Value.none("no trace has an error")
-    return Value(float(found.hit[found.wrong].mean()))
+    return Value(float(errors.hit[errors.wrong].mean()))
 
 
-def accuracy_on_right(found: FirstErrors) -> Value:
-    """Of the traces without an error, the share in which none is seen."""
-    if found.wrong.all():
-        return Value.none("every trace has an error" if len(found.gold) else "there is nothing to measure")
-    return Value(float(found.hit[~found.wrong].mean()))
+def accuracy_on_right(errors: FirstErrors) -> Value:
+    """Of the traces without an error, the share in which none is found."""
+    if errors.wrong.all():
+        return Value.none("every trace has an error" if len(errors.gold) else "there is nothing to measure")
+    return Value(float(errors.hit[~errors.wrong].mean()))
 
 
-def process_bench_f1(found: FirstErrors) -> Value:
+def process_bench_f1(errors: FirstErrors) -> Value:
     """Harmonic mean of the two accuracies; 0 where one of them is."""
-    parts = [accuracy_on_wrong(found), accuracy_on_right(found)]
+    parts = [accuracy_on_wrong(errors), accuracy_on_right(errors)]
     lacking = next((part for part in parts if not part.exists), None)
     if lacking is not None:
         return lacking
     return Value(float(_harmonic(*(np.array([part.number]) for part in parts))[0]))
 
 
-def process_bench_f1_draws(found: FirstErrors, weights: Weights) -> Floats:
+def process_bench_f1_draws(errors: FirstErrors, weights: Weights) -> Floats64:
     """ProcessBench's F1 of each resample; NaN where it has one kind of trace only."""
     rates = []
-    for kind in (found.wrong, ~found.wrong):
-        hits, total = weighted_sums([kind & found.hit, kind], found.trace, weights)
+    for kind in (errors.wrong, ~errors.wrong):
+        hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)
         with np.errstate(invalid="ignore"):
             rates.append(hits / total)
     return _harmonic(*rates)
 
 
-def _harmonic(a: Floats, b: Floats) -> Floats:
+def _harmonic(a: Floats64, b: Floats64) -> Floats64:
     with np.errstate(invalid="ignore"):
         return np.where(a + b > 0, 2 * a * b / (a + b), a + b)
 
 
-def matthews(found: FirstErrors) -> Value:
+def matthews(errors: FirstErrors) -> Value:
     """Matthews' correlation of gold and predicted verdicts on solutions: MR-Score's first part, -1 to 1."""
-    if not len(found.gold) or found.wrong.all() or not found.wrong.any():
+    if not len(errors.gold) or errors.wrong.all() or not errors.wrong.any():
         return Value.none(ONE_CLASS)
-    return Value(float(matthews_corrcoef(found.wrong, found.predicted != SILENT)))
+    called_wrong = np.not_equal(errors.predicted, SILENT)
+    # It is Pearson's correlation of the two verdicts as numbers; of a constant one it is taken to be 0.
+    constant = called_wrong.all() or not called_wrong.any()
+    return Value(0.0 if constant else float(np.corrcoef(errors.wrong, called_wrong)[0, 1]))

@@ -1,4 +1,4 @@
-"""Pairs of raters: Cohen's kappa, and how often they say the same.
+"""Agreement of two raters: Cohen's kappa, and the share of units on which they agree.
 
 Cohen, "A Coefficient of Agreement for Nominal Scales" (1960): the share on which two agree, less what chance gives,
 over the most that could be above chance. The gold may be one of the two; the share is then an accuracy. Value and
@@ -8,28 +8,26 @@ resamples are what scikit-learn gives on the same units.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stepsight.core.metrics.bootstrap import Floats, Weights, interval, share, weighted_sums
+from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.metrics.bootstrap import Weights, interval, share, weighted_sums
 from stepsight.core.metrics.value import Value
 
 NOTHING_SHARED = "there is nothing that both labelled"
 ONE_LABEL = "both give one and the same label only, so chance would agree as well"
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class RaterPair:
-    """What two said of the units that both rated, as numbers, and the place of each unit's trace: shape (n,)."""
+    """The ratings of the units that both rated, as numbers, and the place of each unit's trace: shape (n,)."""
 
     first: Ints
     second: Ints
     trace: Ints
 
     @classmethod
-    def of(cls, first: Floats, second: Floats, trace: Ints) -> "RaterPair":
-        """From their ratings of all units, shape (units,), NaN where there is none."""
+    def of(cls, first: Floats64, second: Floats64, trace: Ints) -> "RaterPair":
+        """The pair of two people's ratings of all units, shape (units,), NaN where there is none."""
         both = ~(np.isnan(first) | np.isnan(second))
         return cls(first[both].astype(np.int64), second[both].astype(np.int64), trace[both])
 
@@ -37,7 +35,7 @@ class RaterPair:
         return len(self.first)
 
     @property
-    def hit(self) -> NDArray[np.bool_]:
+    def hit(self) -> Bools:
         return np.equal(self.first, self.second)
 
     @property
@@ -65,11 +63,11 @@ def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
 
 
 def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
-    """The share of units of which both say the same."""
+    """The share of units that both rate alike."""
     return share(pair.hit, pair.trace, weights, NOTHING_SHARED)
 
 
-def kappa_draws(pair: RaterPair, weights: Weights) -> Floats:
+def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
     """Kappa of each resample, shape (draws,); NaN where it has no unit or one value only."""
     kept, place = np.unique(pair.trace, return_inverse=True)
     drawn = weights[:, kept]
@@ -79,5 +77,5 @@ def kappa_draws(pair: RaterPair, weights: Weights) -> Floats:
     total = firsts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         observed, expected = hits / total, (firsts * seconds).sum(axis=0) / total**2
-        kappas: Floats = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
+        kappas: Floats64 = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
     return kappas

@@ -13,10 +13,10 @@ from typing import Literal
 
 import krippendorff
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stepsight.core.metrics.bootstrap import Floats, Weights, interval, weighted_totals
+from stepsight.core.arrays import Floats64, Ints
+from stepsight.core.metrics.bootstrap import Weights, interval, weighted_totals
 from stepsight.core.metrics.value import Value
 
 NO_LABEL = "nobody has labelled anything"
@@ -25,7 +25,7 @@ NO_OVERLAP = "nothing was labelled by two people"
 ALL_SAME = "all labels are the same, so chance would agree as well"
 
 
-class Level(StrEnum):
+class Scale(StrEnum):
     """How far apart two values are: all alike, or by the ratings that lie between them."""
 
     NOMINAL = "nominal"
@@ -44,9 +44,9 @@ class Agreement:
 
 
 def alpha(
-    ratings: Floats,
-    level: Level | str = Level.NOMINAL,
-    trace: NDArray[np.int64] | None = None,
+    ratings: Floats64,
+    scale: Scale | str = Scale.NOMINAL,
+    trace: Ints | None = None,
     weights: Weights | None = None,
 ) -> Agreement:
     """How far people agree. `ratings` has shape (annotators, units) and NaN where there is none; of the other
@@ -61,39 +61,37 @@ def alpha(
     shared = counts[paired]
     hits, pairs = _pairs(shared)
     problem = _problem(ratings, shared)
-    value = Value.none(problem) if problem else Value(_alpha(shared, Level(level)))
+    value = Value.none(problem) if problem else Value(_alpha(shared, Scale(scale)))
     agreeing = Value(float(hits.sum() / pairs.sum())) if len(shared) else Value.none(problem)
     if trace is not None and weights is not None and several(trace[paired]):
-        value = interval(value, alpha_draws(ratings, level, trace, weights))
+        value = interval(value, alpha_draws(ratings, scale, trace, weights))
         agreeing = interval(agreeing, agreeing_draws(ratings, trace, weights))
     return Agreement(value, agreeing, len(shared), int(pairs.sum()))
 
 
-def several(trace: NDArray[np.int64]) -> bool:
+def several(trace: Ints) -> bool:
     """Whether units are of more than one trace: of a single one all resamples are the same."""
     return len(trace) > 0 and bool((trace != trace[0]).any())
 
 
-def alpha_draws(ratings: Floats, level: Level | str, trace: NDArray[np.int64], weights: Weights) -> Floats:
+def alpha_draws(ratings: Floats64, scale: Scale | str, trace: Ints, weights: Weights) -> Floats64:
     """Alpha of each resample, shape (draws,); NaN where its ratings are all equal, or it has no pair of them."""
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
-    draw = _nominal_draws if level == Level.NOMINAL else _ordinal_draws
+    draw = _nominal_draws if scale == Scale.NOMINAL else _ordinal_draws
     with np.errstate(invalid="ignore", divide="ignore"):
         return draw(counts[paired], trace[paired], weights)
 
 
-def agreeing_draws(ratings: Floats, trace: NDArray[np.int64], weights: Weights) -> Floats:
+def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """The share of equal pairs in each resample, shape (draws,); NaN where it has none."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
-        share: Floats = drawn[:, 0] / drawn[:, 1]
+        share: Floats64 = drawn[:, 0] / drawn[:, 1]
     return share
 
 
-def agreeing_with_others(
-    ratings: Floats, person: int, trace: NDArray[np.int64], weights: Weights | None = None
-) -> Value:
+def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
     """Of the pairs of one person's ratings with those of all others of the same unit, the share that is equal."""
     own, others = ratings[person], np.delete(ratings, person, axis=0)
     said = ~(np.isnan(own) | np.isnan(others))
@@ -109,7 +107,7 @@ def agreeing_with_others(
         return interval(value, drawn[:, 0] / drawn[:, 1])
 
 
-def _value_counts(ratings: Floats) -> Floats:
+def _value_counts(ratings: Floats64) -> Floats64:
     """How often each unit got each of the values that occur, in their order: shape (units, values)."""
     known = ~np.isnan(ratings)
     values, codes = np.unique(ratings[known], return_inverse=True)
@@ -118,7 +116,7 @@ def _value_counts(ratings: Floats) -> Floats:
     return counted.reshape(ratings.shape[1], len(values)).astype(np.float64)
 
 
-def _problem(ratings: Floats, shared: Floats) -> str:
+def _problem(ratings: Floats64, shared: Floats64) -> str:
     people = int((~np.isnan(ratings)).any(axis=1).sum())
     if people < 2:
         return ONE_ANNOTATOR if people else NO_LABEL
@@ -127,31 +125,31 @@ def _problem(ratings: Floats, shared: Floats) -> str:
     return ALL_SAME if (shared.sum(axis=0) > 0).sum() == 1 else ""
 
 
-def _pairs(counts: Floats) -> tuple[Floats, Floats]:
+def _pairs(counts: Floats64) -> tuple[Floats64, Floats64]:
     """Of each unit the pairs of ratings that are equal, and all of them, shape (units,)."""
     total = counts.sum(axis=1)
-    hits: Floats = (counts * (counts - 1)).sum(axis=1) / 2
-    pairs: Floats = total * (total - 1) / 2
+    hits: Floats64 = (counts * (counts - 1)).sum(axis=1) / 2
+    pairs: Floats64 = total * (total - 1) / 2
     return hits, pairs
 
 
-def _alpha(shared: Floats, level: Level) -> float:
-    spelled: Literal["nominal", "ordinal"] = "nominal" if level is Level.NOMINAL else "ordinal"
+def _alpha(shared: Floats64, scale: Scale) -> float:
+    spelled: Literal["nominal", "ordinal"] = "nominal" if scale is Scale.NOMINAL else "ordinal"
     return float(krippendorff.alpha(value_counts=shared, level_of_measurement=spelled))
 
 
-def _nominal_draws(shared: Floats, trace: NDArray[np.int64], weights: Weights) -> Floats:
+def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """By the equal coincidences alone, since all others count alike."""
     equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
     drawn = weighted_totals(_by_trace(np.column_stack([equal, shared]), trace, weights), weights)
     same, marginals = drawn[:, 0], drawn[:, 1:]
     total = marginals.sum(axis=1)
     expected = total**2 - (marginals**2).sum(axis=1)
-    alphas: Floats = 1 - (total - 1) * (total - same) / np.where(expected > 0, expected, np.nan)
+    alphas: Floats64 = 1 - (total - 1) * (total - same) / np.where(expected > 0, expected, np.nan)
     return alphas
 
 
-def _ordinal_draws(shared: Floats, trace: NDArray[np.int64], weights: Weights) -> Floats:
+def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """By the coincidences of every pair of values; how far these are apart follows from each resample itself."""
     couples = list(combinations(range(shared.shape[1]), 2))
     others = shared.sum(axis=1) - 1
@@ -164,13 +162,13 @@ def _ordinal_draws(shared: Floats, trace: NDArray[np.int64], weights: Weights) -
         between = below[:, high] - below[:, low] + (marginals[:, low] - marginals[:, high]) / 2
         observed += drawn[:, place] * between**2
         expected += marginals[:, low] * marginals[:, high] * between**2
-    alphas: Floats = 1 - (marginals.sum(axis=1) - 1) * observed / np.where(expected > 0, expected, np.nan)
+    alphas: Floats64 = 1 - (marginals.sum(axis=1) - 1) * observed / np.where(expected > 0, expected, np.nan)
     return alphas
 
 
-def _by_trace(columns: Floats, trace: NDArray[np.int64], weights: Weights) -> Floats:
+def _by_trace(columns: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """Sums over the units of each trace, shape (traces, columns)."""
     units = np.arange(len(trace))
     owner = csr_array((np.ones(len(trace)), (trace, units)), shape=(weights.shape[1], len(trace)))
-    summed: Floats = owner @ columns
+    summed: Floats64 = owner @ columns
     return summed

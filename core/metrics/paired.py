@@ -1,17 +1,17 @@
-"""A pair: two evaluators on the same items, and whether their difference is more than chance."""
+"""Paired comparison of two evaluators on the same items: differences with intervals, and McNemar's test."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binomtest
 
-from stepsight.core.metrics.bootstrap import Floats
+from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.value import Value
 
 
-def difference(first: Value, second: Value, first_draws: Floats, second_draws: Floats) -> Value:
-    """First minus second with the interval of the paired resamples: both sets of draws are of the same traces."""
+def difference(first: Value, second: Value, first_draws: Floats64, second_draws: Floats64) -> Value:
+    """First minus second, with the interval of the paired resamples: both sets of draws are of the same traces."""
     for value in (first, second):
         if not value.exists:
             return Value.none(value.reason)
@@ -22,7 +22,8 @@ def difference(first: Value, second: Value, first_draws: Floats, second_draws: F
 
 @dataclass(frozen=True)
 class McNemar:
-    """How many items only the first, and only the second, predicts rightly; `p` of the exact two-sided test."""
+    """The number of items that only the first, and only the second, predicts rightly; `p` of the exact two-sided
+    test."""
 
     first_only: int
     second_only: int
@@ -35,9 +36,9 @@ def mcnemar(first: Items, second: Items) -> McNemar:
     Without an item on which exactly one is right there is nothing to test. Raises `ValueError` where the items
     are not the same.
     """
-    if len(first) != len(second) or not np.array_equal(first.golds, second.golds):
+    if len(first) != len(second) or not np.array_equal(first.gold, second.gold):
         raise ValueError("the items are not the same")
-    one, other = first.predicted == first.golds, second.predicted == second.golds
+    one, other = first.predicted == first.gold, second.predicted == second.gold
     only, others = int((one & ~other).sum()), int((other & ~one).sum())
     if not only + others:
         return McNemar(0, 0, Value.none("they are right on the same items"))

@@ -1,4 +1,4 @@
-"""PRMScore: PRMBench's measure of step labels, by the kind of error (Song et al., 2025).
+"""PRMScore, PRMBench's metric of step labels, by the class of error (Song et al., 2025).
 
 Half the F1 of correct steps and half that of wrong ones, pooled over steps. Every step counts, also after the first
 error. In the classes of simplicity the error is redundancy, which is neu here and shows as `s_red`, or, as in the
@@ -32,8 +32,8 @@ def prm_items(
 ) -> Items:
     """Steps as items whose positive is a step without error; `macro_f1` of them is the PRMScore.
 
-    `classes`: those of the table's groups to take; all where empty. `outputs`: what the evaluator says; one that
-    knows nothing of redundancy is judged by its validity in every class.
+    `classes`: the table's groups to take, all where empty. `outputs`: the evaluator's; one without redundancy is
+    measured by its validity in every class.
     """
     cut = thresholds or Thresholds()
     group = np.array(table.groups, dtype=object)[table.trace]
@@ -43,8 +43,8 @@ def prm_items(
     # In single precision, as every comparison with a threshold is: 0.7 is not below 0.7.
     valid, redundant = np.float32(cut.validity), np.float32(cut.redundancy)
     predicted = np.where(by_redundancy, table.redundancy < redundant, table.validity >= valid)
-    golds = np.where(simple, table.label != Label.NEU, table.valid == 1) & (table.valid != 0)
+    gold = np.where(simple, table.label != Label.NEU, table.valid == 1) & (table.valid != 0)
     kept = (table.valid != SILENT) & ~np.isnan(scores)
     if classes:
         kept &= np.isin(group, classes)
-    return Items(scores, golds, predicted, table.trace).where(kept)
+    return Items(scores, gold, predicted, table.trace).where(kept)

@@ -21,7 +21,7 @@ _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 
 @dataclass(frozen=True)
-class Column:
+class PublishedColumn:
     """`metric` is the name that the figure has in an evaluation, "" where it has none."""
 
     name: str
@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class TableRow:
+class PublishedRow:
     """A printed row: a number for each column, in the column's unit, or in `unit` where the row has its own.
 
     `section` is the heading that it stands under, or what tells it from rows of the same name. `dataset`,
@@ -47,13 +47,13 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A printed table; `label` is its label in the paper's source."""
 
     label: str
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[TableRow, ...]
+    columns: tuple[PublishedColumn, ...]
+    rows: tuple[PublishedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Published:
 
 
 @cache
-def reference_tables() -> tuple[Table, ...]:
+def reference_tables() -> tuple[PublishedTable, ...]:
     """Every table of the paper, by file name."""
     folder = asset("reference")
     paths = sorted(path for path in folder.glob("*.json") if path.name != _NAMES)
@@ -141,10 +141,10 @@ def _rows() -> list[Published]:
     ]
 
 
-def _table(body: Mapping[str, Any]) -> Table:
-    columns = tuple(Column(**column) for column in body["columns"])
-    rows = tuple(TableRow(**row | {"values": tuple(row["values"])}) for row in body["rows"])
-    return Table(body["label"], body["caption"], columns, rows)
+def _table(body: Mapping[str, Any]) -> PublishedTable:
+    columns = tuple(PublishedColumn(**column) for column in body["columns"])
+    rows = tuple(PublishedRow(**row | {"values": tuple(row["values"])}) for row in body["rows"])
+    return PublishedTable(body["label"], body["caption"], columns, rows)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Ratings: what each of several people said of each step of many traces."""
+"""Ratings: the labels that several people gave to the steps of many traces, as codes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,24 +7,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.metrics.bootstrap import Floats
 
 UNSURE, UNLABELLED = 3, -1
-SAID = (*LABEL_NAMES, "unsure")
-"""What a person can say of a step; the place is its code."""
+RATING_NAMES = (*LABEL_NAMES, "unsure")
+"""The ratings that a person can give a step; the place is the code."""
 
 NO_ERROR = -1
-"""In place of a first error: every step is valid."""
-
-Ints = NDArray[np.int64]
+"""In place of a first error where every step is valid."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """`codes`, shape (people, steps), hold places in `SAID`, or `UNLABELLED`. `trace` and `position` say of each
-    step which trace it belongs to and its 0-based place in it, shape (steps,); the steps of a trace stand together
-    and in order, and every one of the `traces` has some."""
+    """`codes`, shape (people, steps), hold places in `RATING_NAMES`, or `UNLABELLED`. `trace` and `position`, shape
+    (steps,), are the trace that each step belongs to and its 0-based place in it; the steps of a trace stand
+    together and in order, and each of the `traces` has some."""
 
     people: tuple[str, ...]
     codes: NDArray[np.int8]
@@ -33,45 +31,44 @@ class Ratings:
     traces: int
 
     @cached_property
-    def labels(self) -> Floats:
-        """neg, neu and pos as 0, 1 and 2; NaN where a person was unsure or said nothing."""
-        known = (self.codes != UNSURE) & (self.codes != UNLABELLED)
-        return np.where(known, self.codes, np.nan).astype(np.float64)
+    def labels(self) -> Floats64:
+        """neg, neu and pos as 0, 1 and 2; NaN where a person was unsure or gave no label."""
+        labelled = (self.codes != UNSURE) & (self.codes != UNLABELLED)
+        return np.where(labelled, self.codes, np.nan).astype(np.float64)
 
     @cached_property
-    def validity(self) -> Floats:
+    def validity(self) -> Floats64:
         """0 for neg and 1 for neu and pos; NaN as in `labels`."""
         return valid_of(self.labels)
 
     @cached_property
-    def first_errors(self) -> Floats:
+    def first_errors(self) -> Floats64:
         """The first step that each person calls neg, 0-based, or `NO_ERROR`, shape (people, traces).
 
-        NaN where it cannot be told: a step before it is unsure or unlabelled, or one of all where none is neg.
+        NaN where that is open: a step before it is unsure or unlabelled, or any step where none is neg.
         """
         if not self.traces:
             return np.empty((len(self.people), 0))
         starts = np.searchsorted(self.trace, np.arange(self.traces))
         wrong = np.minimum.reduceat(np.where(self.labels == Label.NEG, self.position, np.inf), starts, axis=1)
         silent = np.minimum.reduceat(np.where(np.isnan(self.labels), self.position, np.inf), starts, axis=1)
-        found: Floats = np.where(wrong < silent, wrong, np.where(np.isinf(silent), NO_ERROR, np.nan))
-        return found
+        return np.where(wrong < silent, wrong, np.where(np.isinf(silent), NO_ERROR, np.nan))
 
     @cached_property
     def counts(self) -> Ints:
-        """How many people said each of `SAID` of each step, shape (steps, 4)."""
-        return np.stack([(self.codes == code).sum(axis=0) for code in range(len(SAID))], axis=1)
+        """The number of people who gave each step each of `RATING_NAMES`, shape (steps, 4)."""
+        return np.stack([(self.codes == code).sum(axis=0) for code in range(len(RATING_NAMES))], axis=1)
 
     @cached_property
-    def answers(self) -> NDArray[np.bool_]:
-        """Who said something of which trace, shape (people, traces)."""
-        found = np.zeros((len(self.people), self.traces), np.bool_)
+    def answers(self) -> Bools:
+        """Whether each person rated a step of each trace, shape (people, traces)."""
+        answers = np.zeros((len(self.people), self.traces), np.bool_)
         for person, codes in enumerate(self.codes):
-            found[person, self.trace[codes != UNLABELLED]] = True
-        return found
+            answers[person, self.trace[codes != UNLABELLED]] = True
+        return answers
 
     @cached_property
-    def majority(self) -> Floats:
+    def majority(self) -> Floats64:
         """The label that more people gave to each step than any other, NaN where there is none, shape (steps,)."""
         votes = self.counts[:, : len(LABEL_NAMES)]
         if not len(votes):
@@ -89,6 +86,6 @@ class Ratings:
         return Ratings(self.people, self.codes[:, steps], place, self.position[steps], len(parts))
 
 
-def valid_of(labels: Floats) -> Floats:
+def valid_of(labels: Floats64) -> Floats64:
     """0 for neg and 1 for neu and pos, NaN where there is no label."""
     return np.where(np.isnan(labels), np.nan, labels != Label.NEG).astype(np.float64)

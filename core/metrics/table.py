@@ -1,4 +1,4 @@
-"""A table: gold and scores of many traces in columns, a row per step; what every metric is computed from."""
+"""The step table: gold and scores of many traces as columns, a row per step; every metric is computed from it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -6,16 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from stepsight.core.arrays import Bools, Floats32, Floats64, Ints
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _OF_STEPS = ("trace", "position", "count", "label", "valid", "validity", "redundancy", "probs")
 
 SILENT = -1
-"""The gold of a step of which the benchmark says nothing."""
+"""In place of a gold label, or of a first error, where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +22,9 @@ class StepTable:
 
     Of shape (n,): `trace`, the place of the trace in `ids`; `position`, 0-based, and `count`, how many steps the
     trace has; `label`, 0 1 2 or `SILENT`; `valid`, 0 1 or `SILENT`; `validity` and `redundancy`, the least `s_val`
-    and the greatest `s_red` of the step's sub-steps (NaN where the evaluator said nothing of it). `probs`, (n, 3),
-    is the row of the least valid sub-step. Of shape (traces,): `solution`, what the evaluator said of the whole by
-    itself, else NaN; `groups`, the class that the benchmark puts the trace in, else "".
+    and the greatest `s_red` of the step's sub-steps (NaN where the evaluator gave none). `probs`, (n, 3), is the
+    row of the least valid sub-step. Of shape (traces,): `solution`, the evaluator's own score of the whole, else
+    NaN; `groups`, the class that the benchmark puts the trace in, else "".
     """
 
     ids: tuple[str, ...]
@@ -35,10 +33,10 @@ class StepTable:
     count: Ints
     label: Ints
     valid: Ints
-    validity: Floats
-    redundancy: Floats
-    probs: Floats
-    solution: Floats
+    validity: Floats64
+    redundancy: Floats64
+    probs: Floats64
+    solution: Floats64
     groups: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -52,20 +50,20 @@ class StepTable:
         """0-based first error of each trace by the gold; `SILENT` where there is none."""
         return self.first(self.valid == 0)
 
-    def first(self, hit: NDArray[np.bool_]) -> Ints:
+    def first(self, hit: Bools) -> Ints:
         """0-based position of the first step of each trace that is hit; `SILENT` where none is."""
-        found = np.full(self.traces, SILENT, np.int64)
+        first = np.full(self.traces, SILENT, np.int64)
         rows = np.flatnonzero(hit)[::-1]
-        found[self.trace[rows]] = self.position[rows]
-        return found
+        first[self.trace[rows]] = self.position[rows]
+        return first
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Bools:
         """Of each trace, whether the table has a step of it."""
         return np.bincount(self.trace, minlength=self.traces) > 0
 
-    def where(self, chosen: NDArray[np.bool_]) -> "StepTable":
-        """The table of some of its steps; `ids` and what else is of traces stay."""
+    def where(self, chosen: Bools) -> "StepTable":
+        """The table of the chosen steps; the columns of traces stay."""
         if chosen.all():
             return self
         columns = {name: getattr(self, name)[chosen] for name in _OF_STEPS}
@@ -74,37 +72,37 @@ class StepTable:
 
 @dataclass
 class TableBuilder:
-    """Collects traces into a `StepTable`, keeping numbers only."""
+    """Collects traces into a `StepTable`, keeping their numbers only."""
 
     ids: list[str] = field(default_factory=list)
     solutions: list[float] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
-    _parts: list[NDArray[np.float32]] = field(default_factory=list)
-    _golds: list[NDArray[np.int8]] = field(default_factory=list)
+    _score_parts: list[Floats32] = field(default_factory=list)
+    _gold_parts: list[NDArray[np.int8]] = field(default_factory=list)
 
     def add(self, trace: Trace, scores: StepScores | None, solution: float | None = None, group: str = "") -> None:
-        """Add a judged trace; `scores` has a row per sub-step, or is None where nothing was said of steps.
+        """Add a judged trace; `scores` has a row per sub-step, or is None where steps have no scores.
 
         Raises `ValueError` where the rows do not match the sub-steps.
         """
         self.ids.append(trace.id)
         self.groups.append(group)
         self.solutions.append(np.nan if solution is None else solution)
-        self._golds.append(np.array([_gold(step.label, step.valid) for step in trace.steps], np.int8))
-        self._parts.append(_scores(trace, scores))
+        self._gold_parts.append(np.array([_gold(step.label, step.valid) for step in trace.steps], np.int8))
+        self._score_parts.append(_scores(trace, scores))
 
     def build(self) -> StepTable:
-        counts = np.array([len(part) for part in self._parts], np.int64)
-        golds = np.concatenate([*self._golds, np.empty((0, 2), np.int8)]).astype(np.int64)
-        numbers = np.concatenate([*self._parts, np.empty((0, 5), np.float32)]).astype(np.float64)
+        counts = np.array([len(part) for part in self._score_parts], np.int64)
+        gold = np.concatenate([*self._gold_parts, np.empty((0, 2), np.int8)]).astype(np.int64)
+        numbers = np.concatenate([*self._score_parts, np.empty((0, 5), np.float32)]).astype(np.float64)
         starts = np.cumsum(counts) - counts
         return StepTable(
             ids=tuple(self.ids),
             trace=np.repeat(np.arange(len(counts)), counts),
             position=np.arange(len(numbers)) - np.repeat(starts, counts),
             count=np.repeat(counts, counts),
-            label=golds[:, 0],
-            valid=golds[:, 1],
+            label=gold[:, 0],
+            valid=gold[:, 1],
             validity=numbers[:, 0],
             redundancy=numbers[:, 1],
             probs=numbers[:, 2:],
@@ -125,8 +123,8 @@ def _gold(label: int | None, valid: bool | None) -> tuple[int, int]:
     return SILENT if label is None else int(label), SILENT if valid is None else int(valid)
 
 
-def _scores(trace: Trace, scores: StepScores | None) -> NDArray[np.float32]:
-    """Columns validity, redundancy, neg, neu, pos; NaN where nothing was said."""
+def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
+    """Columns validity, redundancy, neg, neu, pos; NaN where there are no scores."""
     if scores is None:
         return np.full((len(trace.steps), 5), np.nan, np.float32)
     if len(scores) != len(trace.substeps):

@@ -1,41 +1,41 @@
-"""Three classes: metrics of neg, neu, pos over labelled steps, and the rules that decide for one of them."""
+"""Three-class metrics of neg, neu and pos over labelled steps, and their bootstrap draws."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
+from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.label import Label
-from stepsight.core.metrics.bootstrap import Weights, auc_draws, weighted_sums
-from stepsight.core.metrics.items import NO_ITEMS, ONE_CLASS, Items, auc
+from stepsight.core.metrics.binary import auc, auc_draws
+from stepsight.core.metrics.bootstrap import Weights, weighted_sums
+from stepsight.core.metrics.items import NO_ITEMS, ONE_CLASS, Items
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.metrics.value import Value
 
-Floats = NDArray[np.float64]
 _CLASSES = [int(label) for label in Label]
 
 
 @dataclass(frozen=True, eq=False)
 class Classified:
-    """`n` labelled steps: `probs` (n, 3); `golds`, `predicted` and `trace` (n,)."""
+    """`n` labelled steps: `probs` (n, 3); `gold`, `predicted` and `trace` (n,)."""
 
-    probs: Floats
-    golds: NDArray[np.int64]
-    predicted: NDArray[np.int64]
-    trace: NDArray[np.int64]
+    probs: Floats64
+    gold: Ints
+    predicted: Ints
+    trace: Ints
 
     def __len__(self) -> int:
-        return len(self.golds)
+        return len(self.gold)
 
     def against_rest(self, label: Label) -> Items:
         """The items of one class against the other two."""
-        return Items(self.probs[:, label], self.golds == label, self.predicted == label, self.trace)
+        return Items(self.probs[:, label], self.gold == label, self.predicted == label, self.trace)
 
 
 def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> Classified:
-    """Every labelled step of which something was said, decided by argmax; with `label`, it is decided for that
-    class where its probability is at least `tau`, else for the likelier of the other two."""
+    """Every labelled step with scores, classified by argmax; with `label`, as that class where its probability is
+    at least `tau`, else as the likelier of the other two."""
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
     probs = table.probs[kept]
     predicted = probs.argmax(axis=1) if len(probs) else np.empty(0, np.int64)
@@ -47,16 +47,16 @@ def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> 
 
 
 def accuracy(steps: Classified) -> Value:
-    """The share of steps decided rightly."""
-    return Value(float(accuracy_score(steps.golds, steps.predicted))) if len(steps) else Value.none(NO_ITEMS)
+    """The share of steps classified rightly."""
+    return Value(float(accuracy_score(steps.gold, steps.predicted))) if len(steps) else Value.none(NO_ITEMS)
 
 
 def macro_f1(steps: Classified) -> Value:
-    """Mean F1 of the classes that the gold has; a class that is never decided for has F1 0."""
+    """Mean F1 of the classes that the gold has; a class that is never predicted has F1 0."""
     if not len(steps):
         return Value.none(NO_ITEMS)
-    present = np.unique(steps.golds)
-    score = f1_score(steps.golds, steps.predicted, labels=present, average="macro", zero_division=0)
+    present = np.unique(steps.gold)
+    score = f1_score(steps.gold, steps.predicted, labels=present, average="macro", zero_division=0)
     return Value(float(score))
 
 
@@ -71,42 +71,41 @@ def macro_auc(steps: Classified) -> Value:
     return Value(float(np.mean(present)), f"the gold has no {' or '.join(lacking)}" if lacking else "")
 
 
-def confusion(steps: Classified) -> NDArray[np.int64]:
-    """Counts, (3, 3): rows gold, columns decided, in the order of the labels."""
+def confusion(steps: Classified) -> Ints:
+    """Counts, (3, 3): rows gold, columns predicted, in the order of the labels."""
     if not len(steps):
         return np.zeros((3, 3), np.int64)
-    counted: NDArray[np.int64] = confusion_matrix(steps.golds, steps.predicted, labels=_CLASSES)
-    return counted
+    counts: Ints = confusion_matrix(steps.gold, steps.predicted, labels=_CLASSES)
+    return counts
 
 
-def accuracy_draws(steps: Classified, weights: Weights) -> Floats:
+def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
     """Accuracy of each resample, shape (draws,)."""
-    hits = steps.golds == steps.predicted
+    hits = steps.gold == steps.predicted
     right, total = weighted_sums([hits, np.ones_like(hits)], steps.trace, weights)
     with np.errstate(invalid="ignore"):
-        share: Floats = right / total
+        share: Floats64 = right / total
     return share
 
 
-def macro_f1_draws(steps: Classified, weights: Weights) -> Floats:
+def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
     """Macro-F1 of each resample, over the classes that its gold has."""
     scores = []
     for label in _CLASSES:
-        gold, predicted = steps.golds == label, steps.predicted == label
-        hits, golds, decided = weighted_sums([gold & predicted, gold, predicted], steps.trace, weights)
-        total = golds + decided
+        gold, predicted = steps.gold == label, steps.predicted == label
+        hits, positives, decided = weighted_sums([gold & predicted, gold, predicted], steps.trace, weights)
         with np.errstate(invalid="ignore"):
-            scores.append(np.where(golds > 0, 2 * hits / total, np.nan))
+            scores.append(np.where(positives > 0, 2 * hits / (positives + decided), np.nan))
     stacked = np.array(scores)
     present = ~np.isnan(stacked)
     with np.errstate(invalid="ignore"):
-        mean: Floats = np.where(present, stacked, 0).sum(axis=0) / present.sum(axis=0)
+        mean: Floats64 = np.where(present, stacked, 0).sum(axis=0) / present.sum(axis=0)
     return mean
 
 
-def macro_auc_draws(steps: Classified, weights: Weights) -> Floats:
+def macro_auc_draws(steps: Classified, weights: Weights) -> Floats64:
     """Macro-AUC of each resample over the classes that the whole gold has; NaN where the resample lacks one."""
     sides = [steps.against_rest(label) for label in Label]
     draws = [auc_draws(items, weights) for items in sides if not items.problem]
-    mean: Floats = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)
+    mean: Floats64 = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)
     return mean

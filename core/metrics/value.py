@@ -1,4 +1,4 @@
-"""A value: the number that a metric gives, or the reason why it gives none."""
+"""The value of a metric: a number with its interval, or the reason why there is none."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Value:
-    """`number` is NaN only where `reason` says why; beside a number, `reason` says what it leaves out. `low` and
+    """`number` is NaN only with a `reason`; beside a number, `reason` says what it leaves out. `low` and
     `high` are the 95 % interval, NaN where there is none."""
 
     number: float

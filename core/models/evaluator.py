@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
@@ -22,7 +23,7 @@ from stepsight.core.models.checkpoint import WEIGHTS, read_tensor, tensor_files
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
-from stepsight.core.scores import Floats, Outputs, Thresholds
+from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
 
@@ -90,7 +91,7 @@ class Evaluator:
             )
         return encoded
 
-    def check_numbers(self, probs: Iterable[Floats], trace: Trace | None = None) -> None:
+    def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
         """Raises `UserError` naming the trace where one of its probabilities is not a number, as with weights that
         overflow in their type."""
         if not all(np.isfinite(row).all() for row in probs):

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import AddedToken, Tokenizer
 
+from stepsight.core.arrays import Ints
 from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
 from stepsight.core.prompts.template import Read, Separator
@@ -85,9 +85,9 @@ class Encoded:
     The prefix that ends with sub-step `i` is `ids[: ends[i] + 1]`, token for token.
     """
 
-    ids: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    reads: NDArray[np.int64]
+    ids: Ints
+    ends: Ints
+    reads: Ints
 
     def __len__(self) -> int:
         return len(self.ids)

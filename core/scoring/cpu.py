@@ -22,12 +22,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.models.model import StepModel
-from stepsight.core.scores import Floats
 from stepsight.core.scoring.inputs import Input, chunks
 
 ROWS = 64
@@ -149,8 +148,8 @@ class RaggedForward:
             and sum(parameter.numel() for parameter in model.parameters()) <= _LARGEST
         )
 
-    def run(self, inputs: Sequence[Input]) -> list[Floats]:
-        results: list[Floats] = [np.zeros((0, 3), np.float32)] * len(inputs)
+    def run(self, inputs: Sequence[Input]) -> list[Floats32]:
+        results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         total = sum(item.length for item in inputs)
         # Few inputs are still cut into one share per worker.
         budget = min(self.token_budget, max(64, -(-total // self.workers)))
@@ -189,7 +188,7 @@ class RaggedForward:
         return torch.polar(torch.ones_like(angles), angles).unsqueeze(1)
 
     @torch.inference_mode()
-    def _run_batch(self, batch: list[Input]) -> list[Floats]:
+    def _run_batch(self, batch: list[Input]) -> list[Floats32]:
         bounds = np.concatenate([[0], np.cumsum([item.length for item in batch])]).tolist()
         spans = [slice(start, stop) for start, stop in pairwise(bounds)]
         wanted = np.concatenate([item.reads + span.start for item, span in zip(batch, spans, strict=True)])
@@ -317,6 +316,6 @@ def _start(workers: int, threads: int) -> ThreadPoolExecutor:
     return pool
 
 
-def _padded(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _padded(values: Ints) -> Ints:
     """`values` with zeros up to a multiple of `ROWS`; the rows they become are computed and never read."""
     return np.concatenate([values, np.zeros(-len(values) % ROWS, np.int64)])

@@ -1,22 +1,20 @@
-"""Evidence: how later sub-steps changed the verdict on earlier ones, and which of them did.
+"""Evidence from later steps: how each sub-step changed the verdicts on earlier ones.
 
 Verdicts are on validity. Sub-steps and steps are counted from 0, and `H` is the hindsight matrix (`Hindsight`).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Floats, Hindsight, StepScores
-from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.arrays import Floats32
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
 
-class Turn(StrEnum):
-    """What gold says of a verdict that later steps turned: right now, wrong now, or nothing."""
+class Flip(StrEnum):
+    """A verdict that later steps turned over the threshold: right now by the gold, wrong now, or without gold."""
 
     RIGHTED = "wrong-to-right"
     MISLED = "right-to-wrong"
@@ -40,13 +38,12 @@ class Jump:
 
 @dataclass(frozen=True)
 class Revision:
-    """What later steps made of the verdict on one step.
+    """The change of one step's verdict by later steps.
 
     `before` and `after` are its validity online and offline, the least of its sub-steps each. `substep` is the one
     that decides: the least valid in the mode in which the step is less valid, so that it crosses the threshold if
-    the step does. `jump` is that one's largest in the direction of the change, None where nothing changed.
-    `crosses`: the verdicts differ. `agrees`: whether the change is towards gold, None where gold is silent or
-    nothing changed.
+    the step does. `jump` is its largest in the direction of the change, None where nothing changed. `crosses`: the
+    verdicts differ. `agrees`: whether the change is towards the gold, None where there is none or nothing changed.
     """
 
     step: int
@@ -62,28 +59,28 @@ class Revision:
         return self.after - self.before
 
     @property
-    def turn(self) -> Turn | None:
-        """None where the verdict stayed what it was."""
+    def flip(self) -> Flip | None:
+        """None where the verdict stayed."""
         if not self.crosses:
             return None
-        return {True: Turn.RIGHTED, False: Turn.MISLED, None: Turn.UNJUDGED}[self.agrees]
+        return {True: Flip.RIGHTED, False: Flip.MISLED, None: Flip.UNJUDGED}[self.agrees]
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """What a trace looks like offline without one of its sub-steps.
+class LeaveOneOut:
+    """Offline probabilities of a trace without each of its later sub-steps.
 
     `rows[k]` are the probabilities of sub-steps `0 … k` in the trace without sub-step `k + 1`, shape (k + 1, 3):
-    a triangle of n - 1 rows for n sub-steps. What stands after the one left out is not kept.
+    a triangle of n - 1 rows for n sub-steps. Those of the sub-steps after the one left out are not kept.
     """
 
-    rows: tuple[Floats, ...]
+    rows: tuple[Floats32, ...]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def packed(self) -> Floats:
+    def packed(self) -> Floats32:
         """The rows one after the other, shape (n (n - 1) / 2, 3)."""
         return Hindsight(self.rows).packed
 
@@ -96,7 +93,7 @@ class LeftOut:
 class Removal:
     """The validity of sub-step `step` offline, in the trace without the later sub-step `left_out`.
 
-    `restores`: the verdict is then the online one again, which the whole trace had turned.
+    `restores`: the verdict is the online one again, which the whole trace flips.
     """
 
     step: int
@@ -105,7 +102,7 @@ class Removal:
     restores: bool
 
 
-def jumps(hindsight: Hindsight) -> Floats:
+def jumps(hindsight: Hindsight) -> Floats32:
     """`H[j, i] - H[j - 1, i]` of the validities at `[j, i]`, shape (n, n); 0 where `j <= i`."""
     n = len(hindsight)
     validity = np.zeros((n, n), np.float32)
@@ -132,37 +129,30 @@ def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revi
     ]
 
 
-def largest_revision(found: list[Revision], turn: Turn | None = None) -> Revision | None:
-    """The one with the largest change, among those of a turn where it is given; None where there is none."""
-    among = [revision for revision in found if turn is None or revision.turn == turn]
-    return max(among, key=lambda revision: abs(revision.change), default=None)
+def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Revision | None:
+    """The one with the largest change, of those with a given flip if any; None where there is none."""
+    chosen = [revision for revision in candidates if flip is None or revision.flip == flip]
+    return max(chosen, key=lambda revision: abs(revision.change), default=None)
 
 
-def leave_one_out(scorer: Scorer, trace: Trace) -> LeftOut:
-    """Score the trace offline without each of its sub-steps but the first: n - 1 passes for n sub-steps, whatever
-    the number of earlier ones that are looked at. Raises `UserError` where the trace is too long."""
-    judged = scorer.score(_shortened(trace), Mode.OFFLINE)
-    return LeftOut(tuple(_offline(judgment)[:left_out] for left_out, judgment in enumerate(judged, start=1)))
-
-
-def removals(hindsight: Hindsight, left_out: LeftOut, step: int, threshold: float) -> list[Removal]:
-    """What leaving out each later sub-step does to one, that first which brings it nearest to, or furthest beyond,
-    its online validity. Raises `ValueError` where the two are of traces of different length."""
+def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
+    """The effect on one sub-step of leaving out each later one; that comes first which brings it nearest to, or
+    furthest beyond, its online validity. Raises `ValueError` where the two are of traces of different length."""
     if len(left_out) != len(hindsight) - 1:
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected one less")
     online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))
     threshold = _single(threshold)
-    turned = (online >= threshold) != (offline >= threshold)
-    found = [
-        Removal(step, later, float(value), turned and (value >= threshold) == (online >= threshold))
+    flips = (online >= threshold) != (offline >= threshold)
+    effects = [
+        Removal(step, later, float(value), flips and (value >= threshold) == (online >= threshold))
         for later, value in enumerate(left_out.without(step).validity, start=step + 1)
     ]
     back = 1 if online >= offline else -1
-    return sorted(found, key=lambda removal: -back * removal.validity)
+    return sorted(effects, key=lambda removal: -back * removal.validity)
 
 
 def _single(threshold: float) -> float:
-    """A threshold as validities are: in single precision, where 0.7 is not below 0.7."""
+    """A threshold in single precision, as validities are: 0.7 is not below 0.7."""
     return float(np.float32(threshold))
 
 
@@ -192,16 +182,5 @@ def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump | None:
     return _jump(validity, step, int(moved.argmax())) if (moved > 0).any() else None
 
 
-def _jump(validity: Floats, step: int, place: int) -> Jump:
+def _jump(validity: Floats32, step: int, place: int) -> Jump:
     return Jump(step, step + 1 + place, float(validity[place]), float(validity[place + 1]))
-
-
-def _shortened(trace: Trace) -> Iterator[Trace]:
-    texts = trace.substeps
-    for left_out in range(1, len(texts)):
-        yield Trace.of(trace.problem, [*texts[:left_out], *texts[left_out + 1 :]], id=trace.id)
-
-
-def _offline(judgment: Judgment) -> Floats:
-    assert judgment.offline is not None
-    return judgment.offline.probs

@@ -4,10 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from stepsight.core.scores import Floats
+from stepsight.core.arrays import Floats32, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,9 +14,9 @@ class Input:
     Prefixes of one trace share the same `ids` array, which lets a forward pass share work between them.
     """
 
-    ids: NDArray[np.int64]
+    ids: Ints
     length: int
-    reads: NDArray[np.int64]
+    reads: Ints
 
     @property
     def key(self) -> bytes:
@@ -30,7 +27,7 @@ class Input:
 class Forward(Protocol):
     """Runs inputs through a step model."""
 
-    def run(self, inputs: Sequence[Input]) -> list[Floats]:
+    def run(self, inputs: Sequence[Input]) -> list[Floats32]:
         """Probabilities of shape (k, 3) for each input, in the order given."""
         ...
 

@@ -7,24 +7,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from stepsight.core.arrays import Ints
 from stepsight.core.models.backbone import main_device
 
 # The tokens of all prefixes kept: 2 GB for a Mistral of 7B in bfloat16.
 _KEPT = 16_384
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
     """Token ids, shape (tokens,), and for each layer its keys and values, shape (1, heads, tokens, width)."""
 
-    ids: Ids
+    ids: Ints
     layers: tuple[tuple[Tensor, Tensor], ...] = ()
 
     def __len__(self) -> int:
@@ -50,7 +48,7 @@ class Prefixes:
         self._kept = kept
         self._prefixes: list[Prefix] = []
 
-    def find(self, ids: Ids) -> Prefix:
+    def find(self, ids: Ints) -> Prefix:
         """The prefix of these tokens; what the one kept that begins like it does not have is run."""
         best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
@@ -63,25 +61,25 @@ class Prefixes:
             self._prefixes.pop(0)
         return found
 
-    def _extended(self, prefix: Prefix, ids: Ids) -> Prefix:
+    def _extended(self, prefix: Prefix, ids: Ints) -> Prefix:
         cache = _cache(prefix, 1)
         self._run(cache, ids[None, len(prefix) :])
         layers: Any = cache.layers
         return Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
 
-    def after(self, prefix: Prefix, rows: Ids) -> Tensor:
+    def after(self, prefix: Prefix, rows: Ints) -> Tensor:
         """Hidden states, shape (rows, tokens, hidden), of `rows`, shape (rows, tokens), each right after the prefix
         and right-padded: what comes later does not change what is before it."""
         return self._run(_cache(prefix, len(rows)), rows)
 
     @torch.inference_mode()
-    def _run(self, cache: DynamicCache, rows: Ids) -> Tensor:
+    def _run(self, cache: DynamicCache, rows: Ints) -> Tensor:
         ids = torch.from_numpy(rows).to(main_device(self._backbone))
         hidden: Tensor = self._backbone(input_ids=ids, past_key_values=cache, use_cache=True)[0]
         return hidden
 
 
-def shared(inputs: Sequence[Ids]) -> int:
+def shared(inputs: Sequence[Ints]) -> int:
     """With how many tokens all of them begin."""
     shortest = min(map(len, inputs))
     differs = np.zeros(shortest, np.bool_)

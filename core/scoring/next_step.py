@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.models.evaluator import Evaluator
-from stepsight.core.scores import Floats
 from stepsight.core.scoring.inputs import Forward, Input, chunks
-from stepsight.core.scoring.kv_cache import Ids, Prefix, Prefixes, can_go_on, shared
+from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_go_on, shared
 from stepsight.core.trace import Trace, check_text
 
 # Tokens of the prefix and the candidates of a batch, as many times as there are candidates.
@@ -31,7 +31,7 @@ class NextSteps:
         self._forward = forward
         self._lock = threading.Lock()
 
-    def score(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats:
+    def score(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """See `Scorer.score_next`."""
         if isinstance(candidates, str) or not len(candidates):
             raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
@@ -62,7 +62,7 @@ class NextSteps:
             raise error.at(which) from None
         return Input(encoded.ids, len(encoded), encoded.reads[-1:])
 
-    def _go_on(self, prefixes: Prefixes, inputs: Sequence[Input], end: int | None) -> list[Floats]:
+    def _go_on(self, prefixes: Prefixes, inputs: Sequence[Input], end: int | None) -> list[Floats32]:
         """The probabilities of each input, shape (1, 3), from the prefix that they share. It stops at `end`, that
         of the steps before: what all candidates begin with is not kept."""
         tokens = shared([item.ids for item in inputs])
@@ -79,12 +79,12 @@ class NextSteps:
         return results
 
     @torch.inference_mode()
-    def _batch(self, prefixes: Prefixes, prefix: Prefix, batch: Sequence[Input]) -> Floats:
+    def _batch(self, prefixes: Prefixes, prefix: Prefix, batch: Sequence[Input]) -> Floats32:
         start = len(prefix)
-        rows: Ids = np.zeros((len(batch), max(item.length for item in batch) - start), np.int64)
+        rows: Ints = np.zeros((len(batch), max(item.length for item in batch) - start), np.int64)
         for row, item in zip(rows, batch, strict=True):
             row[: item.length - start] = item.ids[start : item.length]
         reads = torch.tensor([[int(item.reads[0]) - start] for item in batch])
         logits = self._evaluator.model.logits(prefixes.after(prefix, rows), reads)
-        probs: Floats = logits[:, 0].float().softmax(-1).cpu().numpy()
+        probs: Floats32 = logits[:, 0].float().softmax(-1).cpu().numpy()
         return probs

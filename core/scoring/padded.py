@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.model import StepModel
-from stepsight.core.scores import Floats
 from stepsight.core.scoring.inputs import Input, chunks
 
 
@@ -23,8 +23,8 @@ class PaddedForward:
         self.token_budget = token_budget
         self.device = main_device(model)
 
-    def run(self, inputs: Sequence[Input]) -> list[Floats]:
-        results: list[Floats] = [np.zeros((0, 3), np.float32)] * len(inputs)
+    def run(self, inputs: Sequence[Input]) -> list[Floats32]:
+        results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         for batch in chunks(by_length, self.token_budget, padded=True):
             for (number, _), probs in zip(batch, self._run_batch([item for _, item in batch]), strict=True):
@@ -32,7 +32,7 @@ class PaddedForward:
         return results
 
     @torch.inference_mode()
-    def _run_batch(self, batch: list[Input]) -> list[Floats]:
+    def _run_batch(self, batch: list[Input]) -> list[Floats32]:
         width = max(item.length for item in batch)
         reads = max(len(item.reads) for item in batch)
         ids = np.zeros((len(batch), width), np.int64)

@@ -1,16 +1,18 @@
-"""Scoring: traces in, judgments out, in one of three modes."""
+"""The scorer: traces in, judgments out, in one of three modes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.scores import Floats, Hindsight, StepScores
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.core.scoring.inputs import Forward, Input
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.padded import PaddedForward
@@ -44,7 +46,7 @@ class Scorer:
 
         Results do not depend on what else is scored beyond 1e-5, in float32. Raises `UserError` at a trace longer
         than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also
-        raises it where probabilities are not numbers.
+        raises it where a probability is not a number.
         """
         mode = Mode(mode)
         encoded = self._encode(traces, on_skip)
@@ -55,15 +57,31 @@ class Scorer:
         """The judgment of a single trace."""
         return next(self.score([trace], mode))
 
-    def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats:
+    def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
-        neu and pos, shape (candidates, 3). It is what a step-level beam search asks for again and again.
+        neu and pos, shape (candidates, 3). A step-level beam search asks for them again and again.
 
         Equal within 1e-5 in float32 to scoring the problem, the steps and the candidate from scratch. A causal
-        evaluator reads the problem and the steps once, and in a call that goes on from an earlier one only what is
-        new of them. Raises `UserError` where there is no candidate, or one is empty or makes the input too long.
+        evaluator reads the problem and the steps once, and of a call that extends an earlier one only what is new.
+        Raises `UserError` where there is no candidate, or one is empty or makes the input too long.
         """
         return self._next.score(problem, steps, candidates)
+
+    def leave_one_out(self, trace: Trace) -> LeaveOneOut:
+        """The trace scored offline without each of its sub-steps but the first: n - 1 passes for n sub-steps.
+
+        Raises `UserError` where the trace is longer than the evaluator's context.
+        """
+        texts = trace.substeps
+        shortened = (
+            Trace.of(trace.problem, [*texts[:place], *texts[place + 1 :]], id=trace.id)
+            for place in range(1, len(texts))
+        )
+        rows = []
+        for place, judgment in enumerate(self.score(shortened, Mode.OFFLINE), start=1):
+            assert judgment.offline is not None
+            rows.append(judgment.offline.probs[:place])
+        return LeaveOneOut(tuple(rows))
 
     def _encode(self, traces: Iterable[Trace], on_skip: Skip | None) -> Iterator[tuple[Trace, Encoded]]:
         for trace in traces:
@@ -85,7 +103,7 @@ class Scorer:
             self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, _assemble(rows, mode, causal))
 
-    def _run_unique(self, inputs: list[Input]) -> list[Floats]:
+    def _run_unique(self, inputs: list[Input]) -> list[Floats32]:
         """Run each distinct token sequence once."""
         first: dict[tuple[bytes, bytes], int] = {}
         which = [first.setdefault((item.key, item.reads.tobytes()), len(first)) for item in inputs]
@@ -109,7 +127,7 @@ def _plan(encoded: Encoded, mode: Mode) -> list[Input]:
     ]
 
 
-def _assemble(rows: tuple[Floats, ...], mode: Mode, causal: bool) -> StepScores | Hindsight:
+def _assemble(rows: tuple[Floats32, ...], mode: Mode, causal: bool) -> StepScores | Hindsight:
     if causal:
         scores = StepScores(rows[0])
         return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 import stepsight.storage.database.labelling_schema
 import stepsight.storage.database.people_schema  # noqa: F401
-from stepsight.core.atomic import whole_file
+from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
 from stepsight.storage.database.schema import Base
 from stepsight.storage.database.store import Store, open_store, snapshot
@@ -199,7 +199,7 @@ def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
     """
     path = Path(path)
     _refuse_itself(store, path)
-    with whole_file(path, force=force, private=True) as partial, told(path):
+    with atomic_file(path, replace=force, private=True) as partial, told(path):
         with snapshot(store) as source:
             counts = count_rows(source)
             _copy(source, partial)

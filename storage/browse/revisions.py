@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.scoring.evidence import Turn
+from stepsight.core.scoring.evidence import Flip
 from stepsight.storage.database.cache import memory_of
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgedRow, ProfileRow, StepRow, TraceRow
 from stepsight.storage.database.store import Store
@@ -24,7 +25,6 @@ _DIGEST = HEAD["digest"].itemsize
 _IN_PARTS = {"yield_per": 5000}
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +36,18 @@ class Turns:
     ones are in file order.
     """
 
-    turned: Mapping[Turn, Ints]
+    turned: Mapping[Flip, Ints]
     stayed: Ints
 
     @property
     def nbytes(self) -> int:
         return self.stayed.nbytes + sum(ids.nbytes for ids in self.turned.values())
 
-    def of(self, turn: Turn | None) -> Ints:
+    def of(self, turn: Flip | None) -> Ints:
         """The traces of a turn, or those in which no verdict turned."""
         return self.stayed if turn is None else self.turned[turn]
 
-    def neighbours(self, turn: Turn | None, trace_id: int) -> Neighbours:
+    def neighbours(self, turn: Flip | None, trace_id: int) -> Neighbours:
         """The traces before and after one in the order of its kind; none where it is not of that kind."""
         ids = self.of(turn)
         found = np.flatnonzero(ids == trace_id)
@@ -108,9 +108,9 @@ def _read_turns(session: Session, dataset_id: int, evaluator_id: int, threshold:
     change = np.abs(offline - online)
     right = (offline[turned] >= at) == (gold == 1)
     kinds = {
-        Turn.RIGHTED: right & (gold != SILENT),
-        Turn.MISLED: ~right & (gold != SILENT),
-        Turn.UNJUDGED: gold == SILENT,
+        Flip.RIGHTED: right & (gold != SILENT),
+        Flip.MISLED: ~right & (gold != SILENT),
+        Flip.UNJUDGED: gold == SILENT,
     }
     of_turned, of_change = trace[turned], change[turned]
     found = {turn: _ordered(ids, of_turned[kind], of_change[kind]) for turn, kind in kinds.items()}
@@ -118,7 +118,7 @@ def _read_turns(session: Session, dataset_id: int, evaluator_id: int, threshold:
     return Turns(found, _ordered(ids, trace[quiet], np.nan_to_num(change[quiet])))
 
 
-def _read_validity(session: Session, dataset_id: int, evaluator_id: int) -> tuple[Ints, Ints, Floats, Floats]:
+def _read_validity(session: Session, dataset_id: int, evaluator_id: int) -> tuple[Ints, Ints, Floats32, Floats32]:
     """In file order: the ids of traces and how many steps each has, (traces,); and the validity of each step online
     and offline, (steps,)."""
     found = (
@@ -161,7 +161,7 @@ def _steps(session: Session, ids: Sequence[int]) -> Iterator[Any]:
     yield from session.execute(steps.where(StepRow.trace_id.in_(ids), StepRow.valid.is_not(None)))
 
 
-def _ordered(ids: Ints, trace: Ints, change: Floats) -> Ints:
+def _ordered(ids: Ints, trace: Ints, change: Floats32) -> Ints:
     """The ids of the traces of some steps, each once, by the largest change of these steps."""
     most = np.full(len(ids), -1, np.float32)
     np.maximum.at(most, trace, change)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
@@ -21,7 +22,6 @@ _IN_PARTS = {"yield_per": 5000}
 _WORD_THRESHOLD = 0.5
 MISTAKES = tuple(Outcome)
 
-Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 
@@ -36,9 +36,9 @@ class Verdicts:
     `SILENT` where gold or evaluator say too little; `cells`, as in `storage.judgments.profiles.HEAD`.
     """
 
-    validity: Floats
-    redundancy: Floats
-    change: Floats
+    validity: Floats32
+    redundancy: Floats32
+    change: Floats32
     valid: NDArray[np.int8]
     redundant: Flags
     found: NDArray[np.int32]

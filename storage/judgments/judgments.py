@@ -12,8 +12,9 @@ import numpy as np
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Floats, Hindsight, StepScores, judge_solution
+from stepsight.core.scores import Hindsight, StepScores, judge_solution
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import count_up, insert_or_update
@@ -213,7 +214,7 @@ def pack(result: StepScores | Hindsight) -> bytes:
 
 def unpack(data: bytes, mode: Mode | str) -> StepScores | Hindsight:
     """The inverse of `pack`."""
-    probs: Floats = np.frombuffer(data, dtype=_PACKED).reshape(-1, 3).astype(np.float32)
+    probs: Floats32 = np.frombuffer(data, dtype=_PACKED).reshape(-1, 3).astype(np.float32)
     return Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs)
 
 

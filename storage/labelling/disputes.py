@@ -87,7 +87,7 @@ class DisputeEntry:
 
 @dataclass(frozen=True)
 class Dispute:
-    """`gold` and `proposed` are what the gold says of the step, 0-based, and should say (see `core.patch.SAID`).
+    """`gold` and `proposed` are what the gold says of the step, 0-based, and should say (`core.patch.GOLD_VALUES`).
     `changed`: the trace is no more the one that the dispute is about, which `digest` tells."""
 
     id: int

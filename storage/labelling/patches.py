@@ -19,7 +19,7 @@ import numpy as np
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.patch import VALID, Change, Patch, meaning
+from stepsight.core.patch import VALID, LabelChange, Patch, label_and_validity
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold
@@ -54,8 +54,8 @@ def make_patch(
     return Patch(dataset.name, dataset.sha256, moment, changes, name), changed
 
 
-def _change(dispute: Dispute) -> Change:
-    return Change(
+def _change(dispute: Dispute) -> LabelChange:
+    return LabelChange(
         trace=dispute.trace,
         digest=dispute.digest,
         step=dispute.step,
@@ -101,7 +101,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
                 f"{where}: the gold says {said or 'nothing'}, the patch changes {change.old or 'nothing'}.",
                 "Export the patch again.",
             )
-        label[row], valid[row] = (SILENT if part is None else int(part) for part in meaning(change.new))
+        label[row], valid[row] = (SILENT if part is None else int(part) for part in label_and_validity(change.new))
     return replace(gold, label=label, valid=valid)
 
 

@@ -17,7 +17,7 @@ from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
-from stepsight.core.scoring.evidence import LeftOut
+from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
@@ -45,7 +45,7 @@ def row(*validities):
 # 2.1 falls from 0.8 to 0.3 when 3 is revealed.
 TRIANGLE = Hindsight((row(0.9), row(0.9, 0.8), row(0.9, 0.8, 0.9), row(0.9, 0.3, 0.9, 0.7)))
 # Without 3, the last of all, 2.1 stays at 0.8; without 2.2 it is 0.35.
-LEFT = LeftOut((row(0.9), row(0.9, 0.35), row(0.9, 0.8, 0.9)))
+LEFT = LeaveOneOut((row(0.9), row(0.9, 0.35), row(0.9, 0.8, 0.9)))
 
 
 def falling(trace, before, after):

@@ -23,7 +23,7 @@ def test_labels_go_out_and_in(path, command, tmp_path):
     code, _, err = command("export", "labels", "first", file, "--format", "jsonl", "--db", path)
     assert (code, err) == (
         2,
-        f"stepsight export: {file}: there already. Name another file, or replace it with --force.\n",
+        f"stepsight export: {file}: already exists. Name another file, or replace it with --force.\n",
     )
     assert command("export", "labels", "first", file, "--format", "jsonl", "--force", "--db", path)[0] == 0
     other = tmp_path / "other.db"

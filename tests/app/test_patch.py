@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.patch import Change, Patch, format_patch, read_patch
+from stepsight.core.patch import LabelChange, Patch, format_patch, read_patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import local_user
@@ -124,7 +124,7 @@ def test_a_patch_that_does_not_fit_is_refused_before_scoring(
 ) -> None:
     found = json.loads(patch.read_text("utf-8"))
     change = read_patch(patch).changes[0]
-    other = Change(**(vars(change) | {"trace": "Z"}))
+    other = LabelChange(**(vars(change) | {"trace": "Z"}))
     path = tmp_path / "other.json"
     path.write_text(format_patch(Patch("sums", found["sha256"], found["moment"], (other,))), encoding="utf-8")
     # This evaluator is there and would have to score first.

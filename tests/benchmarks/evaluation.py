@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.bootstrap import DRAWS
-from stepsight.core.metrics.items import auc
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace

@@ -9,23 +9,33 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
-from stepsight.core.patch import SAID, VALID, Change, Patch, format_patch, gold_of, meaning, parse_patch, read_patch
+from stepsight.core.patch import (
+    GOLD_VALUES,
+    VALID,
+    LabelChange,
+    Patch,
+    format_patch,
+    gold_of,
+    label_and_validity,
+    parse_patch,
+    read_patch,
+)
 from stepsight.core.trace import Step
 
-ONE = Change("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")
-TWO = Change("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T10:00:00+00:00")
+ONE = LabelChange("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")
+TWO = LabelChange("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T10:00:00+00:00")
 PATCH = Patch("sums", "f" * 64, "2026-11-21T14:30:00+00:00", (ONE, TWO), "fixes.json")
 
 
 def test_what_the_gold_says_of_a_step() -> None:
     steps = [Step(("x",), Label.NEG), Step(("x",), Label.NEU), Step(("x",), Label.POS), Step(("x",), valid=True)]
-    assert [gold_of(step) for step in [*steps, Step(("x",))]] == list(SAID)
+    assert [gold_of(step) for step in [*steps, Step(("x",))]] == list(GOLD_VALUES)
     # Wrong without a label is neg.
     assert gold_of(Step(("x",), valid=False)) == "neg"
 
 
 def test_what_it_means() -> None:
-    assert {said: meaning(said) for said in SAID} == {
+    assert {said: label_and_validity(said) for said in GOLD_VALUES} == {
         "neg": (Label.NEG, False),
         "neu": (Label.NEU, True),
         "pos": (Label.POS, True),

@@ -5,15 +5,14 @@ machine.
 """
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from glob import glob
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from stepsight.core.errors import UserError
+from stepsight.core.files import data_files, portable_name
 from stepsight.core.jsonl import open_input
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
@@ -26,8 +25,6 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.sources_config import DRILLS, GENERATED, RELABEL, STORE, Origin
 from stepsight.training.synth import drills
 from stepsight.training.synth.corpus import generate
-
-VARIABLE = "STEPSIGHT_DATA"
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -207,7 +204,7 @@ class FileReading(Generic[T]):
 
     @property
     def record(self) -> dict[str, Any]:
-        return {"kind": self._origin.kind, "path": _shown(self._origin.path or ""), "files": self._entries}
+        return {"kind": self._origin.kind, "path": portable_name(self._origin.path or ""), "files": self._entries}
 
 
 class _Seen:
@@ -235,30 +232,11 @@ def _hashed(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
 
 
 def _find(origin: Origin, root: Path, key: str) -> list[tuple[str, Path]]:
-    """The files that a path means, in order of name, in the first folder that has any."""
-    pattern = origin.path or ""
-    folders = [root, *(Path(folder) for folder in [os.environ.get(VARIABLE)] if folder)]
-    for folder in folders:
-        names = [pattern] if _is_file(folder / pattern) else sorted(glob(pattern, root_dir=folder, recursive=True))
-        found = [(_shown(name), folder / name) for name in names if (folder / name).is_file()]
-        if found:
-            return found
-    where = " or ".join(str(folder) for folder in folders)
-    hint = "Check the path." if len(folders) > 1 else f"Check the path, or name the folder of data with {VARIABLE}."
-    raise UserError(f"{key}.path: there is no file {pattern} in {where}.", hint)
-
-
-def _is_file(path: Path) -> bool:
+    """The files of an origin's path, with their names in the record."""
     try:
-        return path.is_file()
-    except OSError:
-        # Its name is longer than any file's.
-        return False
-
-
-def _shown(path: str) -> str:
-    """A path without the part that is the machine's own."""
-    return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
+        return data_files(origin.path or "", root)
+    except UserError as error:
+        raise error.at(f"{key}.path") from None
 
 
 def _parse_problem(row: Row, where: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stepsight.core.arrays import Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.items import Items
@@ -22,8 +23,6 @@ from stepsight.storage.judgments.columns import Gold, read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.metrics import Subject
-
-Floats = NDArray[np.float64]
 
 OF_ERRORS = {Errors.INVALID: Threshold.VALIDITY, Errors.REDUNDANT: Threshold.REDUNDANCY}
 """The threshold that each kind of error is judged by."""
@@ -92,7 +91,7 @@ def calibrate(
     except UserError as error:
         raise error.at(f"{where}, {errors} errors") from None
     known = find_calibration(store, evaluator.id)
-    chosen, wrong = OF_ERRORS[errors], int((~items.golds).sum())
+    chosen, wrong = OF_ERRORS[errors], int((~items.gold).sum())
     how: dict[str, Any] = {
         "mode": mode.value,
         "errors": errors.value,
@@ -139,7 +138,7 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
     if items.problem:
         raise UserError(f"{items.problem}.", "Choose thresholds where some steps have such an error and some not.")
     scores = items.scores if errors == Errors.INVALID else -items.scores
-    tried = _Tried.of(scores, ~items.golds, errors)
+    tried = _Tried.of(scores, ~items.gold, errors)
     default = vars(Thresholds())[OF_ERRORS[errors].value]
     best = tried.best(goal, recall, default)
     return Choice(
@@ -154,14 +153,14 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
 class _Tried:
     """Of each threshold, shape (m,): it is more than `above` and at most `up_to`, and what it reaches."""
 
-    above: Floats
-    up_to: Floats
-    macro_f1: Floats
-    precision: Floats
-    recall: Floats
+    above: Floats64
+    up_to: Floats64
+    macro_f1: Floats64
+    precision: Floats64
+    recall: Floats64
 
     @classmethod
-    def of(cls, scores: Floats, wrong: NDArray[np.bool_], errors: Errors) -> "_Tried":
+    def of(cls, scores: Floats64, wrong: NDArray[np.bool_], errors: Errors) -> "_Tried":
         """Invalid is what is below a threshold, redundant what reaches it. A threshold lies in 0 to 1."""
         order = np.argsort(scores, kind="stable")
         values, counts = np.unique(scores[order], return_counts=True)

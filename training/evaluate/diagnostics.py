@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score, precision_recall_curve
 
+from stepsight.core.arrays import Floats64
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.bootstrap import Weights, auc_draws, interval, weighted_counts
-from stepsight.core.metrics.items import Items, auc, precision, recall
+from stepsight.core.metrics.binary import auc, auc_draws, precision, recall
+from stepsight.core.metrics.bootstrap import Weights, interval, weighted_sums
+from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.paired import difference
 from stepsight.core.metrics.position import Third, by_change, by_third, retroactive
 from stepsight.core.metrics.reasoneval import Errors, Level
@@ -25,8 +27,6 @@ from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.evaluate.metrics import Measured, Subject
 
 TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
-
-Floats = NDArray[np.float64]
 
 
 def is_three_way(subject: Subject) -> bool:
@@ -40,11 +40,11 @@ def lacking(golds: NDArray[np.int64]) -> list[Label]:
     return [label for label in Label if not (golds == label).any()]
 
 
-def shares(labels: NDArray[np.int64]) -> Floats:
+def shares(labels: NDArray[np.int64]) -> Floats64:
     """The share of each class among labels, shape (3,); NaN where there are none."""
     counts = np.bincount(labels, minlength=len(Label))
     with np.errstate(invalid="ignore"):
-        found: Floats = counts / counts.sum()
+        found: Floats64 = counts / counts.sum()
     return found
 
 
@@ -72,9 +72,9 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> Decision
 
 def class_f1(side: Items) -> Value:
     """F1 of a class against the rest; 0 where it is never predicted, no value where the gold has none."""
-    if not side.golds.any():
+    if not side.gold.any():
         return Value.none("the gold has no such item")
-    return Value(float(f1_score(side.golds, side.predicted, zero_division=0)))
+    return Value(float(f1_score(side.gold, side.predicted, zero_division=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +83,21 @@ class Sweep:
     its probability is at least tau. Precision is NaN where nothing is predicted, and all are where `reason` says
     why."""
 
-    taus: Floats
-    precision: Floats
-    recall: Floats
-    f1: Floats
+    taus: Floats64
+    precision: Floats64
+    recall: Floats64
+    f1: Floats64
     reason: str = ""
 
 
-def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats = TAUS) -> Sweep:
+def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> Sweep:
     """The decision rule of one class against the rest at many thresholds (the paper's appendix on the neutral
     class)."""
     side = ternary.classify(table).against_rest(label)
     if side.ranking_problem:
         none = np.full(len(taus), np.nan)
         return Sweep(taus, none, none, none, side.ranking_problem)
-    precisions, recalls, cuts = precision_recall_curve(side.golds, side.scores)
+    precisions, recalls, cuts = precision_recall_curve(side.gold, side.scores)
     # In single precision, as in `decide`.
     place = np.searchsorted(cuts, taus.astype(np.float32).astype(np.float64))
     right, found = precisions[place], recalls[place]
@@ -128,13 +128,11 @@ def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
     return found
 
 
-def _f1_draws(side: Items, weights: Weights) -> Floats:
-    hits, golds, predicted = (
-        weighted_counts(cell, side.trace, weights)
-        for cell in (side.golds & side.predicted, side.golds, side.predicted)
-    )
+def _f1_draws(side: Items, weights: Weights) -> Floats64:
+    counts = weighted_sums([side.gold & side.predicted, side.gold, side.predicted], side.trace, weights)
+    hits, positive, predicted = counts
     with np.errstate(invalid="ignore"):
-        return np.where(golds > 0, 2 * hits / (golds + predicted), np.nan)
+        return np.where(positive > 0, 2 * hits / (positive + predicted), np.nan)
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
@@ -219,11 +217,11 @@ def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict
             for row, part in zip((online, offline), parts, strict=True)
         ]
         right = [_share_right(side) for side in sides]
-        found[kind] = Changed(len(sides[0]), int((~sides[0].golds).sum()), *right)
+        found[kind] = Changed(len(sides[0]), int((~sides[0].gold).sum()), *right)
     return found
 
 
 def _share_right(side: Items) -> Value:
     if not len(side):
         return Value.none("there is no such step")
-    return Value(float((side.golds == side.predicted).mean()))
+    return Value(float((side.gold == side.predicted).mean()))

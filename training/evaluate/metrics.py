@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.bootstrap import Weights, auc_draws, interval, macro_f1_draws
+from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_draws
+from stepsight.core.metrics.bootstrap import Weights, interval
 from stepsight.core.metrics.calibration import brier, expected_calibration_error
 from stepsight.core.metrics.first_error import accuracy_on_wrong, first_errors, matthews, process_bench_f1
 from stepsight.core.metrics.first_error import process_bench_f1_draws as process_bench_draws
-from stepsight.core.metrics.items import Items, auc, macro_f1
+from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.prmscore import CATEGORIES, prm_items
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import StepTable
@@ -65,7 +66,7 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measured]:
     nothing. None of them where the gold labels one class only: it is then a gold of validity."""
     steps = ternary.classify(subject.table)
     found: dict[str, Measured] = {}
-    if len(np.unique(steps.golds)) < 2 or not subject.outputs.has_scores:
+    if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
         return found
     for label in Label if subject.outputs == Outputs.THREE_WAY else (Label.NEG,):
         side = steps.against_rest(label)

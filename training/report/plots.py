@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics import ternary
+from stepsight.core.metrics.binary import auc, roc
 from stepsight.core.metrics.calibration import reliability
-from stepsight.core.metrics.items import NO_ITEMS, NO_SCORES, auc, roc
+from stepsight.core.metrics.items import NO_ITEMS, NO_SCORES
 from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.value import Value
@@ -132,7 +133,7 @@ def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
             notes.append(f"{row.evaluator}: {NO_SCORES if len(side) else NO_ITEMS}")
             continue
         if side.problem:
-            notes.append(f"The gold calls every step {'valid' if side.golds.all() else 'wrong'}, in every bin.")
+            notes.append(f"The gold calls every step {'valid' if side.gold.all() else 'wrong'}, in every bin.")
         counts = bins.count[filled]
         line = make_line(bins.score[filled], bins.share[filled], row.evaluator, look[row.evaluator], 1.2)
         line.update(
@@ -244,9 +245,9 @@ def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
         steps = ternary.classify(row.subject.table)
         if not place:
             figure.add_trace(
-                go.Bar(x=LABEL_NAMES, y=rounded(shares(steps.golds)), name="gold", marker={"color": GREY})
+                go.Bar(x=LABEL_NAMES, y=rounded(shares(steps.gold)), name="gold", marker={"color": GREY})
             )
-            notes += [f"The gold labels no step {label.text}." for label in lacking(steps.golds)]
+            notes += [f"The gold labels no step {label.text}." for label in lacking(steps.gold)]
         bars = go.Bar(x=LABEL_NAMES, y=rounded(shares(steps.predicted)), name=row.evaluator)
         figure.add_trace(bars.update(marker={"color": look[row.evaluator]["color"]}))
         notes += [f"{row.evaluator}: never predicts {label.text}" for label in lacking(steps.predicted)]
@@ -280,7 +281,7 @@ def confusion_plot(row: Row) -> Plot:
     )
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_xaxes(showgrid=False)
-    told = [f"The gold labels no step {label.text}: its row is empty." for label in lacking(steps.golds)]
+    told = [f"The gold labels no step {label.text}: its row is empty." for label in lacking(steps.gold)]
     return make_plot(f"Confusion matrix of {row.evaluator}, {row.mode}, steps", figure, told)
 
 
@@ -293,7 +294,7 @@ def class_roc_plot(row: Row) -> Plot:
         side = steps.against_rest(label)
         found = auc(side)
         if not found.exists:
-            notes.append(f"{label.text}: {found.reason}" if side.golds.any() else _no_class(label))
+            notes.append(f"{label.text}: {found.reason}" if side.gold.any() else _no_class(label))
             continue
         false, true, _ = roc(side)
         style = {"color": _LABEL_INKS[label], "dash": "solid"}

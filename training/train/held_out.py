@@ -21,8 +21,9 @@ from tqdm import tqdm
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.bootstrap import auc_draws, macro_f1_draws, resamples
-from stepsight.core.metrics.items import Items, auc, macro_f1
+from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_draws
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import build_table
 from stepsight.core.models.evaluator import Evaluator

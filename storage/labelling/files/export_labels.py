@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stepsight.core.atomic import whole_file
+from stepsight.core.atomic import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
@@ -50,14 +50,14 @@ def export_labels(
     """
     found = find_campaign(store, campaign)
     if format == EVENTS:
-        with whole_file(path, force=force) as partial:
+        with atomic_file(path, replace=force) as partial:
             return LabelExport(str(path), write_events(store, found, partial), "events", {})
     layout = find_format(format)
     labelled = LabelledTraces(
         store, found, alone=per_annotator, exposed=exposed, with_gold=per_annotator and layout.with_gold
     )
     untold: Counter[str] = Counter()
-    with whole_file(path, force=force) as partial:
+    with atomic_file(path, replace=force) as partial:
         rows = layout.write(labelled, partial, found.name, untold)
     left_out = {reason: count for reason, count in (labelled.left_out + untold).items() if count}
     return LabelExport(str(path), rows, "answers" if per_annotator else "traces", left_out)

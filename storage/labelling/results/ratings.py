@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import select
 
-from stepsight.core.metrics.bootstrap import Floats
-from stepsight.core.metrics.ratings import SAID, UNLABELLED, Ratings
+from stepsight.core.arrays import Floats64
+from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import TraceRow
@@ -16,7 +16,7 @@ from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
-_CODES: Mapping[str | None, int] = {None: UNLABELLED, **{said: code for code, said in enumerate(SAID)}}
+_CODES: Mapping[str | None, int] = {None: UNLABELLED, **{said: code for code, said in enumerate(RATING_NAMES)}}
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class RatedTraces:
     traces: tuple[RatedTrace, ...]
     last: Ratings
     first: Ratings
-    later: Floats
-    gold: Floats
-    valid: Floats
+    later: Floats64
+    gold: Floats64
+    valid: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
         """Some of the traces, by their places."""
@@ -139,7 +139,7 @@ def _arrays(
     names: tuple[str, ...],
     rows: Mapping[int, int],
     later: Mapping[tuple[int, int, int], int],
-    golds: Mapping[int, tuple[Floats, Floats]],
+    golds: Mapping[int, tuple[Floats64, Floats64]],
 ) -> RatedTraces:
     """`answered` holds the answers of each trace, `rows` the place of each person among the `names`."""
     sizes = [trace.steps for trace in traces]
@@ -176,10 +176,10 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
     return found
 
 
-def _golds(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats, Floats]], int]:
+def _golds(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
     """By item, the gold's labels and what it says of validity, each of shape (steps,); and how many traces are no
     longer what was labelled."""
-    found: dict[int, tuple[Floats, Floats]] = {}
+    found: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0
     for start in range(0, len(rated), BATCH):
         some = rated[start : start + BATCH]
@@ -194,7 +194,7 @@ def _golds(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[F
     return found, changed
 
 
-def _gold(trace: Trace) -> tuple[Floats, Floats]:
+def _gold(trace: Trace) -> tuple[Floats64, Floats64]:
     labels = [np.nan if step.label is None else float(step.label) for step in trace.steps]
     valid = [np.nan if step.valid is None else float(step.valid) for step in trace.steps]
     return np.array(labels), np.array(valid)

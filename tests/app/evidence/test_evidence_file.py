@@ -12,7 +12,7 @@ from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.evidence_address import EvidenceAddress
 from stepsight.app.evidence.evidence_file import bundle, evidence_file
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.core.scoring.evidence import LeftOut
+from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.core.trace import Trace
 from tests.app.injection import PAYLOADS
 
@@ -24,7 +24,7 @@ def evidence(problem="What is 1 + 1?", steps=("It is 3.", "Check."), name="mini"
     draw = np.random.default_rng(0)
     n = len(steps)
     rows = [draw.dirichlet([1, 1, 1], j + 1).astype(np.float32) for j in range(n)]
-    left_out = LeftOut(tuple(rows[: n - 1]))
+    left_out = LeaveOneOut(tuple(rows[: n - 1]))
     found = Evidence(
         Trace.of(problem, list(steps)),
         Hindsight(tuple(rows)),

@@ -12,6 +12,7 @@ from stepsight.app.evidence.left_out import LeftOuts
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
 
@@ -69,7 +70,7 @@ def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
         assert held.wait(20)
         raise UserError("stopped")
 
-    monkeypatch.setattr(left_out, "leave_one_out", slow)
+    monkeypatch.setattr(Scorer, "leave_one_out", slow)
     one, two, three = (evidence((f"{i}.", "b")) for i in range(3))
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(kept.of, one)]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stepsight.core.metrics.ratings import SAID, UNLABELLED, Ratings, valid_of
+from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings, valid_of
 from stepsight.storage.labelling.results.ratings import RatedTrace, RatedTraces
 from stepsight.training.report.tables import Cell, Table
 
 _CODES = {"-": UNLABELLED, "n": 0, "u": 1, "p": 2, "?": 3}
-assert SAID == ("neg", "neu", "pos", "unsure")
+assert RATING_NAMES == ("neg", "neu", "pos", "unsure")
 
 
 def codes(*said: str) -> np.ndarray:

@@ -5,7 +5,7 @@ from stepsight.app.relabel.agreement_tables import MAJORITY, annotator_table, go
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.items import ONE_CLASS
 from stepsight.core.metrics.kappa import ONE_LABEL
-from stepsight.core.metrics.krippendorff import Level, alpha
+from stepsight.core.metrics.krippendorff import Scale, alpha
 from tests.app.relabel.rated import cells, rated
 
 DRAWS = resamples(2, 50)
@@ -38,7 +38,7 @@ def test_who_lowers_alpha():
     assert outlier["agreeing"].number == 0
     # a agrees with b on four of the eight pairs with others.
     assert other["agreeing"].number == 1 / 2
-    everybody = alpha(said.last.labels, Level.ORDINAL).alpha.number
+    everybody = alpha(said.last.labels, Scale.ORDINAL).alpha.number
     # Four of each label; all in equal pairs.
     assert outlier["without"].number == 1
     assert outlier["change"].number == pytest.approx(1 - everybody)

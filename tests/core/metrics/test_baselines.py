@@ -7,7 +7,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.baselines import BASELINES, find_baseline
-from stepsight.core.metrics.items import auc
+from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import TableBuilder
 from stepsight.core.metrics.ternary import classify

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
-from stepsight.core.metrics.bootstrap import auc_draws, interval, macro_f1_draws, resamples
+from stepsight.core.metrics.binary import auc_draws, macro_f1_draws
+from stepsight.core.metrics.bootstrap import interval, resamples
 from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.value import Value
 
@@ -28,8 +29,8 @@ def test_draws_equal_scikit_learn_on_the_repeated_items(items):
     f1s, aucs = macro_f1_draws(items, weights), auc_draws(items, weights)
     for row, f1, auc in zip(weights, f1s, aucs, strict=True):
         chosen = repeated(items, row)
-        assert f1 == pytest.approx(f1_score(items.golds[chosen], items.predicted[chosen], average="macro"))
-        assert auc == pytest.approx(roc_auc_score(items.golds[chosen], items.scores[chosen]))
+        assert f1 == pytest.approx(f1_score(items.gold[chosen], items.predicted[chosen], average="macro"))
+        assert auc == pytest.approx(roc_auc_score(items.gold[chosen], items.scores[chosen]))
 
 
 def test_chunks_change_nothing(items, monkeypatch):

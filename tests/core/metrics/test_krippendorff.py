@@ -8,7 +8,7 @@ from stepsight.core.metrics.krippendorff import (
     NO_LABEL,
     NO_OVERLAP,
     ONE_ANNOTATOR,
-    Level,
+    Scale,
     agreeing_draws,
     agreeing_with_others,
     alpha,
@@ -50,7 +50,7 @@ def test_krippendorffs_ordinal_example():
     count = dict(zip("12345", (9, 13, 10, 5, 3), strict=True))
     expected = sum(count[one] * count[other] * square for (one, other), square in apart.items())
     assert (observed, expected) == (945.5, 199_740)
-    found = alpha(OBSERVERS, Level.ORDINAL)
+    found = alpha(OBSERVERS, Scale.ORDINAL)
     assert found.alpha.number == pytest.approx(1 - 39 * observed / expected)
     assert round(found.alpha.number, 3) == 0.815
 
@@ -59,7 +59,7 @@ def test_two_annotators_by_hand():
     # neg-neg, pos-pos, neg-pos, and a step that one of them left out: six values, three of each kind, four of them
     # in equal pairs: 1 - (6 - 1) * 2 / (36 - 9 - 9) = 4/9. With two values only, far apart or not changes nothing.
     ratings = np.array([[0, 2, 0, 0], [0, 2, 2, NONE]])
-    for level in Level:
+    for level in Scale:
         assert alpha(ratings, level).alpha.number == pytest.approx(4 / 9)
     # Chance would agree more often than who always disagrees: values 2 and 2, 1 - 3 * 4 / (16 - 8) = -1/2.
     assert alpha(np.array([[0, 2], [2, 0]])).alpha.number == pytest.approx(-0.5)
@@ -85,7 +85,7 @@ def test_the_order_of_labels_counts_in_the_ordinal_alpha_only():
     ],
 )
 def test_where_there_is_no_alpha_it_says_why(ratings, reason):
-    for level in Level:
+    for level in Scale:
         found = alpha(ratings, level, np.zeros(ratings.shape[1], np.int64), np.ones((5, 1), np.uint8))
         assert np.isnan(found.alpha.number)
         assert found.alpha.reason == reason
@@ -105,7 +105,7 @@ def campaign(seed, traces=60, people=4, flips=0.3):
     return np.where(rng.random(ratings.shape) < 0.3, NONE, ratings), trace
 
 
-@pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("level", Scale)
 def test_every_resample_has_the_librarys_value_on_the_repeated_units(level):
     ratings, trace = campaign(4)
     weights = resamples(60, 40, seed=1)
@@ -120,7 +120,7 @@ def test_every_resample_has_the_librarys_value_on_the_repeated_units(level):
 def test_a_resample_without_two_values_has_no_alpha():
     # Two traces of one step each; drawing either twice leaves equal labels only.
     ratings, weights = np.array([[0.0, 2], [0, 2]]), np.array([[1, 1], [2, 0], [0, 0]], np.uint8)
-    for level in Level:
+    for level in Scale:
         np.testing.assert_array_equal(alpha_draws(ratings, level, np.arange(2), weights), [1, NONE, NONE])
     np.testing.assert_array_equal(agreeing_draws(ratings, np.arange(2), weights), [1, 1, NONE])
 

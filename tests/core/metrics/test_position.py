@@ -35,5 +35,5 @@ def test_steps_by_what_later_steps_changed():
 
 
 def test_tables_of_other_traces_are_refused():
-    with pytest.raises(ValueError, match="other traces"):
+    with pytest.raises(ValueError, match="different traces"):
         retroactive(table((["pos"], [0.5])), table((["pos", "pos"], [0.5, 0.5])))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.items import macro_f1
+from stepsight.core.metrics.binary import macro_f1
 from stepsight.core.metrics.prmscore import CATEGORIES, prm_items
 from stepsight.core.metrics.table import TableBuilder
 from stepsight.core.scores import Outputs, StepScores
@@ -10,7 +10,7 @@ from tests.core.metrics.tables import table, trace
 
 def test_every_labelled_step_counts_also_after_the_error():
     found = prm_items(table((["pos", "neg", "pos", None], [0.9, 0.6, 0.7, 0.1]), groups=["deception"]))
-    assert found.golds.tolist() == [True, False, True]
+    assert found.gold.tolist() == [True, False, True]
     # Positive F1: TP 2, FP 1: 4 / 5; negative F1 0.
     assert macro_f1(found).number == pytest.approx(2 / 5)
 
@@ -20,7 +20,7 @@ def test_in_simplicity_the_error_is_redundancy():
     probs = StepScores(np.array([[0.1, 0.1, 0.8], [0.1, 0.6, 0.3], [0.1, 0.3, 0.6]], np.float32))
     builder.add(trace("pos", "neu", "pos"), probs, group="redundency")
     found = prm_items(builder.build())
-    assert found.golds.tolist() == [True, False, True]
+    assert found.gold.tolist() == [True, False, True]
     assert found.predicted.tolist() == [True, False, False]
 
 
@@ -31,7 +31,7 @@ def test_without_redundancy_validity_tells_of_simplicity_too():
     builder.add(trace("pos", "neu", "pos"), probs, group="circular")
     found = prm_items(builder.build(), outputs=Outputs.VALIDITY)
     assert found.scores == pytest.approx([0.9, 0.2, 0.7])
-    assert found.predicted.tolist() == found.golds.tolist() == [True, False, True]
+    assert found.predicted.tolist() == found.gold.tolist() == [True, False, True]
     assert macro_f1(found).number == 1
     # By redundancy no step would ever be wrong: positive F1 4 / 5, negative 0.
     assert macro_f1(prm_items(builder.build())).number == pytest.approx(2 / 5)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.published import Table, published, reference_tables
+from stepsight.core.metrics.published import PublishedTable, published, reference_tables
 from stepsight.core.metrics.reasoneval import Errors
 
 MARKUP = re.compile(r"\\(?:textbf|mathbf|boldsymbol|multirow\{\d+\}\{\*\}|shortstack\[l\])|\\,|[{}$]")
@@ -48,7 +48,7 @@ def numbers(cells: list[str], count: int) -> list[float]:
     return found[-count:]
 
 
-def of(label: str) -> Table:
+def of(label: str) -> PublishedTable:
     return next(table for table in reference_tables() if table.label == label)
 
 

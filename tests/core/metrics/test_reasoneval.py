@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.items import auc, macro_f1
+from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import StepTable, TableBuilder
 from stepsight.core.scores import Outputs, StepScores, Thresholds
@@ -17,10 +17,10 @@ from tests.core.metrics.tables import SILENT, VALID, WRONG, table, three_way, tr
 def test_steps_after_the_first_error_are_left_out():
     found = items(table(([VALID, WRONG, SILENT], [0.9, 0.2, 0.6])), Errors.INVALID, Level.STEP)
     np.testing.assert_allclose(found.scores, [0.9, 0.2], atol=1e-6)
-    assert found.golds.tolist() == [True, False]
+    assert found.gold.tolist() == [True, False]
     # A step labelled after the first error is left out as well.
     found = items(table((["pos", "neg", "pos"], [0.9, 0.2, 0.6])), Errors.INVALID, Level.STEP)
-    assert found.golds.tolist() == [True, False]
+    assert found.gold.tolist() == [True, False]
 
 
 def test_a_solution_has_the_least_validity_of_all_its_steps():
@@ -28,7 +28,7 @@ def test_a_solution_has_the_least_validity_of_all_its_steps():
     judged = table(([VALID, WRONG, SILENT], [0.9, 0.4, 0.1]), ([VALID, VALID], [0.8, 0.7]))
     found = items(judged, Errors.INVALID, Level.SOLUTION)
     np.testing.assert_allclose(found.scores, [0.1, 0.7], atol=1e-6)
-    assert found.golds.tolist() == [False, True]
+    assert found.gold.tolist() == [False, True]
     assert found.predicted.tolist() == [False, True]
 
 
@@ -41,10 +41,10 @@ def test_redundancy_is_ranked_by_minus_s_red():
     judged = three_way(["pos", "neu", "neg"], [[0.1, 0.1, 0.8], [0.2, 0.5, 0.3], [0.8, 0.2, 0.0]])
     found = items(judged, Errors.REDUNDANT, Level.STEP)
     np.testing.assert_allclose(found.scores, [-0.1, -0.5, -0.2], atol=1e-6)
-    assert found.golds.tolist() == [True, False, True]
+    assert found.gold.tolist() == [True, False, True]
     assert found.predicted.tolist() == [True, False, False]
     whole = items(judged, Errors.REDUNDANT, Level.SOLUTION)
-    assert (whole.golds.tolist(), whole.predicted.tolist()) == ([False], [False])
+    assert (whole.gold.tolist(), whole.predicted.tolist()) == ([False], [False])
 
 
 def test_thresholds_are_met_by_equality():
@@ -72,7 +72,7 @@ def test_one_score_for_a_solution_says_nothing_of_steps():
     judged = builder.build()
     assert len(items(judged, Errors.INVALID, Level.STEP, Outputs.SOLUTION)) == 0
     whole = items(judged, Errors.INVALID, Level.SOLUTION, Outputs.SOLUTION)
-    assert (whole.golds.tolist(), whole.predicted.tolist()) == ([False, True], [False, True])
+    assert (whole.gold.tolist(), whole.predicted.tolist()) == ([False, True], [False, True])
 
 
 def test_what_a_verdict_leaves_unread_counts_as_wrong():
@@ -83,10 +83,10 @@ def test_what_a_verdict_leaves_unread_counts_as_wrong():
     builder.add(trace("pos"), StepScores(np.array([[0, 0, 1]], np.float32)), solution=None)
     judged = builder.build()
     steps = items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT)
-    assert steps.golds.tolist() == [True, True, False, True]
+    assert steps.gold.tolist() == [True, True, False, True]
     assert steps.predicted.tolist() == [False, False, True, True]
     whole = items(judged, Errors.INVALID, Level.SOLUTION, Outputs.VERDICT)
-    assert (whole.golds.tolist(), whole.predicted.tolist()) == ([False, True], [False, False])
+    assert (whole.gold.tolist(), whole.predicted.tolist()) == ([False, True], [False, False])
     assert math.isnan(auc(whole).number)
 
 

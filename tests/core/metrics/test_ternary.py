@@ -71,6 +71,6 @@ def test_draws_equal_the_metrics_on_repeated_steps():
     for row, acc, f1, auc in drawn:
         chosen = np.repeat(np.arange(120), row[trace].astype(int))
         part = Classified(probs[chosen], golds[chosen], steps.predicted[chosen], trace[chosen])
-        assert acc == pytest.approx(accuracy_score(part.golds, part.predicted))
-        assert f1 == pytest.approx(f1_score(part.golds, part.predicted, average="macro"))
+        assert acc == pytest.approx(accuracy_score(part.gold, part.predicted))
+        assert f1 == pytest.approx(f1_score(part.gold, part.predicted, average="macro"))
         assert auc == pytest.approx(macro_auc(part).number)

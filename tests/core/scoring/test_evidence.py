@@ -7,13 +7,12 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.evidence import (
+    Flip,
     Jump,
-    LeftOut,
-    Turn,
+    LeaveOneOut,
     jumps,
     largest_jump,
     largest_revision,
-    leave_one_out,
     removals,
     revisions,
 )
@@ -72,20 +71,20 @@ def test_a_revision_says_what_later_steps_made_of_a_verdict():
     assert second.change == pytest.approx(-0.6)
     near(second.jump, 1, 2, 0.8, 0.3)
     # Fell below 0.5 and gold calls it wrong.
-    assert (second.crosses, second.agrees, second.turn) == (True, True, Turn.RIGHTED)
+    assert (second.crosses, second.agrees, second.flip) == (True, True, Flip.RIGHTED)
     # 0.4 to 0.75, and gold says nothing.
-    assert (third.crosses, third.agrees, third.turn) == (True, None, Turn.UNJUDGED)
+    assert (third.crosses, third.agrees, third.flip) == (True, None, Flip.UNJUDGED)
     # 0.9 to 0.9: two jumps that cancel out are no change.
-    assert (first.crosses, first.agrees, first.turn, first.jump) == (False, None, None, None)
-    assert (last.jump, last.turn) == (None, None)
+    assert (first.crosses, first.agrees, first.flip, first.jump) == (False, None, None, None)
+    assert (last.jump, last.flip) == (None, None)
 
 
 def test_a_revision_against_gold_misled():
     trace = Trace.of("q", ["a", "b", "c", "d"], ["pos", "pos", "neg", "pos"])
     _, second, third, _ = revisions(H, trace, 0.5)
     # A correct step fell, a wrong one rose.
-    assert (second.agrees, second.turn) == (False, Turn.MISLED)
-    assert (third.agrees, third.turn) == (False, Turn.MISLED)
+    assert (second.agrees, second.flip) == (False, Flip.MISLED)
+    assert (third.agrees, third.flip) == (False, Flip.MISLED)
 
 
 def test_thresholds_decide_what_crosses():
@@ -103,7 +102,7 @@ def test_a_step_with_sub_steps_is_decided_by_the_least_valid():
     assert (revision.step, revision.substep) == (0, 1)
     assert (revision.before, revision.after) == pytest.approx((0.7, 0.2))
     near(revision.jump, 1, 2, 0.8, 0.2)
-    assert revision.turn == Turn.RIGHTED
+    assert revision.flip == Flip.RIGHTED
 
 
 def test_a_step_that_rose_is_decided_by_what_was_least_valid_before():
@@ -111,7 +110,7 @@ def test_a_step_that_rose_is_decided_by_what_was_least_valid_before():
     triangle = Hindsight((row(0.2), row(0.8, 0.9), row(0.8, 0.7, 0.6)))
     trace = Trace("t", "q", (Step(("a", "b"), valid=True), Step(("c",), valid=True)))
     first, _ = revisions(triangle, trace, 0.5)
-    assert (first.substep, first.crosses, first.turn) == (0, True, Turn.RIGHTED)
+    assert (first.substep, first.crosses, first.flip) == (0, True, Flip.RIGHTED)
     near(first.jump, 0, 1, 0.2, 0.8)
 
 
@@ -126,13 +125,13 @@ def test_the_jump_of_a_revision_goes_its_way():
 def test_the_largest_revision_may_be_asked_for_by_turn():
     found = revisions(H, FOUR, 0.5)
     assert largest_revision(found).step == 1
-    assert largest_revision(found, Turn.UNJUDGED).step == 2
-    assert largest_revision(found, Turn.MISLED) is None
+    assert largest_revision(found, Flip.UNJUDGED).step == 2
+    assert largest_revision(found, Flip.MISLED) is None
     assert largest_revision([]) is None
 
 
 # Without the second step (index 1), the third (2), the fourth (3).
-LEFT = LeftOut((row(0.9), row(0.9, 0.7), row(0.9, 0.3, 0.5)))
+LEFT = LeaveOneOut((row(0.9), row(0.9, 0.7), row(0.9, 0.3, 0.5)))
 
 
 def test_a_column_of_what_is_left_out_is_one_step_without_each_later_one():
@@ -165,7 +164,7 @@ def test_where_no_verdict_turned_nothing_is_restored():
 
 def test_triangles_of_other_length_are_refused():
     with pytest.raises(ValueError, match="2 rows for 4 sub-steps"):
-        removals(H, LeftOut(LEFT.rows[:2]), 0, 0.5)
+        removals(H, LeaveOneOut(LEFT.rows[:2]), 0, 0.5)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["bidirectional", "causal"])
@@ -179,7 +178,7 @@ TEXTS = [["So 1 + 1 = 2.", "And 2 + 1 = 3."], "Then 3 + 3 = 6.", "Check: 6 - 3 =
 
 def test_leaving_out_is_scoring_the_trace_without_the_step(scorer):
     trace = Trace.of("What is 3 + 3?", TEXTS)
-    found = leave_one_out(scorer, trace)
+    found = scorer.leave_one_out(trace)
     texts = list(trace.substeps)
     assert len(found) == len(texts) - 1 == 4
     for k in range(1, len(texts)):
@@ -191,7 +190,7 @@ def test_leaving_out_is_scoring_the_trace_without_the_step(scorer):
 def test_leaving_out_changes_nothing_for_a_causal_evaluator_alone(scorer):
     trace = Trace.of("What is 3 + 3?", TEXTS)
     offline = scorer.score_one(trace).hindsight.offline
-    found = leave_one_out(scorer, trace)
+    found = scorer.leave_one_out(trace)
     same = all(
         np.allclose(StepScores(found.rows[k]).validity, offline.validity[: k + 1], atol=1e-5) for k in range(4)
     )
@@ -199,11 +198,11 @@ def test_leaving_out_changes_nothing_for_a_causal_evaluator_alone(scorer):
 
 
 def test_a_single_step_leaves_nothing_to_leave_out(scorer):
-    found = leave_one_out(scorer, Trace.of("q", ["only"]))
+    found = scorer.leave_one_out(Trace.of("q", ["only"]))
     assert len(found) == 0
     assert found.packed.shape == (0, 3)
 
 
 def test_a_trace_too_long_is_named(scorer):
     with pytest.raises(UserError, match="reads at most 256"):
-        leave_one_out(scorer, Trace.of("q", ["7" * 400, "8"], id="long"))
+        scorer.leave_one_out(Trace.of("q", ["7" * 400, "8"], id="long"))

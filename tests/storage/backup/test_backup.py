@@ -176,7 +176,7 @@ def test_what_is_no_backup_is_refused(sqlite_store, tmp_path):
 def test_a_backup_is_not_written_over_another_file(sqlite_store, tmp_path):
     path = tmp_path / "one.backup"
     path.write_text("mine")
-    with pytest.raises(UserError, match="there already"):
+    with pytest.raises(UserError, match="already exists"):
         make_backup(sqlite_store, path)
     with pytest.raises(UserError, match="the store itself"):
         make_backup(sqlite_store, sqlite_store.name, force=True)

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.items import auc, macro_f1
+from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace

@@ -9,7 +9,7 @@ from sqlalchemy import update
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.patch import Change, Patch, format_patch, parse_patch
+from stepsight.core.patch import LabelChange, Patch, format_patch, parse_patch
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
@@ -40,12 +40,12 @@ def judge(store: Store) -> User:
     return person(store, "judge", Role.ADJUDICATOR)
 
 
-def patch(*changes: Change) -> Patch:
+def patch(*changes: LabelChange) -> Patch:
     return Patch("sums", "", "", changes, "fixes.json")
 
 
-def change(trace: Trace, step: int, old: str | None, new: str | None) -> Change:
-    return Change(trace.id, trace.digest, step, old, new)
+def change(trace: Trace, step: int, old: str | None, new: str | None) -> LabelChange:
+    return LabelChange(trace.id, trace.digest, step, old, new)
 
 
 def said(gold: Gold) -> dict[str, list[tuple[int, int]]]:
@@ -111,7 +111,7 @@ def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(
     ],
 )
 def test_a_patch_that_does_not_fit(
-    store: Store, stored: list[StoredTrace], dataset: Dataset, made: Change, message: str
+    store: Store, stored: list[StoredTrace], dataset: Dataset, made: LabelChange, message: str
 ) -> None:
     with pytest.raises(UserError) as error:
         check_patch(store, dataset, patch(change(CLEAN, 0, "pos", "neu"), made))

@@ -6,10 +6,11 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.core.files import DATA_VARIABLE
 from stepsight.core.jsonl import format_trace
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
-from stepsight.training.data.sources import VARIABLE, open_origin, open_problems
+from stepsight.training.data.sources import open_origin, open_problems
 from stepsight.training.data.sources_config import Origin
 from stepsight.training.synth.corpus import generate
 from tests.storage.labelling.labelled_sums import AGREED, labelled
@@ -79,7 +80,7 @@ def test_then_in_the_folder_of_data(lines, tmp_path, monkeypatch):
     lines("data/a.jsonl", plain_row(1))
     lines("data/b.jsonl", plain_row(2))
     lines("here/b.jsonl", plain_row(3))
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
 
     def ids(name):
         return [trace.id for trace in opened(Origin("jsonl", path=name), tmp_path / "here")]
@@ -88,7 +89,7 @@ def test_then_in_the_folder_of_data(lines, tmp_path, monkeypatch):
     assert ids("b.jsonl") == ["3"]
     # The first folder that has any is the one that is meant.
     assert ids("*.jsonl") == ["3"]
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(DATA_VARIABLE, "")
     with pytest.raises(UserError, match=r"no file a\.jsonl in .*here\. Check the path, or name the folder of data"):
         ids("a.jsonl")
 
@@ -114,7 +115,7 @@ def test_a_record_names_no_folder_of_the_machine(lines, tmp_path):
 
 
 def test_a_missing_file_is_found_out_before_anything_is_read(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
     message = rf"data\.sources\[0\]\.path: there is no file no\*\.jsonl in {tmp_path} or {tmp_path}/data\. Check"
     with pytest.raises(UserError, match=message):
         opened(Origin("jsonl", path="no*.jsonl"), tmp_path)

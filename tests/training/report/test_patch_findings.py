@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.patch import Change, Patch
+from stepsight.core.patch import LabelChange, Patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import judges_of
 from stepsight.storage.traces.queries import Dataset, find_dataset
@@ -16,7 +16,7 @@ from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
 
 TRACE = traces()[0]
-CHANGE = Change("A", TRACE.digest, 1, "neg", "pos", "It is\nright.", 3, "anna", "2026-11-20T09:12:44+00:00")
+CHANGE = LabelChange("A", TRACE.digest, 1, "neg", "pos", "It is\nright.", 3, "anna", "2026-11-20T09:12:44+00:00")
 PATCH = Patch("sums", "0" * 64, "2026-11-21T14:30:00+00:00", (CHANGE,), "fixes.json")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.patch import Change, Patch
+from stepsight.core.patch import LabelChange, Patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
@@ -32,7 +32,7 @@ def first(sqlite_store: Store, stored: list[StoredTrace]) -> StoredEvaluator:
 
 def patch(*changes: tuple[str, int, str | None, str | None]) -> Patch:
     digests = {trace.id: trace.digest for trace in traces()}
-    made = tuple(Change(id, digests[id], step, old, new) for id, step, old, new in changes)
+    made = tuple(LabelChange(id, digests[id], step, old, new) for id, step, old, new in changes)
     return Patch("sums", "", "", made, "fixes.json")
 
 

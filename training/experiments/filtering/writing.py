@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from stepsight.core.atomic import whole_file
+from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.candidate import Candidate
 from stepsight.training.experiments.filtering.pool import Pool, Watch
@@ -60,7 +60,7 @@ class _Hashed:
 
 @contextmanager
 def _open(path: Path) -> Iterator[_Hashed]:
-    with whole_file(path, force=True) as partial, open(partial, "wb") as file:
+    with atomic_file(path) as partial, open(partial, "wb") as file:
         yield _Hashed(file)
         file.flush()
 

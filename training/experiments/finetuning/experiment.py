@@ -7,7 +7,6 @@ FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, what was logged, answers and res
 FOLDER/report.html, tables     what `stepsight report filtering FOLDER` makes of the results
 """
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -17,9 +16,8 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import write_json
+from stepsight.core.files import data_files, write_json
 from stepsight.core.models.placement import Placement
-from stepsight.training.data.sources import VARIABLE
 from stepsight.training.experiments.filtering.candidate import Candidate
 from stepsight.training.experiments.filtering.manifest import MANIFEST, told
 from stepsight.training.experiments.filtering.pool import Pool
@@ -55,7 +53,7 @@ class Experiment:
         Grader()
         problems = problems_path(self.study.problems_file, self.path.parent)
         read_problems(problems)
-        pool = [self._file(name) for name in self.study.pool]
+        pool = [file for name in self.study.pool for _, file in data_files(name, self.path.parent)]
         self._claim()
         for evaluator in self.study.evaluators:
             self._filter(pool, problems, evaluator)
@@ -73,17 +71,6 @@ class Experiment:
                 f"{said or 'what they said is above'}.",
                 "The same command tries again.",
             )
-
-    def _file(self, name: str) -> Path:
-        folder = os.environ.get(VARIABLE)
-        places = [self.path.parent, *([Path(folder)] if folder else [])]
-        for path in (place / name for place in places):
-            if path.is_file():
-                return path
-        raise UserError(
-            f"there is no file {name} in {' or '.join(map(str, places))}.",
-            f"Check the path, or name the folder of data with {VARIABLE}.",
-        )
 
     def _claim(self) -> None:
         record, root = self.folder / RECORD, self.path.parent

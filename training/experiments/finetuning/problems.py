@@ -4,16 +4,15 @@
 """
 
 import hashlib
-import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files import DATA_VARIABLE, data_files
 from stepsight.core.jsonl import open_input, read_rows
 from stepsight.storage.importers.fields import located, text
-from stepsight.training.data.sources import VARIABLE
 
 _DEFAULT = Path("math500") / "test.jsonl"
 
@@ -64,16 +63,10 @@ def problems_path(given: Path | None, root: Path = Path()) -> Path:
 
     Raises `UserError` where it is not there.
     """
-    folder = os.environ.get(VARIABLE)
-    folders = [root, *([Path(folder)] if folder else [])]
-    for path in (place / (given or _DEFAULT) for place in folders):
-        if path.is_file():
-            return path
-    if given is not None:
-        raise UserError(
-            f"there is no file {given}.", f"Check the path, or name the folder of data with {VARIABLE}."
-        )
-    raise UserError(
-        "the problems of MATH-500 are not here.",
-        f"Give --problems FILE, or put {_DEFAULT} into the folder that {VARIABLE} names.",
-    )
+    try:
+        return data_files(str(given or _DEFAULT), root)[0][1]
+    except UserError:
+        if given is not None:
+            raise
+        hint = f"Give --problems FILE, or put {_DEFAULT} into the folder that {DATA_VARIABLE} names."
+        raise UserError("the problems of MATH-500 are not here.", hint) from None

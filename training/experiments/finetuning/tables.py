@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from stepsight.core.metrics.bootstrap import DRAWS, Floats, resamples
+from stepsight.core.arrays import Floats64
+from stepsight.core.metrics.bootstrap import DRAWS, resamples
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.filtering.subsets import RANDOM, SUBSETS
 from stepsight.training.experiments.finetuning.results import Printed, Result
@@ -189,7 +190,7 @@ def _against(runs: Sequence[Result], base: Sequence[Result] | None) -> Value:
     return difference.within(*map(float, np.quantile(draws, (0.025, 0.975))))
 
 
-def _solved(runs: Sequence[Result]) -> Floats:
+def _solved(runs: Sequence[Result]) -> Floats64:
     """Which problems each run solved, shape (runs, problems)."""
     return np.array([one.correct for one in runs], np.float64)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepsight.core.label import Label
-from stepsight.core.metrics.items import auc
+from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.position import Third, by_third
 from stepsight.core.metrics.table import StepTable
 from stepsight.core.metrics.ternary import Classified, accuracy, classify, macro_auc, macro_f1
@@ -77,7 +77,7 @@ def figures_of(table: StepTable) -> Figures:
 
 
 def _third(steps: Classified) -> dict[str, float]:
-    counts = {label.text: float((steps.golds == label).sum()) for label in Label}
+    counts = {label.text: float((steps.gold == label).sum()) for label in Label}
     return {
         MACRO_AUC: macro_auc(steps).number,
         ACCURACY: accuracy(steps).number,
@@ -88,7 +88,7 @@ def _third(steps: Classified) -> dict[str, float]:
 def _class(steps: Classified, label: Label) -> dict[str, float]:
     items = steps.against_rest(label)
     hits, golds, decided = (
-        int(found.sum()) for found in (items.golds & items.predicted, items.golds, items.predicted)
+        int(found.sum()) for found in (items.gold & items.predicted, items.gold, items.predicted)
     )
     f1 = Value(2 * hits / (golds + decided)) if golds + decided else Value.none("it never occurs")
     return {"auc": auc(items).number, "f1": f1.number}

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, METRICS
-from stepsight.training.experiments.grid.pairs import Floats, contrast, differences, pairs_of, resampled_means
+from stepsight.training.experiments.grid.pairs import contrast, differences, pairs_of, resampled_means
 from stepsight.training.experiments.grid.results import Key, Results
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Cell, Column, Kind, Table
@@ -62,7 +63,7 @@ def _survival(first: Results, second: Results, key: Key, metric: str) -> tuple[C
     return *gains, change, _kept(before, after), len(before)
 
 
-def _kept(before: Floats, after: Floats) -> Value:
+def _kept(before: Floats64, after: Floats64) -> Value:
     """The mean of `after` as a share of that of `before`, with an interval over resamples of the pairs. Resamples
     in which `before` is not above zero, of which there are few where its own interval is, have no share."""
     if len(before) < FEWEST:

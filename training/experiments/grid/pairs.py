@@ -4,16 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import Figures
 from stepsight.training.experiments.grid.results import Key, Results, RunResult
 
 _DRAWS = 10_000
 _NONE = "no pair has a value"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,13 @@ def pairs_of(results: Results) -> list[Pair]:
     return found
 
 
-def differences(pairs: Iterable[Pair], key: Key, metric: str) -> Floats:
+def differences(pairs: Iterable[Pair], key: Key, metric: str) -> Floats64:
     """Bidirectional minus causal of each pair, shape (pairs,); fractions, NaN where one has no value."""
     both = [pair.figures(key) for pair in pairs]
     return np.array([one.whole[metric] - other.whole[metric] for one, other in both], np.float64)
 
 
-def contrast(found: Floats) -> Contrast:
+def contrast(found: Floats64) -> Contrast:
     """Wins and mean of differences, shape (pairs,); those without a value are left out.
 
     Figures that are printed with a digit less than they were computed with are as equal as they look: a difference
@@ -82,7 +80,7 @@ def contrast(found: Floats) -> Contrast:
     )
 
 
-def interval(values: Floats) -> tuple[float, float]:
+def interval(values: Floats64) -> tuple[float, float]:
     """The middle 95 % of the means of resamples, or NaN where there is one value only."""
     if len(values) < 2:
         return float("nan"), float("nan")
@@ -90,10 +88,10 @@ def interval(values: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def resampled_means(values: Floats) -> Floats:
+def resampled_means(values: Floats64) -> Floats64:
     """The means of resamples, shape (draws,), the same ones for every array of that length."""
     draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
-    means: Floats = values[draws].mean(axis=1)
+    means: Floats64 = values[draws].mean(axis=1)
     return means
 
 

@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.best_of_n import By, Method, best_of, pass_at, sizes_up_to, voted
 from stepsight.core.metrics.bootstrap import DRAWS, interval, resamples, weighted_totals
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.reranking.choices import Ranked
-
-Floats = NDArray[np.float64]
 
 _NO_ANSWERS = "no candidate has an answer"
 
@@ -114,7 +112,7 @@ def _rate(one: Ranked, way: Way, size: int) -> float:
     return voted(one.correct, way.method, logs, one.groups, size)
 
 
-def _value(way: Way, numbers: Floats, draws: Floats, votes: bool) -> Value:
+def _value(way: Way, numbers: Floats64, draws: Floats64, votes: bool) -> Value:
     if way.method is not None and way.method.votes and not votes:
         return Value.none(_NO_ANSWERS)
     return interval(Value(float(numbers.mean())), draws)

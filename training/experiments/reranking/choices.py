@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Flags, Logs, Method, Places, choose, log_score
+from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method, choose, log_score
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.answers import Answers
 from stepsight.training.experiments.reranking.candidates import Pool
@@ -28,10 +29,10 @@ class Ranked:
     """
 
     numbers: tuple[int, ...]
-    logs: dict[By, Logs]
-    groups: Places
-    sizes: Places
-    correct: Flags | None
+    logs: dict[By, Floats64]
+    groups: Ints
+    sizes: Ints
+    correct: Bools | None
 
     @property
     def has_answers(self) -> bool:

@@ -137,7 +137,7 @@ def test_a_file_appears_whole_or_not_at_all(sqlite_store: Store, path: Path) -> 
     labelled(sqlite_store)
     path.write_text("mine")
     for format in FORMAT_NAMES:
-        with pytest.raises(UserError, match=r"labels\.out: there already"):
+        with pytest.raises(UserError, match=r"labels\.out: already exists"):
             export_labels(sqlite_store, "first", path, format)
     assert (path.read_text(), os.listdir(path.parent).count("labels.out")) == ("mine", 1)
     assert export_labels(sqlite_store, "first", path, "events", force=True).rows > 30

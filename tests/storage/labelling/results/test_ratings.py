@@ -1,6 +1,6 @@
 import numpy as np
 
-from stepsight.core.metrics.ratings import NO_ERROR, SAID, UNLABELLED
+from stepsight.core.metrics.ratings import NO_ERROR, RATING_NAMES, UNLABELLED
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.people.exposures import note_exposure
@@ -126,4 +126,4 @@ def test_some_traces_in_another_order(store):
 
 
 def test_the_codes_are_the_labels():
-    assert SAID == ("neg", "neu", "pos", "unsure")
+    assert RATING_NAMES == ("neg", "neu", "pos", "unsure")

@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.items import Items, auc, macro_f1, precision, recall, roc
+from stepsight.core.metrics.binary import auc, macro_f1, precision, recall, roc
+from stepsight.core.metrics.items import Items
 
 
 def items(scores, golds, predicted=None):

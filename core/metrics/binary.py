@@ -1,0 +1,136 @@
+"""Two-class metrics of items, and their bootstrap draws.
+
+F1 comes from counts per trace, so that all resamples are one matrix product; AUC from one sort, a sparse product
+and a cumulated sum over all resamples. On any resample both equal what scikit-learn gives on the items repeated
+accordingly.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score, roc_curve
+
+from stepsight.core.arrays import Floats64, Ints
+from stepsight.core.metrics.bootstrap import Weights, chunks, weighted_sums
+from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.value import Value
+
+
+def macro_f1(items: Items) -> Value:
+    """Mean of the F1 of both classes, pooled over all items. A class that is never predicted has F1 0; where the
+    gold has one class only there is no value."""
+    if items.problem:
+        return Value.none(items.problem)
+    return Value(float(f1_score(items.gold, items.predicted, average="macro", zero_division=0)))
+
+
+def auc(items: Items) -> Value:
+    """Area under the ROC curve of the scores for the positive class; ties count one half."""
+    if items.ranking_problem:
+        return Value.none(items.ranking_problem)
+    return Value(float(roc_auc_score(items.gold, items.scores)))
+
+
+def precision(items: Items) -> Value:
+    """Of what is predicted positive, the share that is; no value where nothing is predicted so."""
+    if not items.predicted.any():
+        return Value.none("nothing is predicted so")
+    return Value(float(precision_score(items.gold, items.predicted)))
+
+
+def recall(items: Items) -> Value:
+    """Of what is positive, the share predicted so; no value where nothing is."""
+    if not items.gold.any():
+        return Value.none("the gold has no such item")
+    return Value(float(recall_score(items.gold, items.predicted)))
+
+
+def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
+    """False positive rate, true positive rate and threshold of each point; empty where there is no curve."""
+    if items.ranking_problem:
+        empty = np.empty(0)
+        return empty, empty, empty
+    rates = roc_curve(items.gold, items.scores)
+    return rates[0], rates[1], rates[2]
+
+
+def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
+    """Macro-F1 of each resample, shape (draws,); NaN where it has one class only."""
+    cells = [items.gold & items.predicted, items.gold & ~items.predicted,
+             ~items.gold & items.predicted, ~items.gold & ~items.predicted]  # fmt: skip
+    tp, fn, fp, tn = weighted_sums(cells, items.trace, weights)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        positive, negative = 2 * tp / (2 * tp + fp + fn), 2 * tn / (2 * tn + fp + fn)
+    both = (tp + fn > 0) & (fp + tn > 0)
+    return np.where(both, (positive + negative) / 2, np.nan)
+
+
+def auc_draws(items: Items, weights: Weights) -> Floats64:
+    """AUC of each resample, shape (draws,); NaN where it has one class only or there are no scores.
+
+    By Mann and Whitney's count: a positive beats every negative below it, and half of those equal to it.
+    """
+    if items.ranking_problem:
+        return np.full(len(weights), np.nan)
+    ladder = _Ladder.of(items)
+    size = sum(part.shape[0] + part.shape[1] for part in (ladder.positive, ladder.negative))
+    return np.concatenate([_auc_chunk(ladder, chunk) for chunk in chunks(weights, size)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Ladder:
+    """The items by rising score, in rungs within which the order does not matter: a rung holds positives that are
+    above the same negatives, and those of these negatives that are on no lower rung.
+
+    `positive` and `negative` count them by rung and trace, sparse, of shape (rungs, traces); `ties` counts, for the
+    rungs `tied`, the negatives that equal its positives instead of being below them. Negatives above every
+    positive are on a last rung without one.
+    """
+
+    positive: Any
+    negative: Any
+    ties: Any
+    tied: Ints
+
+    @classmethod
+    def of(cls, items: Items) -> "_Ladder":
+        value = np.unique(items.scores, return_inverse=True)[1]
+        count = int(value.max()) + 1
+        has_positive = np.bincount(value[items.gold], minlength=count) > 0
+        has_negative = np.bincount(value[~items.gold], minlength=count) > 0
+        # A score begins a rung where it is the first with positives since the last one with negatives.
+        last_negative = np.maximum.accumulate(np.where(has_negative, np.arange(count), -1))
+        last_positive = np.maximum.accumulate(np.where(has_positive, np.arange(count), -1))
+        before = np.append(-1, last_positive[:-1])
+        begins = has_positive & ((before < 0) | (last_negative >= before))
+        # Negatives go to the rung of the next positive above them.
+        rung = np.cumsum(begins)
+        rung_of_positive, rung_of_negative = rung - 1, np.where(has_positive, rung - 1, rung)
+        shape = int(rung[-1]) + 1, int(items.trace.max()) + 1
+        tie = ~items.gold & has_positive[value]
+        tied, place = np.unique(rung_of_positive[value[tie]], return_inverse=True)
+        return cls(
+            _counts(rung_of_positive[value[items.gold]], items.trace[items.gold], shape),
+            _counts(rung_of_negative[value[~items.gold]], items.trace[~items.gold], shape),
+            _counts(place, items.trace[tie], (len(tied), shape[1])),
+            tied,
+        )
+
+
+def _counts(rows: Ints, traces: Ints, shape: tuple[int, int]) -> Any:
+    return csr_array((np.ones(len(rows), np.float32), (rows, traces)), shape=shape)
+
+
+def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
+    """Sums of counts are exact in single precision, as long as there are fewer than 16 million; products of them in
+    double."""
+    drawn = np.ascontiguousarray(weights[:, : ladder.positive.shape[1]].T, np.float32)
+    positive, below = ladder.positive @ drawn, ladder.negative @ drawn
+    np.cumsum(below, axis=0, out=below)
+    won = np.einsum("rd,rd->d", positive, below, dtype=np.float64)
+    won -= np.einsum("rd,rd->d", positive[ladder.tied], ladder.ties @ drawn, dtype=np.float64) / 2
+    pairs = positive.sum(axis=0, dtype=np.float64) * below[-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(pairs > 0, won / pairs, np.nan)

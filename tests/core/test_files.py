@@ -1,0 +1,48 @@
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import DATA_VARIABLE, data_files, portable_name, read_json, write_json
+
+
+def test_an_object_is_read_as_it_was_written(tmp_path):
+    path = tmp_path / "runs" / "run.json"
+    write_json(path, {"ä": [1, None]})
+    assert read_json(path) == {"ä": [1, None]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", r"x\.json: cannot be read as JSON"),
+        ("[1]", r"x\.json: list found, expected an object"),
+        (None, "is missing"),
+    ],
+)
+def test_what_is_no_object_is_an_error(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "x.json").write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_json(tmp_path / "x.json")
+
+
+def test_data_files_are_looked_up_beside_the_configuration_first(tmp_path, monkeypatch):
+    root, data = tmp_path / "root", tmp_path / "data"
+    for path in (root / "a.jsonl", data / "a.jsonl", data / "deep" / "c.jsonl", data / "deep" / "b.jsonl"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    assert data_files("a.jsonl", root) == [("a.jsonl", root / "a.jsonl")]
+    with pytest.raises(UserError, match=rf"no file deep/b.jsonl in {root}\. .*with {DATA_VARIABLE}"):
+        data_files("deep/b.jsonl", root)
+    monkeypatch.setenv(DATA_VARIABLE, str(data))
+    assert data_files("a.jsonl", root) == [("a.jsonl", root / "a.jsonl")]
+    names = ["deep/b.jsonl", "deep/c.jsonl"]
+    assert data_files("deep/*.jsonl", root) == [(name, data / name) for name in names]
+    # No file's name is that long.
+    with pytest.raises(UserError, match=rf"no file x+ in {root} or {data}\. Check the path\.$"):
+        data_files("x" * 5000, root)
+
+
+def test_a_portable_name_leaves_out_what_is_the_machines_own():
+    assert portable_name("/home/anna/data/a.jsonl") == "a.jsonl"
+    assert portable_name("data/a.jsonl") == "data/a.jsonl"
