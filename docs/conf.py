@@ -4,7 +4,7 @@ Nothing of it is loaded from elsewhere. Links to files outside of this folder ar
 """
 
 project = "StepSight"
-copyright = "StepSight's authors"
+copyright = "the authors of StepSight"
 
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}

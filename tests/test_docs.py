@@ -169,7 +169,8 @@ def test_json_is_json(page):
 
 
 def test_the_request_of_the_api_page_is_one():
-    body = re.search(r"-d '(\{.*\})'", "\n".join(read_page(ROOT / "docs" / "api.md").lines))
+    code = "\n".join(read_page(ROOT / "docs" / "api.md").code[""])
+    body = re.search(r"-d '(\{.*?\})'", code, re.DOTALL)
     assert ScoreRequest.model_validate_json(body[1]).steps
 
 
