@@ -1,1 +1,5 @@
-"""Jobs: the worker, its supervisor and the page."""
+"""The Jobs page, and the process that works jobs off.
+
+page                the Jobs page
+worker, supervisor  the process that works jobs off, and what keeps it running
+"""

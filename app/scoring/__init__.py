@@ -1,1 +1,6 @@
-"""Evaluators of this server, and scoring with them."""
+"""The evaluators of this server, and scoring with them.
+
+evaluators, batcher  evaluators loaded once; requests that come together scored together
+seed                 the gallery in the store
+options              options of commands that place an evaluator
+"""

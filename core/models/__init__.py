@@ -1,1 +1,8 @@
-"""A checkpoint in memory: the backbone, the head on it, where they are placed."""
+"""A checkpoint in memory.
+
+evaluator        a model with its tokenizer, template and thresholds, in a folder
+checkpoint       that folder: config, tokenizer, safetensors
+model            backbone and score head in one
+backbone, llada  the network of hidden states, from Transformers; LLaDA's names for its weights
+placement        on which device, and in which type
+"""

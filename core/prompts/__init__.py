@@ -1,1 +1,5 @@
-"""A trace as tokens: the template of an evaluator, and the places where its scores are read."""
+"""A trace as token ids.
+
+template  the texts around problem and steps, and where a step is read
+encoding  token ids, and the positions at which scores are read
+"""

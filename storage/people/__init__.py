@@ -1,1 +1,6 @@
-"""Who may use a shared server: users, their logins and what each may do."""
+"""Who uses a shared server.
+
+users, passwords  people, their roles and their passwords
+logins, attempts  who is logged in; failed attempts, and the pause after too many
+exposures         who has seen scores, gold or labels of which trace
+"""
