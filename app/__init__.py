@@ -1,10 +1,9 @@
 """The pages, the HTTP server and the `stepsight` command.
 
-server                              the application: pages, routes, headers
-commands                            the `stepsight` command, a module per subcommand
-web                                 what pages rest on: frame, templates, text as HTML, logins, rights, failures
-scoring                             the loaded evaluators, and requests scored together
-score, evidence, browse, results, relabel, jobs
-                                    the pages
-api                                 the HTTP API
+- server: the application: pages, routes, headers
+- commands: the `stepsight` command, a module per subcommand
+- web: what pages rest on: frame, templates, text as HTML, logins, rights, failures
+- scoring: the loaded evaluators, and requests scored together
+- score, evidence, browse, results, relabel, jobs: the pages
+- api: the HTTP API
 """

@@ -1,14 +1,14 @@
 """The evaluator and its arithmetic: no database, no web page, no training loop.
 
-label, trace, split               the three labels; a problem with its steps; pasted text into steps
-jsonl                             traces as JSON Lines
-scores, judgment                  probabilities, verdicts, the hindsight triangle; what an evaluator says of a trace
-patch                             corrections of a benchmark's labels as a file
-errors, validation                `UserError`; pydantic's errors as such
-files, atomic, templates, arrays  JSON files, files that appear whole, Jinja2 templates, types of arrays
-models                            a checkpoint in memory: backbone, head, placement
-formats                           the layouts of checkpoints, one module each, and finding and loading one
-prompts                           a trace as token ids
-scoring                           traces into judgments, and the evidence in them
-metrics                           judgments against gold, people against people, and the paper's figures
+- label, trace, split: the three labels; a problem with its steps; pasted text into steps
+- jsonl: traces as JSON Lines
+- scores, judgment: probabilities, verdicts, the hindsight triangle; what an evaluator says of a trace
+- patch: corrections of a benchmark's labels as a file
+- errors, validation: `UserError`; pydantic's errors as such
+- files, atomic, templates, arrays: JSON files, files that appear whole, Jinja2 templates, types of arrays
+- models: a checkpoint in memory: backbone, head, placement
+- formats: the layouts of checkpoints, one module each, and finding and loading one
+- prompts: a trace as token ids
+- scoring: traces into judgments, and the evidence in them
+- metrics: judgments against gold, people against people, and the paper's figures
 """

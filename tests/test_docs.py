@@ -4,6 +4,7 @@
 """
 
 import argparse
+import ast
 import importlib.util
 import json
 import re
@@ -204,3 +205,15 @@ def test_what_needs_nothing_but_a_checkout_runs(monkeypatch, capsys):
     for words in runs:
         assert main(words) == 0
         assert "|" in capsys.readouterr().out
+
+
+def test_the_rooms_that_packages_name_exist():
+    """A package's docstring lists modules and packages in it as `- name, name: what they hold`."""
+    missing = []
+    for package in ("app", "core", "storage", "training"):
+        for path in (ROOT / package).rglob("__init__.py"):
+            docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            for line in re.findall(r"^- ([\w, ]+): ", docstring, re.MULTILINE):
+                rooms = [path.parent / name for name in line.split(", ")]
+                missing += [room for room in rooms if not (room.is_dir() or room.with_suffix(".py").is_file())]
+    assert missing == []

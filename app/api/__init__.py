@@ -1,7 +1,7 @@
 """The HTTP API: scoring, and reading the store; a module per route's noun.
 
-service, context                  the application that is mounted; what its routes work on
-scores, evaluators, traces, jobs  the routes
-models                            what requests and answers hold
-description                       the OpenAPI document as a page
+- service, context: the application that is mounted; what its routes work on
+- scores, evaluators, traces, jobs: the routes
+- models: what requests and answers hold
+- description: the OpenAPI document as a page
 """

@@ -1,5 +1,5 @@
 """The Jobs page, and the process that works jobs off.
 
-page                the Jobs page
-worker, supervisor  the process that works jobs off, and what keeps it running
+- page: the Jobs page
+- worker, supervisor: the process that works jobs off, and what keeps it running
 """

@@ -1,6 +1,6 @@
 """The evaluators of this server, and scoring with them.
 
-evaluators, batcher  evaluators loaded once; requests that come together scored together
-seed                 the gallery in the store
-options              options of commands that place an evaluator
+- evaluators, batcher: evaluators loaded once; requests that come together scored together
+- seed: the gallery in the store
+- options: options of commands that place an evaluator
 """

@@ -1,6 +1,6 @@
 """Who uses a shared server.
 
-users, passwords  people, their roles and their passwords
-logins, attempts  who is logged in; failed attempts, and the pause after too many
-exposures         who has seen scores, gold or labels of which trace
+- users, passwords: people, their roles and their passwords
+- logins, attempts: who is logged in; failed attempts, and the pause after too many
+- exposures: who has seen scores, gold or labels of which trace
 """

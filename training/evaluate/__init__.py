@@ -1,7 +1,7 @@
 """Measuring evaluators on datasets of the store.
 
-evaluation, metrics  what evaluators reach on a dataset; every figure that a table can show
-diagnostics          by class, by step, and what later steps change
-calibration          choosing a threshold on a validation dataset
-gallery              how an evaluator does on the shipped traces
+- evaluation, metrics: what evaluators reach on a dataset; every figure that a table can show
+- diagnostics: by class, by step, and what later steps change
+- calibration: choosing a threshold on a validation dataset
+- gallery: how an evaluator does on the shipped traces
 """
