@@ -94,7 +94,7 @@ def _cell(cell: "Cell") -> object:
 
 
 def _print(table: "Table") -> None:
-    from stepsight.training.report.tables import Kind, show
+    from stepsight.training.report.tables import CellKind, show
 
     print(f"\n{table.caption}")
     kinds = [column.kind for column in table.columns]
@@ -104,7 +104,9 @@ def _print(table: "Table") -> None:
     for row in rows:
         cells = zip(row, widths, kinds, strict=True)
         print(
-            "  ".join(f"{cell:{'<' if kind is Kind.TEXT else '>'}{width}}" for cell, width, kind in cells).rstrip()
+            "  ".join(
+                f"{cell:{'<' if kind is CellKind.TEXT else '>'}{width}}" for cell, width, kind in cells
+            ).rstrip()
         )
     for note in table.notes:
         print(f"  {note}")

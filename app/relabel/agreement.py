@@ -23,7 +23,7 @@ from stepsight.storage.labelling.campaigns import get_campaign, list_campaigns
 from stepsight.storage.labelling.results.ratings import RatedTrace
 from stepsight.storage.people.exposures import GOLD, LABELS, note_exposure
 from stepsight.training.report.html import table_html
-from stepsight.training.report.tables import Kind, Table, show, to_csv
+from stepsight.training.report.tables import CellKind, Table, show, to_csv
 
 # Krippendorff, Content Analysis (2nd edition, 2004), page 241.
 RELIABLE, TENTATIVE = 0.8, 0.667
@@ -53,11 +53,11 @@ def _figure(row: tuple[object, ...]) -> str:
     name, alpha, agreeing, units, unit, _ = row
     assert isinstance(alpha, Value)
     assert isinstance(agreeing, Value)
-    shown = show(alpha, Kind.NUMBER)
+    shown = show(alpha, CellKind.NUMBER)
     interval = f"<small>95 %: {escape(shown.interval)}</small>" if shown.interval else ""
     pairs = ""
     if agreeing.exists:
-        pairs = f"<p>{show(agreeing, Kind.PERCENT).text} % of pairs agree, on {units:,} {unit}.</p>"
+        pairs = f"<p>{show(agreeing, CellKind.PERCENT).text} % of pairs agree, on {units:,} {unit}.</p>"
     return f"""<section class="card"><h3>{escape(str(name))}</h3><p class="hint">{_MEANING[str(name)]}</p>
 <p class="big">{shown.text}{interval}</p><p class="says">{escape(meaning(alpha))}</p>{pairs}</section>"""
 

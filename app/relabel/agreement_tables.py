@@ -21,7 +21,7 @@ from stepsight.core.metrics.paired import difference
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.value import Value
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
-from stepsight.training.report.tables import Cell, Column, Kind, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 FIGURES = ("labels, in order", "labels", "valid or not", "first error")
 """The rows of the first table: neg below neu below pos; the three as names; neg against the rest; which step."""
@@ -49,12 +49,12 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
         "agreement",
         "Krippendorff's alpha, with 95 % intervals over traces",
         (
-            Column("of", "of", Kind.TEXT),
-            Column("alpha", "alpha", Kind.NUMBER),
+            Column("of", "of", CellKind.TEXT),
+            Column("alpha", "alpha", CellKind.NUMBER),
             Column("agreeing", "pairs that agree, %"),
-            Column("units", "with two labels or more", Kind.COUNT),
-            Column("unit", "", Kind.TEXT),
-            Column("pairs", "pairs", Kind.COUNT),
+            Column("units", "with two labels or more", CellKind.COUNT),
+            Column("unit", "", CellKind.TEXT),
+            Column("pairs", "pairs", CellKind.COUNT),
         ),
         tuple(rows),
         reasons((figure, one.alpha) for figure, one in zip(FIGURES, found, strict=True)),
@@ -80,10 +80,10 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
         "positions",
         "By step number",
         (
-            Column("step", "step", Kind.TEXT),
-            Column("units", "with two labels or more", Kind.COUNT),
-            Column("ordinal", "alpha, in order", Kind.NUMBER),
-            Column("nominal", "alpha", Kind.NUMBER),
+            Column("step", "step", CellKind.TEXT),
+            Column("units", "with two labels or more", CellKind.COUNT),
+            Column("ordinal", "alpha, in order", CellKind.NUMBER),
+            Column("nominal", "alpha", CellKind.NUMBER),
             Column("agreeing", "pairs that agree, %"),
             Column("gold", "validity as the gold, %"),
         ),
@@ -111,9 +111,12 @@ def step_table(rated: RatedTraces) -> Table:
         names = (label_name(ratings.majority[step]), gold_name(rated, step))
         share = Value.none("") if np.isnan(shares[step]) else Value(float(shares[step]))
         rows.append((trace.dataset, trace.external_id, int(ratings.position[step]) + 1, *said, *names, share))
-    columns = [Column("dataset", "dataset", Kind.TEXT), Column("trace", "trace", Kind.TEXT)]
-    columns += [Column("step", "step", Kind.COUNT), *(Column(said, said, Kind.COUNT) for said in RATING_NAMES)]
-    columns += [Column("majority", "majority", Kind.TEXT), Column("gold", "gold", Kind.TEXT)]
+    columns = [Column("dataset", "dataset", CellKind.TEXT), Column("trace", "trace", CellKind.TEXT)]
+    columns += [
+        Column("step", "step", CellKind.COUNT),
+        *(Column(said, said, CellKind.COUNT) for said in RATING_NAMES),
+    ]
+    columns += [Column("majority", "majority", CellKind.TEXT), Column("gold", "gold", CellKind.TEXT)]
     return Table("steps", "Every step", (*columns, Column("agreeing", "pairs that agree, %")), tuple(rows))
 
 
@@ -208,11 +211,11 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
         "views",
         "The two views: how far people agree, and what they say",
         (
-            Column("view", "in view", Kind.TEXT),
-            Column("campaign", "campaign", Kind.TEXT),
-            Column("traces", "traces", Kind.COUNT),
-            Column("labels", "labels", Kind.COUNT),
-            Column("alpha", "alpha, in order", Kind.NUMBER),
+            Column("view", "in view", CellKind.TEXT),
+            Column("campaign", "campaign", CellKind.TEXT),
+            Column("traces", "traces", CellKind.COUNT),
+            Column("labels", "labels", CellKind.COUNT),
+            Column("alpha", "alpha, in order", CellKind.NUMBER),
             Column("agreeing", "pairs that agree, %"),
             *(Column(name, f"{name}, %") for name in LABEL_NAMES),
             Column("gold", "validity as the gold, %"),
@@ -258,9 +261,9 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
         name,
         caption,
         (
-            Column("first", "first" if then else "label", Kind.TEXT),
-            Column("labels", "labels", Kind.COUNT),
-            *(Column(f"then_{said}", f"{then}{said}", Kind.COUNT) for said in names),
+            Column("first", "first" if then else "label", CellKind.TEXT),
+            Column("labels", "labels", CellKind.COUNT),
+            *(Column(f"then_{said}", f"{then}{said}", CellKind.COUNT) for said in names),
             Column("changed", "another label, %"),
         ),
         tuple(rows),
@@ -286,10 +289,10 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
         "later",
         "When minds changed: by how many later steps were in view",
         (
-            Column("later", "later steps in view", Kind.TEXT),
-            Column("changed", "labels changed then", Kind.COUNT),
-            Column("to_neg", "of these to neg", Kind.COUNT),
-            Column("from_neg", "of these from neg", Kind.COUNT),
+            Column("later", "later steps in view", CellKind.TEXT),
+            Column("changed", "labels changed then", CellKind.COUNT),
+            Column("to_neg", "of these to neg", CellKind.COUNT),
+            Column("from_neg", "of these from neg", CellKind.COUNT),
             Column("share", "of the labels that could, %"),
         ),
         tuple(rows),
@@ -315,7 +318,7 @@ def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, i
 MAJORITY = "the majority"
 """Named beside people, compared with the gold."""
 
-_TRACES = Column("traces", "traces", Kind.COUNT)
+_TRACES = Column("traces", "traces", CellKind.COUNT)
 
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -337,13 +340,13 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
         "pairs",
         "Every two people: Cohen's kappa and shared verdicts, with 95 % intervals over traces",
         (
-            Column("first", "", Kind.TEXT),
-            Column("second", "", Kind.TEXT),
+            Column("first", "", CellKind.TEXT),
+            Column("second", "", CellKind.TEXT),
             _TRACES,
-            Column("steps", "steps", Kind.COUNT),
-            Column("kappa", "kappa", Kind.NUMBER),
+            Column("steps", "steps", CellKind.COUNT),
+            Column("kappa", "kappa", CellKind.NUMBER),
             Column("agreeing", "same label, %"),
-            Column("known", "traces whose first error both tell", Kind.COUNT),
+            Column("known", "traces whose first error both tell", CellKind.COUNT),
             Column("first_error", "same first error, %"),
         ),
         tuple(rows),
@@ -370,13 +373,13 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
         "annotators",
         "Each person: agreement with the others, and what alpha (labels in order) is without the person",
         (
-            Column("annotator", "annotator", Kind.TEXT),
+            Column("annotator", "annotator", CellKind.TEXT),
             _TRACES,
-            Column("labels", "labels", Kind.COUNT),
-            Column("unsure", "unsure", Kind.COUNT),
+            Column("labels", "labels", CellKind.COUNT),
+            Column("unsure", "unsure", CellKind.COUNT),
             Column("agreeing", "same label as others, %"),
-            Column("without", "alpha without", Kind.NUMBER),
-            Column("change", "rises by", Kind.NUMBER),
+            Column("without", "alpha without", CellKind.NUMBER),
+            Column("change", "rises by", CellKind.NUMBER),
         ),
         tuple(rows),
         reasons(told),
@@ -419,13 +422,13 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
         name,
         caption,
         (
-            Column("annotator", "annotator", Kind.TEXT),
-            Column("steps", "steps with a gold label", Kind.COUNT),
+            Column("annotator", "annotator", CellKind.TEXT),
+            Column("steps", "steps with a gold label", CellKind.COUNT),
             Column("accuracy", "same label, %"),
-            Column("kappa", "kappa of labels", Kind.NUMBER),
-            Column("valid_steps", "steps with gold validity", Kind.COUNT),
+            Column("kappa", "kappa of labels", CellKind.NUMBER),
+            Column("valid_steps", "steps with gold validity", CellKind.COUNT),
             Column("valid_accuracy", "same validity, %"),
-            Column("valid_kappa", "kappa of validity", Kind.NUMBER),
+            Column("valid_kappa", "kappa of validity", CellKind.NUMBER),
         ),
         tuple(rows),
         reasons(told),

@@ -18,7 +18,7 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import breakable, table_html
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes, slug
-from stepsight.training.report.tables import Cell, Column, Kind, Table, show
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, show
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
 
@@ -135,12 +135,12 @@ def overview_table(places: Sequence[Place], figure: Figure, mode: Mode, referenc
     """The figure of every evaluator on every dataset; beside each the difference to the reference, if there is one.
     What is published stands in rows of its own."""
     lines = lines_of(places)
-    columns = [EVALUATOR, Column("source", "Source", Kind.TEXT)]
+    columns = [EVALUATOR, Column("source", "Source", CellKind.TEXT)]
     for place in places:
         key = f"{slug(place.name)}-{place.errors}"
         columns.append(Column(key, place.title))
         if reference:
-            columns.append(Column(f"{key}-minus", f"minus {reference}", Kind.POINTS))
+            columns.append(Column(f"{key}-minus", f"minus {reference}", CellKind.POINTS))
     published = [i for i, line in enumerate(lines) if line.published]
     baselines = [i for i, line in enumerate(lines) if line.evaluator.startswith(PREFIX)]
     return Table(
@@ -209,9 +209,9 @@ def _below(line: Line, place: Place, figure: Figure, reference: str) -> str:
     told = []
     change = place.difference(line.evaluator, figure)
     if reference and change.exists:
-        told.append(("minus", f"{show(change, Kind.POINTS)}"))
+        told.append(("minus", f"{show(change, CellKind.POINTS)}"))
     if row.published is not None and figure in row.published.values:
-        told.append(("printed", f"published {show(Value(row.published.values[figure]), Kind.PERCENT)}"))
+        told.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
     if not row.is_baseline and row.beats.exists and not row.above_baselines:
         where = "" if row.beats_in == figure else f" in {PROTOCOL[row.beats_in]}"
         told.append(("mark", f"≤ best baseline{where}"))

@@ -59,7 +59,7 @@ from stepsight.training.report.results import (
     three_way_rows,
     why_missing,
 )
-from stepsight.training.report.tables import Kind, Table
+from stepsight.training.report.tables import CellKind, Table
 
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
 
@@ -226,13 +226,13 @@ def _roc_plots(found: Evaluation, look: Styles, mode: Mode, errors: Errors) -> l
 
 def _calibration(found: Evaluation, look: Styles) -> Section:
     caption = "how far step validity is from the share of valid steps (ECE, ten bins; Brier score), lower is better"
-    table = measures(found, "calibration", caption, CALIBRATION, Kind.NUMBER)
+    table = measures(found, "calibration", caption, CALIBRATION, CellKind.NUMBER)
     plots = [reliability_plot(scored_rows(found, mode), look, mode) for mode in _modes(found)]
     return Section("Calibration of validity", [*([table] if table else why_missing(found, CALIBRATION)), plots])
 
 
 def _first_errors(found: Evaluation) -> Section:
-    table = measures(found, "first-errors", "whether the first error is found", FIRST_ERRORS, Kind.PERCENT)
+    table = measures(found, "first-errors", "whether the first error is found", FIRST_ERRORS, CellKind.PERCENT)
     told = outcomes(found)
     return Section(
         "First errors", [*([table] if table else why_missing(found, FIRST_ERRORS)), *([told] if told else [])]
@@ -241,7 +241,9 @@ def _first_errors(found: Evaluation) -> Section:
 
 def _prm_score(found: Evaluation) -> Iterator[Section]:
     titles = prm_titles(found)
-    table = measures(found, "prmscore", "PRMScore by category and class", titles, Kind.PERCENT) if titles else None
+    table = (
+        measures(found, "prmscore", "PRMScore by category and class", titles, CellKind.PERCENT) if titles else None
+    )
     if table:
         yield Section("PRMScore", [table])
 
@@ -303,7 +305,7 @@ def _classes(found: Evaluation, look: Styles) -> Section:
     rows = three_way_rows(found)
     if not rows:
         return Section("By class", [_no_classes(found)])
-    table = measures(found, "three-way", "neg, neu and pos told apart", THREE_WAY, Kind.PERCENT)
+    table = measures(found, "three-way", "neg, neu and pos told apart", THREE_WAY, CellKind.PERCENT)
     plots = []
     for mode in dict.fromkeys(row.mode for row in rows):
         figures = {row.evaluator: by_class(row.subject, found.weights) for row in rows if row.mode == mode}

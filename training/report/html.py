@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 
 from stepsight.core.files import asset
 from stepsight.training.report.plots import Plot
-from stepsight.training.report.tables import Kind, Table, show
+from stepsight.training.report.tables import CellKind, Table, show
 
 Block = str | Table | Sequence[Plot]
 
@@ -34,7 +34,7 @@ def block_html(block: Block) -> str:
 
 def table_html(table: Table, wrap: CellWrap = _as_is, files: str = "") -> str:
     """A table with its caption and notes; `files` is HTML that says where it is to be had as a file."""
-    kinds = [' class="text"' if column.kind == Kind.TEXT else "" for column in table.columns]
+    kinds = [' class="text"' if column.kind == CellKind.TEXT else "" for column in table.columns]
     titles = enumerate(zip(table.columns, kinds, strict=True))
     head = "".join(
         f'<th scope="col"{kind}>{wrap(-1, place, escape(column.title))}</th>' for place, (column, kind) in titles

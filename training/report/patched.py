@@ -19,7 +19,7 @@ from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row, evalu
 from stepsight.training.report.chapters import dataset_chapter
 from stepsight.training.report.html import Chapter, Section
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, ordered
-from stepsight.training.report.tables import Cell, Column, Kind, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def change_table(found: Patched, mode: Mode, errors: Errors, changes: Sequence[C
     for name, title in PROTOCOL.items():
         columns += [
             Column(name, f"{title}, patched"),
-            Column(f"{name}_change", f"{title}, change", Kind.POINTS),
+            Column(f"{name}_change", f"{title}, change", CellKind.POINTS),
         ]
     cells = [(change.after, (change.after.evaluator, *_pairs(change))) for change in changes]
     caption = (
@@ -136,7 +136,7 @@ def _pairs(change: Change) -> Iterator[Cell]:
 def entries(found: Patched) -> Table:
     """The labels that the patch changes."""
     keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
-    columns = tuple(Column(key, title, Kind.TEXT) for key, title in keys.items())
+    columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
     rows = tuple(
         (
             one.trace,

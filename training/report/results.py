@@ -26,7 +26,7 @@ from stepsight.training.evaluate.diagnostics import (
 )
 from stepsight.training.evaluate.evaluation import Evaluation, Row, compare
 from stepsight.training.evaluate.metrics import Subject
-from stepsight.training.report.tables import Cell, Column, Kind, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 PROTOCOL = {"sol_f1": "Sol-F1", "sol_auc": "Sol-AUC", "step_f1": "Step-F1", "step_auc": "Step-AUC"}
 THREE_WAY = {
@@ -39,8 +39,8 @@ FIRST_ERRORS = {
 }  # fmt: skip
 CALIBRATION = {"ece": "ECE", "brier": "Brier"}
 PRMSCORE = "prmscore"
-EVALUATOR = Column("evaluator", "Evaluator", Kind.TEXT)
-MODE = Column("mode", "Mode", Kind.TEXT)
+EVALUATOR = Column("evaluator", "Evaluator", CellKind.TEXT)
+MODE = Column("mode", "Mode", CellKind.TEXT)
 
 
 def slug(name: str) -> str:
@@ -88,12 +88,12 @@ def results(found: Evaluation, mode: Mode, errors: Errors) -> Table:
     rows = ordered(row for row in found.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
         EVALUATOR,
-        Column("source", "Source", Kind.TEXT),
+        Column("source", "Source", CellKind.TEXT),
         *(Column(name, title) for name, title in PROTOCOL.items()),
-        Column("beats_baseline_by", "Above best baseline", Kind.POINTS),
-        Column("above_baselines", "Beyond its interval", Kind.TEXT),
-        Column("n_solutions", "Solutions", Kind.COUNT),
-        Column("n_steps", "Steps", Kind.COUNT),
+        Column("beats_baseline_by", "Above best baseline", CellKind.POINTS),
+        Column("above_baselines", "Beyond its interval", CellKind.TEXT),
+        Column("n_solutions", "Solutions", CellKind.COUNT),
+        Column("n_steps", "Steps", CellKind.COUNT),
     ]
     cells = [
         (row, (row.evaluator, "measured", *_values(row, PROTOCOL), *_against(row), row.n_solutions, row.n_steps))
@@ -131,11 +131,11 @@ def published(found: Evaluation, errors: Errors) -> Table | None:
     """What is printed of the rows that were measured again, and the measured figure minus the printed one; None
     where nothing is."""
     rows = [row for row in ordered(found.rows) if row.errors == errors and row.published]
-    columns = [EVALUATOR, MODE, Column("table", "Table", Kind.TEXT)]
+    columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
     for name, shown in PROTOCOL.items():
         columns += [
             Column(name, f"{shown}, published"),
-            Column(f"{name}_difference", "Measured minus it", Kind.POINTS),
+            Column(f"{name}_difference", "Measured minus it", CellKind.POINTS),
         ]
     cells = []
     for row in rows:
@@ -189,7 +189,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{', '.join(names)}: {reason}" if names else reason for reason, names in by_reason.items())
 
 
-def measures(found: Evaluation, name: str, caption: str, titles: Mapping[str, str], kind: Kind) -> Table | None:
+def measures(found: Evaluation, name: str, caption: str, titles: Mapping[str, str], kind: CellKind) -> Table | None:
     """Other figures, of every mode; those without a value are left out with the reason. None where none has one."""
     rows = [row for row in ordered(subjects(found)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
@@ -233,7 +233,7 @@ def judges(evaluators: Sequence[StoredEvaluator]) -> Table:
     """Who judged: what an evaluator is, and the fingerprint that tells it from others of its name."""
     keys = {"name": "Evaluator", "format": "Format", "attention": "Attention", "outputs": "Gives",
             "fingerprint": "Fingerprint"}  # fmt: skip
-    columns = tuple(Column(key, title, Kind.TEXT) for key, title in keys.items())
+    columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
     rows = tuple((one.name, one.format, one.attention, one.outputs.value, one.fingerprint) for one in evaluators)
     return Table("evaluators", "The evaluators of this report", columns, rows)
 
@@ -263,8 +263,8 @@ def classes(found: Evaluation) -> Table:
 
 def confusions(found: Evaluation) -> Table:
     """Gold against argmax, in steps."""
-    columns = [EVALUATOR, MODE, Column("gold", "Gold", Kind.TEXT)]
-    columns += [Column(label.text, f"Predicted {label.text}", Kind.COUNT) for label in Label]
+    columns = [EVALUATOR, MODE, Column("gold", "Gold", CellKind.TEXT)]
+    columns += [Column(label.text, f"Predicted {label.text}", CellKind.COUNT) for label in Label]
     cells = []
     for row in three_way_rows(found):
         counts = ternary.confusion(ternary.classify(row.subject.table))
@@ -276,7 +276,7 @@ def confusions(found: Evaluation) -> Table:
 def decisions(found: Evaluation, label: Label = Label.NEU) -> Table:
     """What argmax and thresholds reach for a class."""
     columns = [
-        EVALUATOR, MODE, Column("rule", "Rule", Kind.TEXT), Column("predicted", f"Predicted {label.text}"),
+        EVALUATOR, MODE, Column("rule", "Rule", CellKind.TEXT), Column("predicted", f"Predicted {label.text}"),
         Column("precision", "Precision"), Column("recall", "Recall"), Column("f1", "F1"),
     ]  # fmt: skip
     cells = [(row, (row.evaluator, row.mode.value, *_decision(decide(row.subject.table, label, tau))))
@@ -301,9 +301,9 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 def differences(found: Evaluation) -> Table | None:
     """Online minus offline, paired trace by trace; None where no evaluator has judged in both modes."""
-    columns = [EVALUATOR, Column("errors", "Errors", Kind.TEXT)]
-    columns += [Column(name, title, Kind.POINTS) for name, title in PROTOCOL.items()]
-    columns += [Column("n_traces", "Traces", Kind.COUNT)]
+    columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
+    columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
+    columns += [Column("n_traces", "Traces", CellKind.COUNT)]
     cells = []
     for online, offline in pairs(ordered(found.rows)):
         told = compare(online, offline, found.weights)
@@ -352,7 +352,7 @@ def position_gains(found: Evaluation, errors: Errors, values: Thirds) -> Table |
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
     names = [f"{name}_gain" for name in POSITION if any(f"{name}_gain" in p[Third.EARLY] for p in gains.values())]
     columns = [EVALUATOR]
-    columns += [Column(f"{third}_{name}", f"{POSITION[name.removesuffix('_gain')]}, {third}", Kind.POINTS)
+    columns += [Column(f"{third}_{name}", f"{POSITION[name.removesuffix('_gain')]}, {third}", CellKind.POINTS)
                 for name in names for third in Third]  # fmt: skip
     caption = f"{errors} errors, offline minus online by the third of the solution, percentage points"
     return _by_third(found, f"position-{errors}-gain", caption, columns, names, gains)
@@ -401,8 +401,8 @@ def outcomes(found: Evaluation) -> Table | None:
     """What became of the first errors, in traces: the first step called wrong is the gold's, another one, or there
     is one on one side only. None where no evaluator says anything of steps."""
     rows = [row for row in ordered(subjects(found)) if _says_validity(row.subject)]
-    columns = [EVALUATOR, MODE, *(Column(kind.value, title, Kind.COUNT) for kind, title in OUTCOMES.items())]
-    columns += [Column("n_traces", "Traces", Kind.COUNT)]
+    columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
+    columns += [Column("n_traces", "Traces", CellKind.COUNT)]
     cells = []
     for row in rows:
         counts = count_outcomes(first_errors(row.subject.table, row.subject.thresholds.validity))
@@ -424,9 +424,9 @@ def changes(found: Evaluation, errors: Errors) -> Table | None:
         return None
     columns = [
         EVALUATOR,
-        Column("validity", "Validity", Kind.TEXT),
-        Column("steps", "Steps", Kind.COUNT),
-        Column("wrong", "With an error", Kind.COUNT),
+        Column("validity", "Validity", CellKind.TEXT),
+        Column("steps", "Steps", CellKind.COUNT),
+        Column("wrong", "With an error", CellKind.COUNT),
         Column("share_wrong", "Share with an error"),
         Column("online", "Judged rightly online"),
         Column("offline", "Judged rightly offline"),

@@ -9,7 +9,7 @@ from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.evaluators import judges_of
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
-from stepsight.training.report.tables import Kind, to_csv
+from stepsight.training.report.tables import CellKind, to_csv
 from tests.app.markup import read
 from tests.app.results.measured import measured
 from tests.storage.samples import add
@@ -80,7 +80,7 @@ def test_differences_to_a_reference_are_below_the_figures_and_columns_of_the_fil
     fill(sqlite_store)
     found = shown(sqlite_store, results, reference="baseline:constant")
     table = overview_table(found.places, "step_auc", Mode.OFFLINE, "baseline:constant")
-    assert [column.kind for column in table.columns[2:]] == [Kind.PERCENT, Kind.POINTS] * 2
+    assert [column.kind for column in table.columns[2:]] == [CellKind.PERCENT, CellKind.POINTS] * 2
     # Minus the constant's 0.5.
     assert table.rows[0][3].number == pytest.approx(table.rows[0][2].number - 0.5)
     assert "three-way-invalid-minus_low" in to_csv(table).splitlines()[0]

@@ -3,7 +3,7 @@ import json
 from stepsight.core.metrics.value import Value
 from stepsight.training.report.html import block_html, plots_html, table_html
 from stepsight.training.report.plots import Plot
-from stepsight.training.report.tables import Column, Kind, Table
+from stepsight.training.report.tables import CellKind, Column, Table
 from tests.training.report.test_html import FIGURE, NASTY, TABLE, Elements
 
 
@@ -14,7 +14,7 @@ def test_words_and_tables_and_figures():
 
 
 def test_each_cell_can_be_wrapped_the_header_too():
-    table = Table("t", "c", (Column("e", "Evaluator", Kind.TEXT), Column("f1", "F1")), (("x<", Value(0.5)),))
+    table = Table("t", "c", (Column("e", "Evaluator", CellKind.TEXT), Column("f1", "F1")), (("x<", Value(0.5)),))
     html = table_html(table, lambda row, column, cell: f"<a>{row}.{column} {cell}</a>")
     page = Elements(html)
     assert page.open == []

@@ -6,11 +6,11 @@ import plotly.graph_objects as go
 from stepsight.core.metrics.value import Value
 from stepsight.training.report.html import Chapter, Section, anchor, render
 from stepsight.training.report.plots import Plot
-from stepsight.training.report.tables import Column, Kind, Table
+from stepsight.training.report.tables import CellKind, Column, Table
 
 NASTY = "a_b</script><b>&\"'"
 TABLE = Table(
-    "t-1", f"of {NASTY}", (Column("e", "Evaluator", Kind.TEXT), Column("f1", "F1")),
+    "t-1", f"of {NASTY}", (Column("e", "Evaluator", CellKind.TEXT), Column("f1", "F1")),
     ((NASTY, Value(0.5).within(0.25, 0.75)), ("baseline:x", Value.none("no"))), ("a note",), (1,), (1,),
 )  # fmt: skip
 FIGURE = go.Figure(go.Scatter(x=[0, 1], y=[0, None], name=NASTY), layout={"template": "none"})

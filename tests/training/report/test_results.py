@@ -27,7 +27,7 @@ from stepsight.training.report.results import (
     scored_rows,
     slug,
 )
-from stepsight.training.report.tables import Kind, to_csv
+from stepsight.training.report.tables import CellKind, to_csv
 from tests.storage.samples import add, evaluator, judge
 from tests.training.judged import NEG, NEU, POS, fill, measure
 
@@ -73,7 +73,7 @@ def test_a_table_tells_what_is_missing_and_has_the_baselines_below(found):
 
 
 def test_other_figures_keep_the_columns_that_have_a_value(found):
-    table = measures(found, "first-errors", "caption", FIRST_ERRORS, Kind.PERCENT)
+    table = measures(found, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT)
     assert [column.key for column in table.columns] == ["evaluator", "mode", *FIRST_ERRORS]
     told = {(row["evaluator"], row["mode"]): row for row in rows_of(table)}
     # Two traces have an error: offline the first one is found, the other is not; online neither.
@@ -85,20 +85,20 @@ def test_other_figures_keep_the_columns_that_have_a_value(found):
         ("one_mind", "online"),
         ("words", "offline"),
     ]
-    assert measures(found, "none", "caption", {"mystery": "Mystery"}, Kind.PERCENT) is None
+    assert measures(found, "none", "caption", {"mystery": "Mystery"}, CellKind.PERCENT) is None
 
 
 def test_a_figure_that_nobody_has_is_left_out_with_its_reason(sqlite_store):
     right = [["pos", "neu", "pos"], ["pos", "pos", "neu"], ["neu", "pos", "pos"], ["pos", "pos", "pos"]]
     found = measure(sqlite_store, fill(sqlite_store, right))
-    assert measures(found, "first-errors", "caption", FIRST_ERRORS, Kind.PERCENT) is None
-    both = measures(found, "both", "caption", CALIBRATION | FIRST_ERRORS, Kind.NUMBER)
+    assert measures(found, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT) is None
+    both = measures(found, "both", "caption", CALIBRATION | FIRST_ERRORS, CellKind.NUMBER)
     assert [column.key for column in both.columns] == ["evaluator", "mode", *CALIBRATION]
     assert "First-error accuracy, ProcessBench F1: no trace has an error" in both.notes
 
 
 def test_calibration_by_hand(found):
-    (row,) = [row for row in rows_of(measures(found, "c", "c", CALIBRATION, Kind.NUMBER))
+    (row,) = [row for row in rows_of(measures(found, "c", "c", CALIBRATION, CellKind.NUMBER))
               if (row["evaluator"], row["mode"]) == ("one_mind", "offline")]  # fmt: skip
     # The 11 steps that count: 0.3 is wrong, two of 0.8 (neu and pos) and seven of 0.9 are valid, one of 0.9 is not.
     squares = 0.3**2 + 2 * 0.2**2 + 7 * 0.1**2 + 0.9**2
@@ -198,7 +198,8 @@ def test_prm_score_by_category_and_class(sqlite_store):
         "prmscore_confidence": "confidence",
     }
     told = {
-        (row["evaluator"], row["mode"]): row for row in rows_of(measures(found, "prm", "c", titles, Kind.PERCENT))
+        (row["evaluator"], row["mode"]): row
+        for row in rows_of(measures(found, "prm", "c", titles, CellKind.PERCENT))
     }
     assert {float(told["mini", "offline"][key]) for key in titles} == {1}
     # A constant of 0.5 calls every step valid: of the class of errors F1 is 0, of two right ones of three 4 / 5.

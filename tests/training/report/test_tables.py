@@ -4,17 +4,26 @@ import io
 import pytest
 
 from stepsight.core.metrics.value import Value
-from stepsight.training.report.tables import Column, Kind, Table, escape_latex, show, to_csv, to_latex, to_markdown
+from stepsight.training.report.tables import (
+    CellKind,
+    Column,
+    Table,
+    escape_latex,
+    show,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 
 TABLE = Table(
     name="some-table",
     caption="a_b: 95 % of it",
     columns=(
-        Column("evaluator", "Evaluator", Kind.TEXT),
+        Column("evaluator", "Evaluator", CellKind.TEXT),
         Column("f1", "F1"),
-        Column("gain", "Gain", Kind.POINTS),
-        Column("ece", "ECE", Kind.NUMBER),
-        Column("steps", "Steps", Kind.COUNT),
+        Column("gain", "Gain", CellKind.POINTS),
+        Column("ece", "ECE", CellKind.NUMBER),
+        Column("steps", "Steps", CellKind.COUNT),
     ),
     rows=(
         ("mini_bidir|x", Value(2 / 3).within(0.5, 0.75), Value(-0.0321), Value(0.0625), 1234),
@@ -28,15 +37,15 @@ TABLE = Table(
 @pytest.mark.parametrize(
     ("cell", "kind", "text"),
     [
-        (Value(0.7804), Kind.PERCENT, "78.0"),
-        (Value(0.7804).within(0.7, 0.8556), Kind.PERCENT, "78.0 [70.0, 85.6]"),
-        (Value(0.0321), Kind.POINTS, "+3.2"),
-        (Value(-0.00001), Kind.POINTS, "0.0"),
-        (Value(0.0625), Kind.NUMBER, "0.062"),
-        (Value.none("why"), Kind.PERCENT, "–"),
-        (None, Kind.COUNT, "–"),
-        (12345, Kind.COUNT, "12,345"),
-        ("a_b", Kind.TEXT, "a_b"),
+        (Value(0.7804), CellKind.PERCENT, "78.0"),
+        (Value(0.7804).within(0.7, 0.8556), CellKind.PERCENT, "78.0 [70.0, 85.6]"),
+        (Value(0.0321), CellKind.POINTS, "+3.2"),
+        (Value(-0.00001), CellKind.POINTS, "0.0"),
+        (Value(0.0625), CellKind.NUMBER, "0.062"),
+        (Value.none("why"), CellKind.PERCENT, "–"),
+        (None, CellKind.COUNT, "–"),
+        (12345, CellKind.COUNT, "12,345"),
+        ("a_b", CellKind.TEXT, "a_b"),
     ],
 )
 def test_cells_for_reading(cell, kind, text):
@@ -96,7 +105,7 @@ def test_a_row_of_another_length_is_refused():
 
 
 def test_a_table_without_rows_has_its_header():
-    empty = Table("t", "c", (Column("a", "A", Kind.TEXT), Column("b", "B")), ())
+    empty = Table("t", "c", (Column("a", "A", CellKind.TEXT), Column("b", "B")), ())
     assert to_csv(empty) == "a,b\n"
     assert to_markdown(empty).count("\n| ") == 2
     assert r"\bottomrule" in to_latex(empty)
@@ -104,5 +113,5 @@ def test_a_table_without_rows_has_its_header():
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_a_name_in_csv_is_no_formula(name):
-    table = Table("t", "c", (Column("e", "E", Kind.TEXT), Column(name, "F1")), ((name, Value(-0.5)),))
+    table = Table("t", "c", (Column("e", "E", CellKind.TEXT), Column(name, "F1")), ((name, Value(-0.5)),))
     assert to_csv(table) == f"e,'{name}\n'{name},-0.5\n"

@@ -9,11 +9,11 @@ from stepsight.core.metrics.bootstrap import DRAWS, resamples
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.filtering.subsets import RANDOM, SUBSETS
 from stepsight.training.experiments.finetuning.results import Printed, Result
-from stepsight.training.report.tables import Cell, Column, Kind, Table, show
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, show
 
 TITLES = {"val+red": "Val + Red", "val": "Val-only", "red": "Red-only", "random": "Random"}
 _BASELINE = RANDOM
-_TEXT, _COUNT = Kind.TEXT, Kind.COUNT
+_TEXT, _COUNT = CellKind.TEXT, CellKind.COUNT
 
 
 def model_table(results: Sequence[Result]) -> Table:
@@ -58,7 +58,7 @@ def _constant(results: Sequence[Result]) -> Iterator[str]:
     """What a model has to pass to know anything."""
     known = (results[0].problems or {}).get("constant")
     if known:
-        share = show(Value(known["right"] / len(results[0].correct)), Kind.PERCENT)
+        share = show(Value(known["right"] / len(results[0].correct)), CellKind.PERCENT)
         yield f"Always answering {known['answer']} would be right {known['right']} times, {share} %."
 
 
@@ -152,7 +152,7 @@ def _columns(seeds: bool) -> tuple[Column, ...]:
         *((Column("seeds", "Seeds", _COUNT),) if seeds else ()),
         Column("accuracy", "Acc."),
         Column("tokens", "Tok.", _COUNT),
-        Column("difference", "Δ Random", Kind.POINTS),
+        Column("difference", "Δ Random", CellKind.POINTS),
     )
 
 
@@ -205,6 +205,6 @@ def sentences(results: Sequence[Result]) -> Iterator[str]:
             found = _against(runs, base)
             verdict = "clearly" if found.low > 0 or found.high < 0 else "not clearly"
             yield (
-                f"{scorer or 'no evaluator'}, {TITLES.get(name, name)}: {show(found, Kind.POINTS).text} points "
+                f"{scorer or 'no evaluator'}, {TITLES.get(name, name)}: {show(found, CellKind.POINTS).text} points "
                 f"against the random subset, {verdict} different from zero."
             )

@@ -8,14 +8,14 @@ from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, MET
 from stepsight.training.experiments.grid.pairs import contrast, differences, pairs_of, resampled_means
 from stepsight.training.experiments.grid.results import Key, Results
 from stepsight.training.report.results import slug
-from stepsight.training.report.tables import Cell, Column, Kind, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 FEWEST = 9
 """Pairs that a share of a gain asks for. A bootstrap over few is too sure of itself: where there is no gain, its
 95 % interval is to be above zero in 2.5 % of the cases, and is so in 24 % with 2 pairs of normally distributed
 differences, in 13 % with 3, 8 % with 6 and 6 % with 9."""
 
-_TEXT = Kind.TEXT
+_TEXT = CellKind.TEXT
 
 
 def survival_table(first: Results, second: Results) -> Table:
@@ -28,11 +28,11 @@ def survival_table(first: Results, second: Results) -> Table:
         Column("test", "Test", _TEXT),
         Column("mode", "Mode", _TEXT),
         Column("figure", "Figure", _TEXT),
-        Column("first", f"Δ {first.name}", Kind.FINE_POINTS),
-        Column("second", f"Δ {second.name}", Kind.FINE_POINTS),
-        Column("change", "Second minus first", Kind.FINE_POINTS),
-        Column("kept", "Kept", Kind.PERCENT),
-        Column("pairs", "Pairs", Kind.COUNT),
+        Column("first", f"Δ {first.name}", CellKind.FINE_POINTS),
+        Column("second", f"Δ {second.name}", CellKind.FINE_POINTS),
+        Column("change", "Second minus first", CellKind.FINE_POINTS),
+        Column("kept", "Kept", CellKind.PERCENT),
+        Column("pairs", "Pairs", CellKind.COUNT),
     )
     rows: list[tuple[Cell, ...]] = []
     for test, mode in (key for key in first.keys if key in second.keys):

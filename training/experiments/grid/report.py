@@ -28,7 +28,7 @@ from stepsight.training.experiments.grid.tables import (
 from stepsight.training.report.html import Block, Chapter, Section
 from stepsight.training.report.report import Report
 from stepsight.training.report.results import slug
-from stepsight.training.report.tables import Cell, Kind, show
+from stepsight.training.report.tables import Cell, CellKind, show
 
 
 def make_grid_report(found: Sequence[Results], day: date | None = None) -> Report:
@@ -90,7 +90,7 @@ def _sentences(results: Results, key: Key) -> Iterator[str]:
 
 
 def _points(value: Value) -> str:
-    return str(show(value, Kind.FINE_POINTS))
+    return str(show(value, CellKind.FINE_POINTS))
 
 
 def _forms(first: Results, second: Results) -> Chapter:
@@ -111,5 +111,5 @@ def _survives(row: Sequence[Cell]) -> str:
         return f"{which}: no pair has a value in both."
     said = f"{which}: the gain is {_points(before)} points in the first and {_points(after)} in the second"
     if kept.exists:
-        return f"{said}: {show(kept, Kind.PERCENT)} % of it is left."
+        return f"{said}: {show(kept, CellKind.PERCENT)} % of it is left."
     return f"{said}; {kept.reason}, so that there is no share to tell."

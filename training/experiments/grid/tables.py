@@ -20,10 +20,10 @@ from stepsight.training.experiments.grid.pairs import (
 )
 from stepsight.training.experiments.grid.results import Key, Results
 from stepsight.training.report.results import slug
-from stepsight.training.report.tables import Cell, Column, Kind, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 MASKS = {"bidirectional": "Bidir", "causal": "Causal"}
-_TEXT, _PERCENT, _POINTS = Kind.TEXT, Kind.PERCENT, Kind.POINTS
+_TEXT, _PERCENT, _POINTS = CellKind.TEXT, CellKind.PERCENT, CellKind.POINTS
 _NO_THIRDS = "not known of single runs"
 
 
@@ -82,8 +82,8 @@ def paired_table(results: Results, key: Key) -> Table:
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),
-        Column("ties", "Ties", Kind.COUNT),
-        Column("difference", "Mean Δ", Kind.FINE_POINTS),
+        Column("ties", "Ties", CellKind.COUNT),
+        Column("difference", "Mean Δ", CellKind.FINE_POINTS),
     )
     pairs = pairs_of(results)
     rows = tuple(_paired(title, contrast(differences(pairs, key, name))) for name, title in METRICS.items())
@@ -103,8 +103,8 @@ def third_table(results: Results, key: Key) -> Table | None:
         Column("third", "Third", _TEXT),
         *(Column(mask, shown) for mask, shown in MASKS.items()),
         Column("difference", "Δ", _POINTS),
-        Column("steps", "Steps", Kind.COUNT),
-        *(Column(name, name, Kind.COUNT) for name in LABEL_NAMES),
+        Column("steps", "Steps", CellKind.COUNT),
+        *(Column(name, name, CellKind.COUNT) for name in LABEL_NAMES),
     )
     rows = tuple(tuple(_third(third, pairs, key)) for third in Third)
     notes = (

@@ -21,7 +21,7 @@ from stepsight.training.experiments.reranking.accuracy import (
 from stepsight.training.report.html import Block, Chapter, Section
 from stepsight.training.report.plots import GREY, INKS, Plot, make_figure, make_plot, rounded
 from stepsight.training.report.report import Report
-from stepsight.training.report.tables import Cell, Column, Kind, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 _THE = {
     FIRST: "the first candidate",
@@ -61,7 +61,7 @@ def about(found: Accuracy) -> str:
 
 def tables_of(found: Accuracy) -> tuple[Table, ...]:
     """The accuracy by way and number of candidates, and what each way gains with all of them."""
-    columns = [Column("way", "Way of choosing", Kind.TEXT)]
+    columns = [Column("way", "Way of choosing", CellKind.TEXT)]
     columns += [Column(f"n{size}", f"N = {size:,}") for size in found.sizes]
     rows: tuple[tuple[Cell, ...], ...] = tuple((way.title, *found.means[way]) for way in WAYS)
     rules = (WAYS.index(MAJORITY), WAYS.index(SCORED[0]), WAYS.index(SCORED[3]), WAYS.index(PASS))
@@ -73,8 +73,8 @@ def tables_of(found: Accuracy) -> tuple[Table, ...]:
 
 def _gains(found: Accuracy) -> Table:
     others = [other for other in BASELINES if any(pair[1] == other for pair in found.gains)]
-    columns = [Column("way", "Way of choosing", Kind.TEXT)]
-    columns += [Column(f"over_{other.key}", f"over {_THE[other]}", Kind.POINTS) for other in others]
+    columns = [Column("way", "Way of choosing", CellKind.TEXT)]
+    columns += [Column(f"over_{other.key}", f"over {_THE[other]}", CellKind.POINTS) for other in others]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (way.title, *(None if way == other else found.gains[way, other] for other in others))
         for way in (MAJORITY, *SCORED)
