@@ -18,8 +18,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, Response
 
 from stepsight.app.api.service import PREFIX, build_api
-from stepsight.app.browse import address
 from stepsight.app.browse import page as browse
+from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
 from stepsight.app.browse.trace_file import router as trace_files
 from stepsight.app.evidence import evidence_address
@@ -135,7 +135,7 @@ def _guard(
 
 def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
     """What raises where the address of a page cannot be shown."""
-    browsed = partial(check_query, store, evaluators, lambda query: address.read_address(query)[1])
+    browsed = partial(check_query, store, evaluators, lambda query: Address.read(query)[1])
     shown = partial(check_query, store, evaluators, lambda query: evidence_address.read_address(query)[1])
 
     def linked(query: Mapping[str, str]) -> None:

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from stepsight.app.browse.address import ListQuery
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
-from stepsight.storage.browse.filters import ErrorAt, Gold, Mistake, Modes, ReadMode, Relabelled, VerdictFilter
 from stepsight.storage.judgments.jobs import State
 
 LabelName = Literal["neg", "neu", "pos"]
@@ -120,25 +120,11 @@ class DatasetInfo(BaseModel):
     left_out: int = Field(description="Bad rows of its files that were skipped.")
 
 
-class TraceQuery(_Given):
+class TraceQuery(ListQuery):
     """The conditions and the order of the Browse page, by the names that its address has."""
 
-    gold: Gold = Field("any", description="What the gold says of the solution.")
-    q: str = Field("", max_length=1000, description="Text of the problem or a step.")
-    group: str = Field("", description="The benchmark's class of the trace.")
-    error_at: ErrorAt = Field("any", description="The third of the solution in which the gold's first error is.")
-    evaluator: str = Field("", description="Whose judgments the following are about; else the first that judged.")
-    mode: ReadMode = "offline"
-    verdict: VerdictFilter = "any"
-    mistake: Mistake = Field("any", description="Of the first step called wrong, against the gold's first error.")
-    modes: Modes = Field("any", description="Whether the verdicts of both modes agree.")
-    against: str = Field("", description="Another evaluator, whose verdict differs.")
-    change: float = Field(0, ge=0, le=1, description="The least absolute retroactive change of any step.")
-    cell: str = Field("", description="Gold label and the evaluator's, such as neg-pos, of any step.")
-    relabelled: Relabelled = "any"
-    sort: str = Field(
-        "position", description="position, steps, error, validity, redundancy, change; -change: largest first."
-    )
+    model_config = ConfigDict(extra="forbid", validate_by_name=False)
+
     limit: int = Field(50, ge=1, le=500)
     offset: int = Field(0, ge=0, le=2**31 - 1)
 

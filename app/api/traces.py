@@ -15,7 +15,7 @@ from stepsight.app.api.models import (
     TracePage,
     TraceQuery,
 )
-from stepsight.app.browse.address import read_address
+from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
 from stepsight.app.web.rights import find_user_of, note_shown
 from stepsight.core.arrays import Floats32
@@ -80,11 +80,10 @@ def routes(context: Context) -> APIRouter:
 
 def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
     """What the Browse page selects at the same address. Raises `UserError` where a part of it makes no sense."""
-    parts = {key: str(value) for key, value in query.model_dump(exclude={"limit", "offset"}).items()}
-    address, problems = read_address(parts)
-    selection, unknown = Selection.of(context.store, context.evaluators, dataset.id, address)
-    for problem in (*problems, *unknown):
-        raise UserError(problem)
+    address = Address(**query.model_dump(exclude={"limit", "offset"}))
+    selection, problems = Selection.of(context.store, context.evaluators, dataset.id, address)
+    if problems:
+        raise UserError(problems[0])
     return selection
 
 

@@ -58,7 +58,7 @@ _FACETS = (
     Facet("against", "Verdict differs from", said=True),
     Facet("relabelled", "Relabelled", (("yes", "yes"), ("no", "no"))),
 )
-_TITLES = {facet.name: facet.title for facet in _FACETS} | {"q": "Search", "cell": "Confusion"}
+_TITLES = {facet.name: facet.title for facet in _FACETS} | {"text": "Search", "cell": "Confusion"}
 _LABELS = {(facet.name, value): label for facet in _FACETS for value, label in facet.values}
 
 MISTAKES = dict(next(facet for facet in _FACETS if facet.name == "mistake").values)
@@ -100,9 +100,9 @@ def loosen_html(address: Address, totals: Mapping[str, int]) -> str:
         return '<p class="hint empty">This dataset has no trace.</p>'
     ways = "".join(
         f"""<li><a data-go data-stay href="{address.loosened(name).url()}">without
-{escape(condition_words(address, name))}</a>: {_traces(total)}</li>"""
-        for name, total in totals.items()
-        if total
+{escape(condition_words(address, name))}</a>: {_traces(totals[name])}</li>"""
+        for name in address.active
+        if totals[name]
     )
     advice = f"Loosen one:</p><ul>{ways}</ul>" if ways else "No single one is to blame.</p>"
     clear = f'<p><a data-go data-stay href="{address.cleared}">Clear all conditions</a></p>'

@@ -4,12 +4,11 @@ Everything it shows follows from the address; the page's script changes the addr
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 
 import gradio as gr
 
-from stepsight.app.browse.address import Address, read_address
+from stepsight.app.browse.address import Address
 from stepsight.app.browse.answers import find_answers
 from stepsight.app.browse.dispute_links import dispute_links
 from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
@@ -57,13 +56,13 @@ def build(store: Store, evaluators: Evaluators) -> None:
 def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User | None = None) -> str:
     """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
     who sees it."""
-    address, problems = read_address(query)
+    address, problems = Address.read(query)
     notices = list(problems)
     try:
         opened, missing = _open(store, address)
         notices += missing
         if opened is not None:
-            address = replace(address, dataset=opened.dataset)
+            address = address.changed(dataset=opened.dataset)
             selection, unknown = Selection.of(store, evaluators, opened.dataset_id, address)
             note_shown(store, user, [opened.trace_id])
             disputes = dispute_links(store, opened, user)
@@ -73,7 +72,7 @@ def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User |
             if not datasets:
                 return notice_html(_EMPTY)
             dataset = _named(store, datasets, address.dataset)
-            address = replace(address, dataset=dataset.name)
+            address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
             body = _list(selection, dataset, datasets, user)
         notices += unknown
@@ -110,7 +109,7 @@ def _list(selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], u
         first = _go(address.url(page=1), "The first page", "first")
         shown = f'<p class="hint empty">There is no page {address.page:,}. {first}</p>'
     else:
-        shown = loosen_html(address, selection.totals_without())
+        shown = loosen_html(address, page.loosened)
     facets = facets_html(address, page.counts, selection.offers, about)
     label = _label_link(selection, page.total, user)
     return f"""<h1>{escape(dataset.name)}</h1><p class="lead">{_counts(dataset)}{label}</p>
@@ -146,14 +145,14 @@ def _form(selection: Selection, datasets: Sequence[Dataset]) -> str:
     kept = "".join(
         f'<input type="hidden" name="{name}" value="{escape(str(getattr(address, name)))}">'
         for name in address.active
-        if name != "q"
+        if name != "text"
     )
     return f"""<form class="filters" role="search" data-go="/browse" data-dataset="{escape(address.dataset)}">
 <label>Dataset <select name="dataset" data-key="dataset">{names}</select></label>
 <label>Evaluator <select name="evaluator" data-key="evaluator">{offers}</select></label>
 <label>Mode <select name="mode" data-key="mode">{modes}</select></label>
 <label>Order <select name="sort" data-key="order">{sorts}</select></label>
-<label class="grow">Search <input name="q" type="search" data-key="search" value="{escape(address.q)}"
+<label class="grow">Search <input name="q" type="search" data-key="search" value="{escape(address.text)}"
  placeholder="text of problem or steps"></label>{kept}<button data-key="show">Show</button></form>"""
 
 
@@ -201,7 +200,7 @@ def _trace(
     return f"""<h1 class="unseen">{title}</h1><p class="pager" data-trace="{trace.trace_id}">{"".join(links)}
 <span class="place">{place.words}</span><span class="title">{title}</span>{tools}{_KEYS}</p>
 {_among(address)}{_chooser(selection, [offer.key for offer in chosen])}
-{trace_html(trace, answers, address.q, people.labels, disputes)}{_meta(trace, people)}{people.html()}"""
+{trace_html(trace, answers, address.text, people.labels, disputes)}{_meta(trace, people)}{people.html()}"""
 
 
 def _among(address: Address) -> str:
@@ -230,7 +229,7 @@ data-key="{escape(f"beside {offer.key}")}"{" checked" if offer.key in chosen els
 
 def _tools(selection: Selection, trace: StoredTrace, runs: Sequence[str]) -> str:
     """Where else this trace can be looked at, and its files."""
-    address = replace(selection.address, trace=trace.trace_id)
+    address = selection.address.changed(trace=trace.trace_id)
     token = ScoreForm.of(trace, runs or ()).token()
     score = f'<a href="/?s={escape(token)}">Open in Score</a>' if token else ""
     return f"""<span class="out">{score}<a href="{file_address(JSON_PATH, address)}" download>JSON</a>

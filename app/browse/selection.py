@@ -1,7 +1,7 @@
 """What an address selects: a dataset, the evaluators offered for it, and the traces that meet the conditions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from stepsight.app.browse.address import Address
@@ -53,21 +53,20 @@ class Selection:
                 known.add(key and find_offered(offers, key).key)
             except UserError as error:
                 problems.append(str(error))
-        address = replace(
-            address,
+        address = address.changed(
             evaluator=address.evaluator if address.evaluator in known else "",
             against=address.against if address.against in known else "",
             beside=tuple(key for key in address.beside if key in known),
         )
         about = find_offered(offers, address.evaluator) if address.evaluator else first_offered(offers)
-        if not about.judged and address != address.unsaid:
+        if not about.judged and address != address.without_verdicts():
             problems.append(
                 f"{about.key} has judged no trace of this dataset: it has no verdicts to filter or sort by."
             )
-            address = address.unsaid
-        elif not about.outputs.may_say_redundant and address != address.of_validity:
+            address = address.without_verdicts()
+        elif not about.outputs.may_say_redundant and address != address.without_redundancy():
             problems.append(f"{about.key} gives no redundancy to filter or sort by.")
-            address = address.of_validity
+            address = address.without_redundancy()
         return cls(store, address, dataset_id, offers, about), problems
 
     @cached_property
@@ -89,17 +88,10 @@ class Selection:
         near = Neighbours(ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
         return Place(near, at + 1, len(ids))
 
-    def totals_without(self) -> dict[str, int]:
-        """For each condition that is set, how many traces meet all the others."""
-        return {
-            name: browse(self.store, self.dataset_id, self._where(self.address.loosened(name)), limit=0).total
-            for name in self.address.active
-        }
-
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
         """By trace id, the number and text of the first step that holds what is searched for, for those of the rows
         whose problem does not."""
-        wanted = self.address.q.strip()
+        wanted = self.address.text.strip()
         ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]
         if not ids:
             return {}
@@ -115,4 +107,4 @@ class Selection:
 
     def _where(self, address: Address) -> TraceFilter:
         against = find_offered(self.offers, address.against).id if address.against else None
-        return address.where(self.about.id, against)
+        return address.with_ids(self.about.id, against)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
-from stepsight.app.browse.address import Address, read_address
+from stepsight.app.browse.address import Address
 from stepsight.app.browse.answers import Answer, find_answers
 from stepsight.app.browse.offered import chosen_offers, offered_evaluators
 from stepsight.app.scoring.evaluators import Evaluators
@@ -72,7 +72,7 @@ def trace_csv(trace: StoredTrace, answers: Sequence[Answer]) -> str:
 
 
 def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[Answer]]:
-    address, problems = read_address({key: query.getlist(key) for key in query})
+    address, problems = Address.read({key: query.getlist(key) for key in query})
     if problems or address.trace is None:
         raise UserError("; ".join(problems) or "No trace is named.", "Follow the link on the page of a trace.")
     trace = get_trace(store, address.trace)

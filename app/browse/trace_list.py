@@ -77,11 +77,11 @@ def orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
 def _row(
     row: BrowseRow, address: Address, step: tuple[int, str] | None, outputs: Outputs | None, cells: int
 ) -> str:
-    shown = excerpt(row.problem, _FOUND if address.q.strip() else _PREVIEW, address.q)
-    problem = marked_html(text_html(shown), address.q)
+    shown = excerpt(row.problem, _FOUND if address.text.strip() else _PREVIEW, address.text)
+    problem = marked_html(text_html(shown), address.text)
     group = f" · {escape(row.group)}" if row.group else ""
     return f"""<tr><td class="what"><a class="open" data-go data-key="trace {row.trace_id}"
-href="{address.url(trace=row.trace_id)}">{problem}</a>{_hit(step, address.q)}
+href="{address.url(trace=row.trace_id)}">{problem}</a>{_hit(step, address.text)}
 <span class="id">{escape(row.id)}{group}</span></td>
 <td class="n">{row.n_steps}<span class="only-narrow"> {"step" if row.n_steps == 1 else "steps"}</span></td>
 <td class="gold">{_gold(row)}</td>{"".join(_said(row, outputs)[:cells]) if outputs else ""}</tr>"""

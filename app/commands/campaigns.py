@@ -5,11 +5,10 @@ stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, get_args
 
 from stepsight.app.scoring.options import add_db
 from stepsight.core.errors import UserError
-from stepsight.core.label import LABEL_NAMES, Label
 
 if TYPE_CHECKING:
     from stepsight.storage.database.store import Store
@@ -23,16 +22,8 @@ _ACTS = {
     "close": "end one for good; what was labelled stays",
     "guideline": "put a new version of the guideline in force",
 }
-# The words of `storage.browse.filters.TraceFilter`, here so that the other commands need not load it.
-WORDS = {
-    "gold": ("any", "error", "clean", "missing"),
-    "error_at": ("any", "early", "middle", "late"),
-    "mode": ("offline", "online"),
-    "verdict": ("any", "valid", "invalid", "redundant", "unjudged"),
-    "mistake": ("any", "missed", "false-alarm", "wrong-step", "right"),
-    "modes": ("any", "agree", "disagree"),
-    "relabelled": ("any", "yes", "no"),
-}
+
+_ABOUT = {"evaluator": "whose verdicts, changes and scores are meant"}
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -84,15 +75,14 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_conditions(parser: argparse.ArgumentParser) -> None:
+    from stepsight.storage.browse.filters import NamedFilter
+
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
-    for name, words in WORDS.items():
-        conditions.add_argument(f"--{name.replace('_', '-')}", default=words[0], choices=words)
-    conditions.add_argument("--text", default="", help="the problem or a step contains it")
-    conditions.add_argument("--group", default="", metavar="CLASS", help="the class that the benchmark says")
-    conditions.add_argument("--change", type=float, default=0.0, metavar="P", help="largest change, at least")
-    conditions.add_argument("--cell", metavar="GOLD-SAID", help="a gold label and the evaluator's, such as neg-pos")
-    conditions.add_argument("--evaluator", metavar="NAME", help="whose verdicts, changes and scores are meant")
-    conditions.add_argument("--against", metavar="NAME", help="another one, whose verdict differs")
+    for name, field in NamedFilter.model_fields.items():
+        words = get_args(field.annotation) or None
+        about = _ABOUT.get(name) or str(field.description)
+        text = f"{about[0].lower()}{about[1:]}".rstrip(".")
+        conditions.add_argument(f"--{name.replace('_', '-')}", default=field.default, choices=words, help=text)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -124,18 +114,17 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace, store: "Store") -> "CampaignPlan":
-    from stepsight.storage.browse.filters import TraceFilter
+    from stepsight.core.validation import validate
+    from stepsight.storage.browse.filters import NamedFilter
     from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
 
-    evaluator = _find_evaluator(store, args.evaluator)
-    given: dict[str, Any] = {name: getattr(args, name) for name in (*WORDS, "text", "group", "change")}
-    given["cell"] = None if args.cell is None else _read_cell(args.cell)
-    where = TraceFilter(**given, evaluator=evaluator, against=_find_evaluator(store, args.against))
+    where = validate(NamedFilter, {name: getattr(args, name) for name in NamedFilter.model_fields})
+    evaluator = _find_evaluator(store, where.evaluator)
     return CampaignPlan(
         name=args.name,
         dataset=args.dataset,
         guideline=_read(args.guideline),
-        where=where if where.needing_evaluator() else TraceFilter(**given),
+        where=where.with_ids(evaluator, _find_evaluator(store, where.against)).pruned(),
         overlap=args.overlap,
         after_error=not args.to_first_error,
         view=CampaignView(args.view),
@@ -150,11 +139,11 @@ def _plan(args: argparse.Namespace, store: "Store") -> "CampaignPlan":
     )
 
 
-def _find_evaluator(store: "Store", name: str | None) -> int | None:
-    """The database id of the evaluator with that name or fingerprint."""
+def _find_evaluator(store: "Store", name: str) -> int | None:
+    """The database id of the evaluator with that name or fingerprint, None where none is named."""
     from stepsight.storage.judgments.evaluators import list_evaluators
 
-    if name is None:
+    if not name:
         return None
     known = list_evaluators(store)
     found = [row.id for row in known if name in (row.name, row.fingerprint)]
@@ -164,13 +153,6 @@ def _find_evaluator(store: "Store", name: str | None) -> int | None:
         raise UserError(f"{len(found)} evaluators are called {name!r}.", "Give the fingerprint instead.")
     names = ", ".join(sorted({row.name for row in known})) or "none"
     raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It knows {names}.")
-
-
-def _read_cell(text: str) -> tuple[Label, Label]:
-    gold, _, said = text.partition("-")
-    if gold not in LABEL_NAMES or said not in LABEL_NAMES:
-        raise UserError(f"--cell is {text!r:.40}.", "Expected a gold label and the evaluator's, such as neg-pos.")
-    return Label[gold.upper()], Label[said.upper()]
 
 
 def _read(path: str) -> str:

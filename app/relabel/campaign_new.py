@@ -5,7 +5,7 @@ from html import escape
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from stepsight.app.browse.address import Address, read_address
+from stepsight.app.browse.address import Address
 from stepsight.app.browse.facets import condition_words
 from stepsight.app.browse.selection import Selection
 from stepsight.app.relabel.adjudicate_step import INERT
@@ -59,7 +59,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> str:
     datasets = list_datasets(store)
     if not datasets:
         raise UserError("The store is empty.", "Import a file: stepsight import KIND PATH")
-    address, _ = read_address(query)
+    address, _ = Address.read(query)
     dataset = find_dataset(store, address.dataset) if address.dataset else datasets[0]
     where = _where(store, evaluators, dataset, address)
     chosen = _traces(store, datasets, dataset, address, where)
@@ -75,7 +75,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> str:
 
 def read_plan(store: Store, evaluators: Evaluators, fields: Mapping[str, Any]) -> CampaignPlan:
     """The plan that a filled-in form describes. Raises `UserError` naming the field that makes no sense."""
-    address, problems = read_address(read_query(str(fields.get("traces", ""))))
+    address, problems = Address.read(read_query(str(fields.get("traces", ""))))
     if problems:
         raise UserError(problems[0])
     name = str(fields.get("dataset", "")) or address.dataset
@@ -102,8 +102,7 @@ def _where(store: Store, evaluators: Evaluators, dataset: Dataset, address: Addr
     selection, problems = Selection.of(store, evaluators, dataset.id, address)
     if problems:
         raise UserError(problems[0], "Choose the traces in Browse again.")
-    # Which evaluator a list is about says nothing where no condition is about it.
-    return selection.where if selection.where.needing_evaluator() else selection.address.where(None, None)
+    return selection.where.pruned()
 
 
 def _traces(

@@ -1,18 +1,22 @@
-"""Addresses of pages: a frozen dataclass whose fields are the parts of the query string, each with its default."""
+"""Addresses of pages: models whose fields are the parts of the query string, each with its default."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import parse_qs, urlencode
 
 from markupsafe import Markup, escape
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticKnownError
 
 from stepsight.core.errors import UserError
+from stepsight.core.validation import user_error
 
 Query = Mapping[str, str | Sequence[str]]
 Reader = Callable[[str], object]
 
 _HINT = "Check the address."
+_MOST_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,60 @@ class PageAddress:
         """The address with some parts changed, as an attribute's value; with `path`, that of another page."""
         query = self.query(**changes)
         return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
+
+
+def _check_digits(text: object) -> object:
+    if isinstance(text, str) and not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise PydanticKnownError("int_parsing")
+    return text
+
+
+Number = Annotated[int, BeforeValidator(_check_digits)]
+"""A number in an address, of at most 12 digits."""
+
+PageNumber = Annotated[Number, AfterValidator(lambda number: max(1, number))]
+"""Counted from 1; 0 stands for the first page."""
+
+
+class PageQuery(BaseModel):
+    """What the query string of the page at `PATH` asks for: a field for each part, with its default."""
+
+    model_config = ConfigDict(frozen=True)
+    PATH: ClassVar[str]
+
+    @classmethod
+    def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:
+        """The address that a query spells, and a message for each part of it that makes no sense and is passed
+        over. A part whose default is a tuple may be given several times, of another one the last counts."""
+        parts: dict[str, Any] = {}
+        for name, field in cls.model_fields.items():
+            key = field.validation_alias if isinstance(field.validation_alias, str) else name
+            if values := _values(query, key):
+                parts[key] = tuple(dict.fromkeys(values)) if isinstance(field.default, tuple) else values[-1]
+        try:
+            return cls.model_validate(parts), ()
+        except ValidationError as error:
+            problems = {str(one["loc"][0]): _problem(one, parts) for one in error.errors(include_url=False)}
+            sound = {key: value for key, value in parts.items() if key not in problems}
+            return cls.model_validate(sound), tuple(problems.values())
+
+    def changed(self, **changes: object) -> Self:
+        """The address with some parts changed."""
+        return self.model_copy(update=changes)
+
+    def query(self, **changes: object) -> dict[str, Any]:
+        """The query string's parts, with some changed; defaults are left out."""
+        return self.changed(**changes).model_dump(by_alias=True, exclude_defaults=True)
+
+    def url(self, path: str = "", /, **changes: object) -> Markup:
+        """The address with some parts changed, as an attribute's value; with `path`, that of another page."""
+        query = self.query(**changes)
+        return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
+
+
+def _problem(error: ErrorDetails, parts: Mapping[str, Any]) -> str:
+    refusal = user_error([error], parts)
+    return f"{refusal.message} {refusal.hint or _HINT}"
 
 
 def read_query(text: str) -> dict[str, list[str]]:

@@ -140,8 +140,8 @@ class View:
             return meets
         if where.change:
             meets["change"] = changed(self.read, where.change)
-        if where.cell is not None:
-            meets["cell"] = (self.read.cells & cell_bit(*where.cell)) != 0
+        if where.labels is not None:
+            meets["cell"] = (self.read.cells & cell_bit(*where.labels)) != 0
         if where.against is not None:
             meets["against"] = differ(self.read, self._verdicts(where.against)[where.read_mode])
         return meets

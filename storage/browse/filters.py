@@ -1,86 +1,156 @@
-"""Which traces of a dataset are meant: by gold, text, class, and what evaluators say."""
+"""The filter of a dataset's traces: by gold, text, class, and what evaluators say.
 
-from dataclasses import dataclass
-from typing import Literal, get_args, get_origin, get_type_hints
+It is declared here and nowhere else. The address of the Browse page, the query of the API, the options of
+`stepsight campaign create` and the conditions that are stored with a campaign are all read by these models.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
+from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import check_text
+from stepsight.core.validation import invalid
 
-Gold = Literal["any", "error", "clean", "missing"]
-ErrorAt = Literal["any", "early", "middle", "late"]
-ReadMode = Literal["offline", "online"]
-VerdictFilter = Literal["any", "valid", "invalid", "redundant", "unjudged"]
-Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "right"]
-Modes = Literal["any", "agree", "disagree"]
-Relabelled = Literal["any", "yes", "no"]
-
-_TEXT_LENGTH = 1000
-_OF_EVALUATOR = ("verdict", "mistake", "modes", "against", "change", "cell")
+LONGEST_TEXT = 1000
+_ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "change", "cell")
+# Whose verdicts are meant, and in which mode: no conditions by themselves.
+_READING = ("evaluator", "mode")
 
 
-@dataclass(frozen=True)
-class TraceFilter:
-    """The traces that meet every condition; each default stands for any.
+def _check_searchable(text: str) -> str:
+    try:
+        return check_text(text, "the text to search for") if text.strip() else text
+    except UserError as error:
+        raise invalid(error.message, error.hint) from None
+
+
+def _join_cell(cell: object) -> object:
+    """As campaigns stored it at first: two labels in a list."""
+    return "-".join(map(str, cell)) if isinstance(cell, list) else cell
+
+
+def _check_cell(cell: str) -> str:
+    gold, _, called = cell.partition("-")
+    if cell and not {gold, called} <= set(LABEL_NAMES):
+        raise invalid(f"{cell!r:.40} found, expected a gold label and the evaluator's, such as neg-pos.")
+    return cell
+
+
+class Conditions(BaseModel):
+    """The conditions on a trace, all of which it meets; each default stands for any.
 
     `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `missing`, there is no
-    gold. `text`: the problem or a sub-step contains it, whatever the case and the spaces around it. `group`: the
-    class that the benchmark puts the trace in. `error_at`: the third of the solution in which the gold's first
-    error stands (`core.metrics.position`); no trace without an error is in one.
+    gold. `text`, in addresses `q`: the problem or a sub-step contains it, whatever the case and the spaces around
+    it. `group`: the class that the benchmark puts the trace in. `error_at`: the third of the solution in which the
+    gold's first error stands (`core.metrics.position`); no trace without an error is in one.
 
-    The others are about the judgments of `evaluator`, a database id, read in `mode`; a hindsight judgment answers
-    for either mode, a stale one counts as none. `verdict` on the solution: `valid` or `invalid`; `redundant`,
-    whichever of the two it is; `unjudged`, nothing was said of the solution. `mistake`, of the first step called
-    wrong against the gold's first error: as in `core.metrics.first_error.Outcome`; no trace of which gold or
-    evaluator say too little makes any. `modes`: whether the verdicts valid or invalid of both modes agree; both are
-    needed. `against`: the database id of another evaluator whose verdict valid or invalid differs. `change`: the
-    largest absolute retroactive change is at least this; only hindsight judgments have one. `cell`: a step whose
-    gold label is the first is called the second by argmax. `relabelled`: a person gave labels.
-
-    Raises `UserError` on another word or number, and on a text that cannot be searched for.
+    The others are about the judgments of `evaluator`, read in `mode`; a hindsight judgment answers for either mode,
+    a stale one counts as none. `verdict` on the solution: `valid` or `invalid`; `redundant`, whichever of the two
+    it is; `unjudged`, nothing was said of the solution. `mistake`, of the first step called wrong against the
+    gold's first error: as in `core.metrics.first_error.Outcome`; no trace of which gold or evaluator say too little
+    makes any. `modes`: whether the verdicts valid or invalid of both modes agree; both are needed. `against`:
+    another evaluator whose verdict valid or invalid differs. `change`: the largest absolute retroactive change is
+    at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step whose gold label is the
+    first is called the second by argmax. `relabelled`: a person gave labels.
     """
 
-    gold: Gold = "any"
-    text: str = ""
-    group: str = ""
-    error_at: ErrorAt = "any"
-    evaluator: int | None = None
-    mode: ReadMode = "offline"
-    verdict: VerdictFilter = "any"
-    mistake: Mistake = "any"
-    modes: Modes = "any"
-    against: int | None = None
-    change: float = 0.0
-    relabelled: Relabelled = "any"
-    cell: tuple[Label, Label] | None = None
+    model_config = ConfigDict(frozen=True, validate_by_name=True)
 
-    def __post_init__(self) -> None:
-        for name, words in _WORDS.items():
-            found = getattr(self, name)
-            if found not in words:
-                what = name.replace("_", " ")
-                raise UserError(f"The {what} filter is {found!r:.40}.", f"Expected {', '.join(words)}.")
-        if self.text.strip():
-            check_text(self.text, "the text to search for")
-        if len(self.text) > _TEXT_LENGTH:
-            raise UserError("The text to search for is too long.", f"Use at most {_TEXT_LENGTH:,} characters.")
-        if not 0 <= self.change <= 1:
-            raise UserError(f"The change filter is {self.change:g}.", "Expected a number from 0 to 1.")
+    gold: Literal["any", "error", "clean", "missing"] = Field(
+        default="any", description="What the gold says of the solution."
+    )
+    text: Annotated[str, AfterValidator(_check_searchable)] = Field(
+        default="",
+        validation_alias="q",
+        serialization_alias="q",
+        max_length=LONGEST_TEXT,
+        description="Text of the problem or a step.",
+    )
+    group: str = Field(default="", description="The benchmark's class of the trace.")
+    error_at: Literal["any", "early", "middle", "late"] = Field(
+        default="any", description="The third of the solution in which the gold's first error is."
+    )
+    evaluator: Any = None
+    mode: Literal["offline", "online"] = Field(default="offline", description="The mode of these judgments.")
+    verdict: Literal["any", "valid", "invalid", "redundant", "unjudged"] = Field(
+        default="any", description="What the evaluator says of the solution."
+    )
+    mistake: Literal["any", "missed", "false-alarm", "wrong-step", "right"] = Field(
+        default="any", description="Of the first step called wrong, against the gold's first error."
+    )
+    modes: Literal["any", "agree", "disagree"] = Field(
+        default="any", description="Whether the verdicts of both modes agree."
+    )
+    against: Any = None
+    change: float = Field(
+        default=0, ge=0, le=1, allow_inf_nan=False, description="The least absolute retroactive change of any step."
+    )
+    cell: Annotated[str, BeforeValidator(_join_cell), AfterValidator(_check_cell)] = Field(
+        default="", description="Gold label and the evaluator's, such as neg-pos, of any step."
+    )
+    relabelled: Literal["any", "yes", "no"] = Field(default="any", description="Whether a person gave labels.")
+
+    def is_set(self, name: str) -> bool:
+        """Whether a field has a value other than its default."""
+        return bool(getattr(self, name) != type(self).model_fields[name].default)
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The names of the conditions that are set."""
+        return tuple(name for name in Conditions.model_fields if name not in _READING and self.is_set(name))
+
+    def without(self, *names: str) -> Self:
+        """The same with the defaults of these fields."""
+        return self.model_copy(update={name: type(self).model_fields[name].default for name in names})
+
+    def without_verdicts(self) -> Self:
+        """The same without the conditions on an evaluator's verdicts."""
+        return self.without(*_ABOUT_EVALUATOR)
+
+    def needing_evaluator(self) -> str | None:
+        """The first condition on judgments, None where there is none."""
+        return next((name for name in _ABOUT_EVALUATOR if self.is_set(name)), None)
 
     @property
     def read_mode(self) -> Mode:
         return Mode(self.mode)
 
-    def is_set(self, name: str) -> bool:
-        """Whether a field has a value other than its default."""
-        return bool(getattr(self, name) != self.__dataclass_fields__[name].default)
+    @property
+    def labels(self) -> tuple[Label, Label] | None:
+        """The gold label and the evaluator's that `cell` names."""
+        if not self.cell:
+            return None
+        gold, called = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
+        return gold, called
 
-    def needing_evaluator(self) -> str | None:
-        """The first condition on judgments, None where there is none."""
-        return next((name for name in _OF_EVALUATOR if self.is_set(name)), None)
+
+class TraceFilter(Conditions):
+    """Conditions that name evaluators by their database ids, as the store reads them."""
+
+    evaluator: int | None = None
+    against: int | None = None
+
+    def stored(self) -> dict[str, Any]:
+        """What is set, as JSON: what campaigns keep, and `model_validate` reads again."""
+        return self.model_dump(exclude_defaults=True)
+
+    def pruned(self) -> "TraceFilter":
+        """The same without an evaluator where no condition is about its judgments."""
+        return self if self.needing_evaluator() else self.without(*_READING)
 
 
-_WORDS: dict[str, tuple[str, ...]] = {
-    name: get_args(hint) for name, hint in get_type_hints(TraceFilter).items() if get_origin(hint) is Literal
-}
+class NamedFilter(Conditions):
+    """Conditions that name evaluators by what people call them, "" for none."""
+
+    evaluator: str = Field(
+        default="", description="Whose judgments the following are about; else the first that judged."
+    )
+    against: str = Field(default="", description="Another evaluator, whose verdict differs.")
+
+    def with_ids(self, evaluator: int | None, against: int | None) -> TraceFilter:
+        """The same conditions, about the evaluators with these database ids."""
+        values = {name: getattr(self, name) for name in Conditions.model_fields}
+        return TraceFilter(**values | {"evaluator": evaluator, "against": against})

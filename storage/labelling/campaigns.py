@@ -1,7 +1,7 @@
 """Campaigns: traces to be labelled by people, frozen when the campaign is made, with their guideline."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
 from stepsight.core.trace import check_text
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.filters import TraceFilter
@@ -194,7 +193,7 @@ def _create(session: Session, plan: CampaignPlan, dataset_id: int, ids: Sequence
         ordering=Ordering(plan.ordering).value,
         **{name: getattr(plan, name) for name in numbers},
         dataset_id=dataset_id,
-        conditions=_conditions(plan.where),
+        conditions=plan.where.stored(),
         evaluator_id=plan.evaluator,
         created_by=user.id,
     )
@@ -235,14 +234,6 @@ def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
         session.execute(insert(SlotRow), rows)
 
 
-def _conditions(where: TraceFilter) -> dict[str, Any]:
-    """What of a filter is set, as JSON."""
-    set_ones = {field.name: getattr(where, field.name) for field in fields(where) if where.is_set(field.name)}
-    if where.cell is not None:
-        set_ones["cell"] = [Label(label).text for label in where.cell]
-    return set_ones
-
-
 def _locked(session: Session, campaign_id: int) -> CampaignRow:
     wanted = select(CampaignRow).where(CampaignRow.id == in_range(campaign_id))
     row = session.scalars(wanted.with_for_update(key_share=True)).one_or_none()
@@ -269,4 +260,5 @@ def _campaigns() -> Select[Any]:
 
 def _campaign(row: Any) -> Campaign:
     words = {"view": CampaignView(row["view"]), "shows": Shows(row["shows"]), "ordering": Ordering(row["ordering"])}
-    return Campaign(**(dict(row) | words))
+    conditions = TraceFilter.model_validate(row["conditions"]).stored()
+    return Campaign(**(dict(row) | words | {"conditions": conditions}))

@@ -1,8 +1,7 @@
 import pytest
 
-from stepsight.app.browse.address import Address, read_address
+from stepsight.app.browse.address import Address
 from stepsight.app.web.page_address import read_query
-from stepsight.core.label import Label
 from stepsight.storage.browse.browse import Sort
 from stepsight.storage.browse.filters import TraceFilter
 
@@ -29,7 +28,7 @@ FULL = {
 
 
 def read(**query):
-    address, problems = read_address(query)
+    address, problems = Address.read(query)
     assert problems == ()
     return address
 
@@ -52,7 +51,7 @@ def test_defaults_stay_out_of_it():
 
 
 def test_the_conditions_become_a_filter():
-    assert read(**FULL).where(4, 5) == TraceFilter(
+    assert read(**FULL).with_ids(4, 5) == TraceFilter(
         gold="error",
         text="x=1 é",
         group="algebra",
@@ -65,58 +64,58 @@ def test_the_conditions_become_a_filter():
         against=5,
         change=0.3,
         relabelled="no",
-        cell=(Label.NEG, Label.POS),
+        cell="neg-pos",
     )
-    assert Address().where(None, None) == TraceFilter()
+    assert Address().with_ids(None, None) == TraceFilter()
     assert read(**FULL).order == Sort("change", descending=True)
     assert Address().order == Sort()
 
 
 def test_conditions_are_named_lifted_and_cleared():
     address = read(gold="error", q="x", mode="online", sort="steps", trace="3", page="4")
-    assert address.active == ("q", "gold")
-    assert address.loosened("q") == Address(gold="error", mode="online", sort="steps")
+    assert address.active == ("gold", "text")
+    assert address.loosened("text") == Address(gold="error", mode="online", sort="steps")
     assert address.narrowed(mistake="missed") == (
-        "/browse?q=x&amp;gold=error&amp;mode=online&amp;mistake=missed&amp;sort=steps"
+        "/browse?gold=error&amp;q=x&amp;mode=online&amp;mistake=missed&amp;sort=steps"
     )
     assert address.cleared == "/browse?mode=online&amp;sort=steps"
 
 
 def test_what_evaluators_say_can_be_left_out():
-    assert read(**FULL).unsaid.active == ("q", "gold", "error_at", "group", "relabelled")
-    assert read(**FULL).unsaid.sort == "position"
-    assert read(sort="-steps", gold="error").unsaid == read(sort="-steps", gold="error")
+    assert read(**FULL).without_verdicts().active == ("gold", "text", "group", "error_at", "relabelled")
+    assert read(**FULL).without_verdicts().sort == "position"
+    assert read(sort="-steps", gold="error").without_verdicts() == read(sort="-steps", gold="error")
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"trace": "x"}, "trace is 'x', expected a number. Check the address."),
-        ({"trace": "-1"}, "trace is '-1', expected a number."),
-        ({"trace": "٣"}, "expected a number."),
-        ({"trace": "1" * 5000}, "expected a number."),
-        ({"page": "1e3"}, "page is '1e3', expected a number."),
-        ({"gold": "maybe"}, "The gold filter is 'maybe'. Expected any, error, clean, missing."),
-        ({"error_at": "first"}, "The error at filter is 'first'."),
-        ({"mode": "hindsight"}, "The mode filter is 'hindsight'."),
-        ({"verdict": "x"}, "The verdict filter is 'x'."),
-        ({"mistake": "x"}, "The mistake filter is 'x'."),
-        ({"modes": "x"}, "The modes filter is 'x'."),
-        ({"relabelled": "x"}, "The relabelled filter is 'x'."),
-        ({"change": "much"}, "change is 'much', expected a number from 0 to 1."),
-        ({"change": "nan"}, "change is 'nan', expected a number from 0 to 1."),
-        ({"change": "2"}, "change is '2', expected a number from 0 to 1."),
-        ({"cell": "neg"}, "cell is 'neg', expected a gold label and the evaluator's, such as neg-pos."),
-        ({"cell": "neg-wrong"}, "cell is 'neg-wrong'"),
+        ({"trace": "x"}, "trace is 'x', expected a whole number. Check the address."),
+        ({"trace": "-1"}, "trace is '-1', expected a whole number."),
+        ({"trace": "٣"}, "expected a whole number."),
+        ({"trace": "1" * 5000}, "expected a whole number."),
+        ({"page": "1e3"}, "page is '1e3', expected a whole number."),
+        ({"gold": "maybe"}, "gold is 'maybe', expected one of any, error, clean, missing."),
+        ({"error_at": "first"}, "error_at is 'first', expected one of "),
+        ({"mode": "hindsight"}, "mode is 'hindsight', expected one of "),
+        ({"verdict": "x"}, "verdict is 'x', expected one of "),
+        ({"mistake": "x"}, "mistake is 'x', expected one of "),
+        ({"modes": "x"}, "modes is 'x', expected one of "),
+        ({"relabelled": "x"}, "relabelled is 'x', expected one of "),
+        ({"change": "much"}, "change is 'much', expected a number."),
+        ({"change": "nan"}, "change is 'nan', expected a finite number."),
+        ({"change": "2"}, "change is '2', expected 1 or less."),
+        ({"cell": "neg"}, "cell: 'neg' found, expected a gold label and the evaluator's, such as neg-pos."),
+        ({"cell": "neg-wrong"}, "cell: 'neg-wrong' found"),
         ({"sort": "colour"}, "The order is 'colour'."),
         ({"sort": "--steps"}, "The order is '-steps'."),
         ({"q": "a\x00b"}, "the text to search for holds a NUL byte."),
-        ({"q": "x" * 1001}, "The text to search for is too long. Use at most 1,000 characters."),
+        ({"q": "x" * 1001}, "expected at most 1000 characters."),
     ],
     ids=lambda value: str(value)[:40],
 )
 def test_a_part_that_makes_no_sense_is_told_and_passed_over(query, message):
-    address, problems = read_address({"dataset": "sums", **query})
+    address, problems = Address.read({"dataset": "sums", **query})
     assert len(problems) == 1
     assert message in problems[0]
     assert address == Address(dataset="sums")

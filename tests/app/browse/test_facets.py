@@ -38,7 +38,7 @@ def test_a_value_that_is_set_is_current_and_lifted_by_its_link():
     gold = section(sidebar(Address(gold="missing", q="x")), "Gold")
     link = gold["no gold0"].one("a")
     assert (link["aria-current"], link["href"]) == ("true", "/browse?q=x")
-    assert gold["names an error3"].one("a")["href"] == "/browse?q=x&gold=error"
+    assert gold["names an error3"].one("a")["href"] == "/browse?gold=error&q=x"
     changes = section(sidebar(Address(change=0.3)), "Retroactive change")
     assert changes["0.3 or more1"].one("a")["href"] == "/browse"
     assert changes["0.1 or more3"].one("a")["href"] == "/browse?change=0.1"
@@ -74,12 +74,12 @@ def test_chips_lift_one_condition_or_all():
     address = Address(dataset="sums", q="a b", gold="error", cell="neg-pos", change=0.3, page=2)
     page = read(chips_html(address))
     assert [chip["aria-label"] for chip in page.all("a", cls="chip")] == [
-        "Remove Search: a b",
         "Remove Gold: names an error",
+        "Remove Search: a b",
         "Remove Retroactive change 0.3 or more",
         "Remove Gold neg, called pos",
     ]
-    assert page.all("a", cls="chip")[0]["href"] == "/browse?dataset=sums&gold=error&change=0.3&cell=neg-pos"
+    assert page.all("a", cls="chip")[1]["href"] == "/browse?dataset=sums&gold=error&change=0.3&cell=neg-pos"
     assert page.one("a", cls="clear")["href"] == "/browse?dataset=sums"
     assert chips_html(Address(dataset="sums", sort="steps")) == ""
 
@@ -91,14 +91,14 @@ def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
 
 def test_where_nothing_is_left_it_says_which_condition_to_loosen():
     address = Address(q="x", gold="error", group="algebra")
-    page = read(loosen_html(address, {"q": 2, "gold": 0, "group": 1}))
+    page = read(loosen_html(address, {"text": 2, "gold": 0, "group": 1}))
     assert page.all("p")[0].text == "No trace meets these conditions. Loosen one:"
     assert [item.text for item in page.one("ul").all("li")] == [
         "without\nSearch: x: 2 traces",
         "without\nClass: algebra: 1 trace",
     ]
     assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
-    page = read(loosen_html(address, {"q": 0, "gold": 0, "group": 0}))
+    page = read(loosen_html(address, {"text": 0, "gold": 0, "group": 0}))
     assert "No single one is to blame." in page.text
     assert page.one("a")["href"] == "/browse"
     assert read(loosen_html(Address(), {})).text == "This dataset has no trace."
@@ -106,14 +106,14 @@ def test_where_nothing_is_left_it_says_which_condition_to_loosen():
 
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_every_name_is_escaped(text):
-    address = Address(dataset=text, q=text, group=text, against=text)
+    address = Address().changed(dataset=text, text=text, group=text, against=text)
     nasty = Offered(text, None, None, judged=True)
     page = read(facets_html(address, {"group": {text: 1}}, [nasty, MINI], MINI))
     assert section(page, "Class")[f"{text}1"].one("a")["data-key"] == f"group {text}"
     assert section(page, "Verdict differs from")[text]
     assert len(read(chips_html(address)).all("a", cls="chip")) == 3
-    assert condition_words(address, "q") == f"Search: {text}"
-    assert len(read(loosen_html(address, {"q": 1, "group": 2, "against": 0})).all("li")) == 2
+    assert condition_words(address, "text") == f"Search: {text}"
+    assert len(read(loosen_html(address, {"text": 1, "group": 2, "against": 0})).all("li")) == 2
 
 
 def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():

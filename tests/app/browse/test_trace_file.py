@@ -105,7 +105,7 @@ def test_a_trace_that_nobody_judged_has_its_texts_alone(client, trace):
     ("query", "status", "message"),
     [
         ({}, 422, "No trace is named."),
-        ({"trace": "x"}, 422, "trace is 'x', expected a number."),
+        ({"trace": "x"}, 422, "trace is 'x', expected a whole number."),
         ({"trace": "999"}, 404, "There is no trace 999."),
         ({"trace": "1", "beside": "nobody"}, 422, "No evaluator 'nobody'"),
     ],

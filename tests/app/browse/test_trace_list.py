@@ -137,6 +137,8 @@ def test_hits_are_marked_in_the_problem_or_shown_from_a_step():
 
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_everything_is_escaped(text):
-    page = table(replace(ROW, id=text, problem=text, group=text), address=Address(q=text), steps={7: (1, text)})
+    page = table(
+        replace(ROW, id=text, problem=text, group=text), address=Address().changed(text=text), steps={7: (1, text)}
+    )
     assert cell(page, "what").one("span", cls="id").text == f"{text} · {text}"
     assert len(page.one("tbody").all("td")) == 6

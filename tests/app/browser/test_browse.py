@@ -178,7 +178,7 @@ def test_keys_pressed_quickly_are_all_followed(page):
         ("trace=99999999", "There is no trace 99999999"),
         ("trace=abc", "trace is 'abc', expected a number"),
         ("dataset=nowhere", "There is no dataset 'nowhere'"),
-        ("gold=sideways", "The gold filter is 'sideways'"),
+        ("gold=sideways", "gold is 'sideways'"),
         ("page=-3", "page is '-3', expected a number"),
         ("evaluator=nobody", "No evaluator 'nobody'"),
     ],

@@ -72,7 +72,7 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
         ({"view": "sideways"}, "view is 'sideways'. Expected whole, stepwise."),
         ({"shows": "all"}, "shows is 'all'. Expected nothing, scores."),
         ({"ordering": "best"}, "ordering is 'best'. Expected file, random, disagreement, change."),
-        ({"traces": "gold=golden"}, "The gold filter is 'golden'."),
+        ({"traces": "gold=golden"}, "gold is 'golden', expected one of any, error, clean, missing."),
         (
             {"traces": "dataset=sums&verdict=valid&evaluator=nobody"},
             "No evaluator 'nobody' has judged this dataset",
@@ -112,6 +112,6 @@ def test_browse_leads_here_with_its_conditions(sqlite_store, evaluators):
         page = read(browse_html(sqlite_store, evaluators, query, user))
         return [link["href"] for link in page.all("a") if link.text == "Label these traces"]
 
-    assert ways(boss, query) == ["/relabel/new?dataset=sums&q=1+%2B+1&gold=error"]
+    assert ways(boss, query) == ["/relabel/new?dataset=sums&gold=error&q=1+%2B+1"]
     assert ways(ann, query) == []
     assert ways(boss, query | {"q": "nowhere"}) == []

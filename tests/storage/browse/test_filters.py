@@ -1,33 +1,65 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.core.validation import validate
+from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 
 
 @pytest.mark.parametrize("field", ["gold", "error_at", "mode", "verdict", "mistake", "modes", "relabelled"])
 def test_another_word_is_refused_with_those_that_there_are(field: str) -> None:
-    what = field.replace("_", " ")
-    with pytest.raises(UserError, match=rf"The {what} filter is 'certainly'\. Expected \w+, "):
-        TraceFilter(**{field: "certainly"})  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=rf"{field} is 'certainly', expected one of \w+, "):
+        validate(TraceFilter, {field: "certainly"})
 
 
-def test_a_text_that_cannot_be_searched_for() -> None:
-    with pytest.raises(UserError, match="the text to search for holds a NUL byte"):
-        TraceFilter(text="a\x00")
-    with pytest.raises(UserError, match="the text to search for holds half of a surrogate pair"):
-        TraceFilter(text="a\ud800")
-    with pytest.raises(UserError, match=r"too long. Use at most 1,000"):
-        TraceFilter(text="x" * 1001)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\x00", "the text to search for holds a NUL byte"),
+        ("a\ud800", r"text is .*, expected Unicode text"),
+        ("x" * 1001, "expected at most 1000 characters"),
+    ],
+)
+def test_a_text_that_cannot_be_searched_for(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        validate(TraceFilter, {"text": text})
     assert TraceFilter(text="  ").text == "  "
 
 
 @pytest.mark.parametrize("change", [-0.1, 1.1, float("nan"), float("inf")])
 def test_a_change_that_there_is_not(change: float) -> None:
-    with pytest.raises(UserError, match=r"The change filter is .*Expected a number from 0 to 1"):
+    with pytest.raises(ValidationError):
         TraceFilter(change=change)
+
+
+@pytest.mark.parametrize("cell", ["neg", "neg-wrong", "neg-pos-neu", "-"])
+def test_a_cell_that_there_is_not(cell: str) -> None:
+    with pytest.raises(UserError, match=f"cell: '{cell}' found, expected a gold label and the evaluator's"):
+        validate(NamedFilter, {"cell": cell})
+    assert TraceFilter(cell="neg-pos").labels == (Label.NEG, Label.POS)
+    assert TraceFilter().labels is None
+
+
+def test_what_is_stored_is_read_again() -> None:
+    where = TraceFilter(text="a", gold="error", evaluator=3, verdict="valid", change=0.5, cell="neg-pos")
+    stored = where.stored()
+    assert stored == {
+        "gold": "error", "text": "a", "evaluator": 3, "verdict": "valid", "change": 0.5, "cell": "neg-pos",
+    }  # fmt: skip
+    assert TraceFilter.model_validate(stored) == where
+    # As campaigns were stored before cells were text.
+    assert TraceFilter.model_validate(stored | {"cell": ["neg", "pos"]}) == where
+    assert TraceFilter().stored() == {}
+
+
+def test_evaluators_by_name_and_by_id() -> None:
+    named = NamedFilter(text="a", evaluator="mini", against="other", mode="online")
+    assert named.with_ids(4, 5) == TraceFilter(text="a", evaluator=4, against=5, mode="online")
+    assert named.with_ids(4, None).pruned() == TraceFilter(text="a")
+    assert TraceFilter(evaluator=4, verdict="valid").pruned() == TraceFilter(evaluator=4, verdict="valid")
 
 
 CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
@@ -39,7 +71,7 @@ CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
     ({"modes": "agree"}, "modes"),
     ({"against": 1}, "against"),
     ({"change": 0.1}, "change"),
-    ({"cell": (Label.NEG, Label.POS)}, "cell"),
+    ({"cell": "neg-pos"}, "cell"),
 ]
 
 
@@ -47,4 +79,5 @@ CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
 def test_which_conditions_are_about_judgments(fields: dict[str, Any], needing: str | None) -> None:
     where = TraceFilter(**fields)
     assert where.needing_evaluator() == needing
-    assert {name for name in TraceFilter.__dataclass_fields__ if where.is_set(name)} == set(fields)
+    assert set(where.active) == set(fields) - {"evaluator", "mode"}
+    assert {name for name in TraceFilter.model_fields if where.is_set(name)} == set(fields)

@@ -61,13 +61,13 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
     judged = evaluator(store)
     traces = add(store, TRACES)
     save_judgments(store, judged.id, [judge(trace, "offline") for trace in traces])
-    for cell in ((gold, said) for gold in Label for said in Label):
+    for cell in (f"{gold.text}-{called.text}" for gold in Label for called in Label):
         where = TraceFilter(evaluator=judged.id, cell=cell)
         try:
             made = campaign(store, None, where=where)
         except UserError:
             continue
-        assert made.conditions == {"evaluator": judged.id, "cell": [cell[0].text, cell[1].text]}
+        assert made.conditions == {"evaluator": judged.id, "cell": cell}
         return
     pytest.fail("no cell has a trace")
 
