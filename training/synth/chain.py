@@ -1,28 +1,34 @@
-"""A chain: the ops of a story carried out on its numbers, rightly or with one planted error."""
+"""A chain: the calculations of a story carried out on its numbers, rightly or with one planted error."""
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from stepsight.training.synth.formula import Formula, Values, holds
-from stepsight.training.synth.plant import ANSWER, CASE, INFERENCE, KINDS, MISREAD, SLIP, misread, mistakes, slip
-from stepsight.training.synth.story import PI, Mistake, Op, Story
+from stepsight.training.synth.formula import Condition, Formula, Values
+from stepsight.training.synth.plant import PI, ErrorKind, misread, slip
+from stepsight.training.synth.story import Calculation, Mistake, Story
 from stepsight.training.synth.style import DECIMALS
 
-_WEIGHTS = {SLIP: 2.4, MISREAD: 1.2, ANSWER: 0.4, INFERENCE: 1.5, CASE: 1.5}
+_WEIGHTS = {
+    ErrorKind.SLIP: 2.4,
+    ErrorKind.MISREAD: 1.2,
+    ErrorKind.ANSWER: 0.4,
+    ErrorKind.INFERENCE: 1.5,
+    ErrorKind.CASE: 1.5,
+}
 _LARGER = 6
 _TRIES = 20_000
 _LARGEST_DENOMINATOR = 400
 
 
 @dataclass(frozen=True)
-class Plant:
-    """One error at link `op`: a result replaced (slip), a given (misread quantity), the calculation (most
-    others), or, in the last line, the answer by the result of another op (`key`)."""
+class PlantedError:
+    """One error at calculation `index`: a result replaced (slip), a quantity (misread), the calculation (most
+    others), or, in the last step, the answer by the result of another calculation (`key`)."""
 
-    kind: str
-    op: int
+    kind: ErrorKind
+    index: int
     key: str
     value: Fraction = Fraction(0)
     mistake: Mistake | None = None
@@ -30,12 +36,12 @@ class Plant:
 
 @dataclass(frozen=True)
 class Link:
-    """One op as carried out: the formula used, the values it was used on, and the stated result.
+    """One calculation as carried out: the formula used, the values it was used on, and the stated result.
 
     `turned` are the keys of those values that are multiples of π.
     """
 
-    op: Op
+    calculation: Calculation
     formula: Formula
     values: Mapping[str, Fraction]
     result: Fraction
@@ -47,12 +53,12 @@ class Link:
         shown, turned = self.formula, self.formula.names & self.turned
         for name in turned:
             shown = shown.put(name, Formula.of(f"{name} * {PI}"))
-        return shown if turned or self.op.unit != PI else Formula.of(f"{PI} * x").put("x", shown)
+        return shown if turned or self.calculation.unit != PI else Formula.of(f"{PI} * x").put("x", shown)
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The links of a story, every value by its key, and the op whose result is given as the answer."""
+    """The links of a story, every value by its key, and the link whose result is given as the answer."""
 
     links: tuple[Link, ...]
     values: Values
@@ -62,108 +68,107 @@ class Chain:
     def answer(self) -> Fraction:
         return self.links[self.answered].result
 
+    @property
+    def unit(self) -> str:
+        """The unit of the answer."""
+        return self.links[self.answered].calculation.unit
 
-def carry_out(ops: Sequence[Op], givens: Values, plant: Plant | None = None) -> Chain | None:
+
+def carry_out(
+    calculations: Sequence[Calculation], quantities: Values, error: PlantedError | None = None
+) -> Chain | None:
     """The chain, or None where a result has no value."""
-    values = dict(givens)
-    if plant and plant.kind == MISREAD:
-        values[plant.key] = plant.value
+    values = dict(quantities)
+    if error and error.kind == ErrorKind.MISREAD:
+        values[error.key] = error.value
     links = []
-    turned = frozenset(op.key for op in ops if op.unit == PI)
-    for index, op in enumerate(ops):
-        hit = plant if plant is not None and plant.op == index else None
-        formula = Formula.of(hit.mistake.formula) if hit and hit.mistake else op.parsed
-        result = hit.value if hit and hit.kind == SLIP else formula.value(values)
+    turned = frozenset(calculation.key for calculation in calculations if calculation.unit == PI)
+    for index, calculation in enumerate(calculations):
+        here = error if error is not None and error.index == index else None
+        formula = Formula.of(here.mistake.formula) if here and here.mistake else calculation.parsed
+        result = here.value if here and here.kind == ErrorKind.SLIP else formula.value(values)
         if result is None:
             return None
-        used = dict(values)
-        values[op.key] = result
-        links.append(Link(op, formula, used, result, turned))
-    misses = plant is not None and plant.kind == ANSWER
-    answered = [op.key for op in ops].index(plant.key) if plant and misses else len(ops) - 1
+        links.append(Link(calculation, formula, dict(values), result, turned))
+        values[calculation.key] = result
+    answered = len(links) - 1
+    if error and error.kind == ErrorKind.ANSWER:
+        answered = [calculation.key for calculation in calculations].index(error.key)
     return Chain(tuple(links), values, answered)
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawnProblem:
     """The numbers and names of one problem, an error, and the chain without and with it."""
 
-    givens: dict[str, Fraction]
+    quantities: dict[str, Fraction]
     names: dict[str, str]
-    plant: Plant
+    error: PlantedError
     right: Chain
     faulty: Chain
 
 
-def draw_chains(story: Story, rng: random.Random, larger: bool = False) -> Draw:
+def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
     """Both chains must be fit to be shown whichever is used, so that the numbers of a problem do not tell.
 
     Raises `RuntimeError` naming the story where its conditions leave next to nothing to draw.
     """
-    kinds = [kind for kind in KINDS if _invites(story, kind)]
+    kinds = story.error_kinds
     kind = rng.choices(kinds, [_WEIGHTS.get(kind, 1.0) for kind in kinds])[0]
+    conditions = [Condition.of(condition) for condition in story.conditions]
     for _ in range(_TRIES):
-        givens, names = story.draw(rng, larger)
-        right = carry_out(story.ops, givens)
-        if right is None or not _fit(right, story, larger) or not all(holds(c, right.values) for c in story.fits):
+        quantities, names = story.draw(rng, larger)
+        right = carry_out(story.calculations, quantities)
+        if right is None or not _fit(right, story, larger):
             continue
-        plant = _draw_plant(kind, story, right, rng)
-        faulty = carry_out(story.ops, givens, plant)
-        if faulty and _fit(faulty, story, larger) and _differ(right, faulty, plant):
-            return Draw(givens, names, plant, right, faulty)
-    raise RuntimeError(f"no {kind} can be drawn for {story.texts[0]!r} in {_TRIES:,} tries")
+        if not all(condition.holds(right.values) for condition in conditions):
+            continue
+        error = _draw_error(kind, story, right, rng)
+        faulty = carry_out(story.calculations, quantities, error)
+        if faulty and _fit(faulty, story, larger) and _differ(right, faulty, error):
+            return DrawnProblem(quantities, names, error, right, faulty)
+    raise RuntimeError(f"no {kind} can be drawn for {story.problems[0]!r} in {_TRIES:,} tries")
 
 
-def _invites(story: Story, kind: str) -> bool:
-    if kind in (SLIP, MISREAD):
-        return True
-    if kind == ANSWER:
-        return len(story.ops) > 2
-    return any(mistake.kind == kind for op in story.ops for mistake in mistakes(op))
-
-
-def _differ(right: Chain, faulty: Chain, plant: Plant) -> bool:
-    if plant.kind == ANSWER:
+def _differ(right: Chain, faulty: Chain, error: PlantedError) -> bool:
+    if error.kind == ErrorKind.ANSWER:
         return right.answer != faulty.answer
-    return faulty.links[plant.op].result != right.links[plant.op].result
+    return faulty.links[error.index].result != right.links[error.index].result
 
 
 def _fit(chain: Chain, story: Story, larger: bool) -> bool:
-    top = story.largest * (_LARGER if larger else 1)
-    values = [link.result for link in chain.links]
-    return all(story.smallest <= value <= top and _shaped(value, story) for value in values)
+    largest = story.largest * (_LARGER if larger else 1)
+    return all(story.smallest <= link.result <= largest and _writable(link.result, story) for link in chain.links)
 
 
-def _shaped(value: Fraction, story: Story) -> bool:
+def _writable(value: Fraction, story: Story) -> bool:
     """Whether a result can be written: whole, with two decimals, or as a fraction."""
     if story.whole or value.denominator == 1:
         return value.denominator == 1
     return value.denominator in DECIMALS if story.decimals else value.denominator <= _LARGEST_DENOMINATOR
 
 
-def _draw_plant(kind: str, story: Story, right: Chain, rng: random.Random) -> Plant:
-    if kind == MISREAD:
+def _draw_error(kind: ErrorKind, story: Story, right: Chain, rng: random.Random) -> PlantedError:
+    calculations, last = story.calculations, len(story.calculations) - 1
+    if kind == ErrorKind.MISREAD:
         return _draw_misread(story, right, rng)
-    last = len(story.ops) - 1
-    if kind == ANSWER:
-        return Plant(kind, last, rng.choice(story.ops[:-1]).key)
-    if kind == SLIP:
+    if kind == ErrorKind.ANSWER:
+        return PlantedError(kind, last, rng.choice(calculations[:-1]).key)
+    if kind == ErrorKind.SLIP:
         # Leaning to later links: steps after the error are unlabelled, so an even draw would put errors early.
-        index = max(rng.choices(range(len(story.ops)), k=2))
+        index = max(rng.choices(range(len(calculations)), k=2))
         link = right.links[index]
         operands = link.formula.operands(link.values)
         factors = operands[1:] if operands and operands[0] == "*" else ()
-        return Plant(kind, index, link.op.key, slip(link.result, factors, rng))
-    options = [(i, m) for i, op in enumerate(story.ops) for m in mistakes(op) if m.kind == kind]
+        return PlantedError(kind, index, link.calculation.key, slip(link.result, factors, rng))
+    options = [(i, m) for i, calculation in enumerate(calculations) for m in calculation.invited if m.kind == kind]
     index, mistake = rng.choice(options)
-    return Plant(kind, index, story.ops[index].key, mistake=mistake)
+    return PlantedError(kind, index, calculations[index].key, mistake=mistake)
 
 
-def _draw_misread(story: Story, right: Chain, rng: random.Random) -> Plant:
-    firsts = {
-        key: next((i for i, op in enumerate(story.ops) if key in op.parsed.names), None) for key in story.givens
-    }
-    used = {key: first for key, first in firsts.items() if first is not None}
+def _draw_misread(story: Story, right: Chain, rng: random.Random) -> PlantedError:
+    first_uses = {key: story.first_use(key) for key in story.quantities}
+    used = {key: first for key, first in first_uses.items() if first is not None}
     key = rng.choices(list(used), [1 + 2 * first for first in used.values()])[0]
-    others = [right.values[other] for other in story.givens if other != key]
-    return Plant(MISREAD, used[key], key, misread(right.values[key], others, rng))
+    others = [right.values[other] for other in story.quantities if other != key]
+    return PlantedError(ErrorKind.MISREAD, used[key], key, misread(right.values[key], others, rng))

@@ -1,12 +1,12 @@
-"""The corpus: a stream of traces, each drawn from the seed and its own number alone."""
+"""The synthetic corpus: a stream of traces, each drawn from the seed and its own number alone."""
 
 import random
 from collections.abc import Collection, Iterator
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.training.synth.families import FAMILIES, HELD_OUT, PLANNERS
-from stepsight.training.synth.weave import weave
+from stepsight.training.synth.families import FAMILIES, HELD_OUT, WEIGHTS, planner
+from stepsight.training.synth.weave import assemble_trace
 
 ERROR_RATE = 0.5
 TRAINED = tuple(family for family in FAMILIES if family not in HELD_OUT)
@@ -28,16 +28,17 @@ def generate(
     chosen = [family for family in FAMILIES if family in (TRAINED if families is None else families)]
     unknown = set(families or ()) - set(FAMILIES)
     if unknown or not chosen:
-        found = ", ".join(sorted(unknown)) or "none"
-        raise UserError(f"families: {found} found, expected some of {', '.join(FAMILIES)}.")
+        names = ", ".join(sorted(unknown)) or "none"
+        raise UserError(f"families: {names} found, expected some of {', '.join(FAMILIES)}.")
     return _stream(seed, size, chosen, larger)
 
 
 def _stream(seed: int, size: int, families: list[str], larger: bool) -> Iterator[Trace]:
-    weights = [PLANNERS[family][0] for family in families]
+    weights = [WEIGHTS[family] for family in families]
+    planners = {family: planner(family) for family in families}
     for number in range(size):
         rng = random.Random(f"{seed}:{number}")
         family = rng.choices(families, weights)[0]
         wrong = rng.random() < ERROR_RATE
-        plan = PLANNERS[family][1](wrong, rng, larger)
-        yield weave(plan, family, f"synth-{seed}-{number}", rng)
+        plan = planners[family](wrong, rng, larger)
+        yield assemble_trace(plan, family, f"synth-{seed}-{number}", rng)

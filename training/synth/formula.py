@@ -2,6 +2,7 @@
 
 import ast
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +11,7 @@ from functools import cache, cached_property
 from stepsight.training.synth.style import Style
 
 Values = Mapping[str, Fraction]
+_Calculation = Callable[[Values], Fraction]
 
 _LARGEST_POWER = 12
 _LARGEST_WHOLE = 10**12
@@ -17,8 +19,8 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
 
 
-class _UndefinedError(Exception):
-    """A division by zero, the root of no square, and the like."""
+class _UndefinedError(ArithmeticError):
+    """The root of no square, the remainder of a fraction, and the like."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +33,23 @@ class Formula:
 
     @classmethod
     def of(cls, text: str) -> "Formula":
-        return _parsed(text)
+        """Raises `ValueError` where the text is no formula."""
+        return _parse_formula(text)
 
     @cached_property
     def names(self) -> frozenset[str]:
         called = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
         return frozenset(n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and id(n) not in called)
 
+    @cached_property
+    def _calculation(self) -> _Calculation:
+        return _compile(self.tree)
+
     def value(self, values: Values) -> Fraction | None:
         """The exact value, or None where there is none: a division by zero, the root of no square."""
         try:
-            return _value(self.tree, values)
-        except _UndefinedError:
+            return self._calculation(values)
+        except ArithmeticError:
             return None
 
     def written(self, values: Values, style: Style) -> str:
@@ -62,35 +69,72 @@ class Formula:
             left, sign, right = node.args[1], "%", node.args[0]
         else:
             return None
-        if not all(isinstance(part, ast.Name | ast.Constant) for part in (left, right)):
+        if not isinstance(left, ast.Name | ast.Constant) or not isinstance(right, ast.Name | ast.Constant):
             return None
-        return sign, _value(left, values), _value(right, values)
+        return sign, _quantity(left, values), _quantity(right, values)
 
-    def __str__(self) -> str:
-        return ast.unparse(self.tree)
+    @property
+    def is_binary(self) -> bool:
+        """Whether it is a single operation `+ - * /`."""
+        operands = self.operands({name: Fraction(1) for name in self.names})
+        return operands is not None and operands[0] != "%"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of formulas such as `a + b < c`, or a chain of them such as `1 < a <= b`."""
+
+    sides: tuple[Formula, ...]
+    comparisons: tuple[Callable[[Fraction, Fraction], bool], ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Condition":
+        """Raises `ValueError` where the text is no comparison."""
+        return _parse_condition(text)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset[str]().union(*(side.names for side in self.sides))
+
+    def holds(self, values: Values) -> bool:
+        """Whether it is true; false where a side has no value."""
+        sides = [side.value(values) for side in self.sides]
+        triples = zip(sides, self.comparisons, sides[1:], strict=False)
+        return all(a is not None and b is not None and compare(a, b) for a, compare, b in triples)
 
 
 @cache
-def _parsed(text: str) -> Formula:
-    return Formula(ast.parse(text, mode="eval").body)
+def _parse_formula(text: str) -> Formula:
+    tree = _parse(text)
+    _compile(tree)
+    return Formula(tree)
 
 
-def holds(condition: str, values: Values) -> bool:
-    """Whether a comparison such as `"a + b < c"` is true; false where a side has no value."""
-    node = _parsed(condition).tree
-    assert isinstance(node, ast.Compare)
-    sides = [Formula(side).value(values) for side in (node.left, *node.comparators)]
-    pairs = zip(sides, node.ops, sides[1:], strict=False)
-    return all(a is not None and b is not None and _COMPARE[type(op)](a, b) for a, op, b in pairs)
+@cache
+def _parse_condition(text: str) -> Condition:
+    tree = _parse(text)
+    if not isinstance(tree, ast.Compare) or any(type(sign) not in _COMPARISONS for sign in tree.ops):
+        raise ValueError(f"{text!r} is no comparison with < <= > >= == !=")
+    sides = (tree.left, *tree.comparators)
+    for side in sides:
+        _compile(side)
+    return Condition(tuple(map(Formula, sides)), tuple(_COMPARISONS[type(sign)] for sign in tree.ops))
 
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
+def _parse(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"{text!r} is no formula") from None
+
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
 
 
@@ -112,6 +156,10 @@ def _natural(value: Fraction, largest: int = _LARGEST_WHOLE) -> int:
     return number
 
 
+def _power(base: Fraction, exponent: Fraction) -> Fraction:
+    return Fraction(base ** _natural(exponent, _LARGEST_POWER))
+
+
 def _root(value: Fraction) -> Fraction:
     if value < 0:
         raise _UndefinedError
@@ -122,8 +170,6 @@ def _root(value: Fraction) -> Fraction:
 
 
 def _mod(a: Fraction, b: Fraction) -> Fraction:
-    if _natural(b) == 0:
-        raise _UndefinedError
     return Fraction(_whole(a) % _natural(b))
 
 
@@ -135,57 +181,60 @@ def _log(base: Fraction, value: Fraction) -> Fraction:
     raise _UndefinedError
 
 
-_FUNCTIONS: dict[str, Callable[..., Fraction]] = {
-    "gcd": lambda a, b: Fraction(math.gcd(_natural(a), _natural(b))),
-    "lcm": lambda a, b: Fraction(math.lcm(_natural(a), _natural(b))),
-    "binom": lambda n, k: Fraction(math.comb(_natural(n, 60), _natural(k, 60))),
-    "factorial": lambda n: Fraction(math.factorial(_natural(n, 12))),
-    "mod": _mod,
-    "floor": lambda a: Fraction(math.floor(a)),
-    "ceil": lambda a: Fraction(math.ceil(a)),
-    "log": _log,
-    "sqrt": _root,
-    "abs": abs,
-    "percent": lambda r, p: r * p / 100,
+_OPERATIONS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: _power,
 }
+_FUNCTIONS: dict[tuple[str, int], Callable[..., Fraction]] = {
+    ("gcd", 2): lambda a, b: Fraction(math.gcd(_natural(a), _natural(b))),
+    ("lcm", 2): lambda a, b: Fraction(math.lcm(_natural(a), _natural(b))),
+    ("binom", 2): lambda n, k: Fraction(math.comb(_natural(n, 60), _natural(k, 60))),
+    ("factorial", 1): lambda n: Fraction(math.factorial(_natural(n, 12))),
+    ("mod", 2): _mod,
+    ("floor", 1): lambda a: Fraction(math.floor(a)),
+    ("ceil", 1): lambda a: Fraction(math.ceil(a)),
+    ("log", 2): _log,
+    ("sqrt", 1): _root,
+    ("abs", 1): abs,
+    ("percent", 2): lambda r, p: r * p / 100,
+}
+"""By name and number of arguments."""
 
 
-def _value(node: ast.expr, values: Values) -> Fraction:
+def _compile(node: ast.expr) -> _Calculation:
+    """What calculates a formula; raises `ValueError` where a part of it is none."""
     match node:
-        case ast.Constant(value=int(number)):
-            return Fraction(number)
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            constant = Fraction(number)
+            return lambda values: constant
         case ast.Name(id=name):
-            return values[name]
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, values)
-        case ast.BinOp(left=left, op=op, right=right):
-            return _apply(op, _value(left, values), _value(right, values))
-        case ast.Call(args=args):
-            return _FUNCTIONS[_name(node)](*(_value(arg, values) for arg in args))
-    raise ValueError(f"no formula: {ast.unparse(node)}")
+            return operator.itemgetter(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _compile(operand)
+            return lambda values: -inner(values)
+        case ast.BinOp(op=sign) if operation := _OPERATIONS.get(type(sign)):
+            left, right = _compile(node.left), _compile(node.right)
+            return lambda values: operation(left(values), right(values))
+        case ast.Call(func=ast.Name(id=name), args=args) if function := _FUNCTIONS.get((name, len(args))):
+            parts = [_compile(arg) for arg in args]
+            return lambda values: function(*[part(values) for part in parts])
+    raise ValueError(f"{ast.unparse(node)!r} is no formula of + - * / ** and {', '.join(n for n, _ in _FUNCTIONS)}")
 
 
-def _apply(op: ast.operator, a: Fraction, b: Fraction) -> Fraction:
-    match op:
-        case ast.Add():
-            return a + b
-        case ast.Sub():
-            return a - b
-        case ast.Mult():
-            return a * b
-        case ast.Div():
-            if b == 0:
-                raise _UndefinedError
-            return a / b
-        case ast.Pow():
-            return Fraction(a ** _natural(b, _LARGEST_POWER))
-    raise ValueError(f"no sign of a formula: {op}")
+def _quantity(node: ast.Name | ast.Constant, values: Values) -> Fraction:
+    if isinstance(node, ast.Name):
+        return values[node.id]
+    assert isinstance(node.value, int)
+    return Fraction(node.value)
 
 
 def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:
     match node:
-        case ast.Name(id=found):
-            return inner if found == name else node
+        case ast.Name(id=key):
+            return inner if key == name else node
         case ast.UnaryOp(op=op, operand=operand):
             return ast.UnaryOp(op, _put(operand, name, inner))
         case ast.BinOp(left=left, op=op, right=right):
@@ -201,7 +250,7 @@ def _write(node: ast.expr, values: Values, style: Style, first: bool = False) ->
         case ast.Name(id="π"):
             return "π", _ATOM
         case ast.Constant() | ast.Name():
-            value = _value(node, values)
+            value = _quantity(node, values)
             text = style.number(value)
             if value < 0:
                 return (text, _SUM) if first else (f"({text})", _ATOM)

@@ -1,30 +1,36 @@
-"""An inspection: the checks that an arithmetic solution offers, each truthful about what was stated."""
+"""The checks that a story's solution offers, each truthful about what was stated."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
-from stepsight.training.synth.block import Block, equations
-from stepsight.training.synth.chain import Chain, Draw, Link, Plant, carry_out
-from stepsight.training.synth.formula import Formula, holds
+from stepsight.training.synth.block import LinkGroup, equations
+from stepsight.training.synth.chain import Chain, DrawnProblem, Link, PlantedError, carry_out
+from stepsight.training.synth.formula import Condition, Values
 from stepsight.training.synth.plan import Check
-from stepsight.training.synth.plant import ANSWER, MISREAD, SLIP
-from stepsight.training.synth.story import PI, Story, Verify
+from stepsight.training.synth.plant import PI, ErrorKind
+from stepsight.training.synth.story import Story, Verification
 from stepsight.training.synth.style import Style, signed
 from stepsight.training.synth.verdict import bounded, breaks, leads_back, meets, returns, verdict
 
 LONGEST_RECOMPUTATION = 4
 
+_Texts = Callable[[], list[str]]
+
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a check needs to know: both chains, the planted error, and where its lines stand."""
+    """What a check needs to know: both chains, the planted error, and where its steps stand.
+
+    `offset`: the number of steps before that of the first group; `focus`: the step that holds the error.
+    """
 
     story: Story
-    draw: Draw
+    problem: DrawnProblem
     stated: Chain
-    blocks: tuple[Block, ...]
+    groups: tuple[LinkGroup, ...]
     style: Style
     offset: int
     focus: int
@@ -32,74 +38,71 @@ class Inspection:
 
     @property
     def right(self) -> Chain:
-        return self.draw.right
+        return self.problem.right
 
     @property
-    def plant(self) -> Plant:
-        return self.draw.plant
+    def error(self) -> PlantedError:
+        return self.problem.error
 
     @property
     def end(self) -> int:
-        """The line of the last block."""
-        return len(self.blocks) - 1 + self.offset
+        """The step of the last group."""
+        return len(self.groups) - 1 + self.offset
 
     def checks(self) -> Iterator[Check]:
         """Every check; one whose outcome the error leaves unchanged settles nothing."""
         wrong = self.stated is not self.right
         for check in self._all():
-            yield replace(check, settles=check.settles and check.passes != wrong)
+            yield replace(check, settles=False) if check.settles and check.passes == wrong else check
 
     def _all(self) -> Iterator[Check]:
-        changes_method = self.plant.mistake is not None
-        for i, block in enumerate(self.blocks):
-            line = i + self.offset
-            yield from self._arithmetic(block, line, self.plant.kind == SLIP and line == self.focus)
-            if changes_method and self.plant.op in block.indices:
-                yield self._method(block, line)
+        changes_method = self.error.mistake is not None
+        for index, group in enumerate(self.groups):
+            step = index + self.offset
+            yield from self._arithmetic(group, step, self.error.kind == ErrorKind.SLIP and step == self.focus)
+            if changes_method and self.error.index in group.indices:
+                yield self._method(group, step)
         yield from self._bounds()
         yield from self._rereading()
         yield from self._recomputation()
-        if self.plant.kind == ANSWER:
+        if self.error.kind == ErrorKind.ANSWER:
             yield self._question()
-        for verify in self.story.verifies:
-            yield from self._verification(verify)
+        for verification in self.story.verifications:
+            yield from self._verification(verification)
 
     def number(self, value: Fraction, unit: str = "") -> str:
         """A value as it stands in a sentence."""
         number = self.style.number(value) + unit
         return self.style.math(number) if "frac" in number or unit == PI else number
 
-    def _arithmetic(self, block: Block, line: int, settles: bool) -> Iterator[Check]:
+    def _arithmetic(self, group: LinkGroup, step: int, settles: bool) -> Iterator[Check]:
         """Tests of one step's own arithmetic: they cannot see a misreading or a wrong operation."""
-        again = block.again(self.stated)
+        again = group.again(self.stated)
         if not again:
             return
-        true, stated = again[-1].result, block.result(self.stated)
+        true, stated, unit = again[-1].result, group.result(self.stated), again[-1].calculation.unit
         if len(again) > 1:
-            parts, unit = equations(again, self.style), again[-1].op.unit
-            yield self._compare("recompute", line, parts, true, stated, settles, unit)
+            parts = partial(equations, again, self.style)
+            yield self._compare("recompute", step, parts, true, stated, settles, unit)
             return
-        for kind, parts, found, expected in _reversals(block.last(self.stated), true, self.style):
-            texts = [self.style.math(part) for part in parts]
-            unit = "" if kind == "inverse" else again[-1].op.unit
-            yield self._compare(kind, line, texts, found, expected, settles, unit)
-        yield from self._plausibility(block.last(self.stated), line, settles)
+        link = group.last(self.stated)
+        for kind, formulas, result, expected in _reversals(link, true, self.style):
+            yield self._compare(
+                kind, step, self._in_math(formulas), result, expected, settles, "" if kind == "inverse" else unit
+            )
+        yield from self._plausibility(link, step, settles)
+
+    def _in_math(self, formulas: list[str]) -> _Texts:
+        return lambda: [self.style.math(formula) for formula in formulas]
 
     def _compare(
-        self,
-        kind: str,
-        line: int,
-        parts: list[str],
-        found: Fraction,
-        expected: Fraction,
-        settles: bool,
-        unit: str,
+        self, kind: str, step: int, parts: _Texts, result: Fraction, expected: Fraction, settles: bool, unit: str
     ) -> Check:
         words = returns if kind == "inverse" else verdict
-        text = f"{' and '.join(parts)}, {words(found, expected, self.rng, self.number(expected, unit))}."
-        return Check(kind, line, text, found == expected, settles)
+        tail = words(result, expected, self.rng, self.number(expected, unit))
+        return Check(kind, step, lambda: f"{' and '.join(parts())}, {tail}.", result == expected, settles)
 
-    def _plausibility(self, link: Link, line: int, settles: bool) -> Iterator[Check]:
+    def _plausibility(self, link: Link, step: int, settles: bool) -> Iterator[Check]:
         """A product must be a multiple: a weak test, which settles the step only by failing."""
         operands = link.formula.operands(link.values)
         if not operands or operands[0] != "*" or operands[2] < 3:
@@ -108,92 +111,99 @@ class Inspection:
             return
         passes = link.result % operands[2] == 0
         text = f"{link.result} must be a multiple of {operands[2]}, {bounded(passes, self.rng)}."
-        yield Check("plausibility", line, text, passes, settles and not passes)
+        yield Check("plausibility", step, lambda: text, passes, settles and not passes)
 
-    def _method(self, block: Block, line: int) -> Check:
-        what, stated, found = self._what(block), block.result(self.stated), block.result(self.right)
-        equation = self.style.math(block.equation(self.right, self.style))
-        shown = self.number(stated, block.last(self.right).op.unit)
-        text = f"{what} must be {equation}, {verdict(found, stated, self.rng, shown)}."
-        return Check("method", line, text, found == stated, True)
+    def _method(self, group: LinkGroup, step: int) -> Check:
+        stated, result = group.result(self.stated), group.result(self.right)
+        tail = verdict(result, stated, self.rng, self.number(stated, group.last(self.right).calculation.unit))
 
-    def _what(self, block: Block) -> str:
-        return block.what(self.right, self.draw.names, self.style)
+        def text() -> str:
+            equation = self.style.math(group.equation(self.right, self.style))
+            return f"{self._what(group)} must be {equation}, {tail}."
+
+        return Check("method", step, text, result == stated, True)
+
+    def _what(self, group: LinkGroup) -> str:
+        return group.what(self.right, self.problem.names, self.style)
 
     def _bounds(self) -> Iterator[Check]:
         """What must be true of any right solution; where the error breaks it, a result is implausible."""
-        for bound in self.story.bounds:
-            names = Formula.of(bound.condition).names
-            keys = {block.last(self.stated).op.key: i for i, block in enumerate(self.blocks)}
-            lines = [keys[name] + self.offset for name in names if name in keys]
-            hidden = names - set(keys) - set(self.draw.givens)
-            if not lines or hidden:
+        keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
+        values = {**self.stated.values, **self.problem.quantities}
+        for condition, template in self.story.bounds.items():
+            bound = Condition.of(condition)
+            steps = [keys[name] + self.offset for name in bound.names if name in keys]
+            if not steps or bound.names - set(keys) - set(self.problem.quantities):
                 continue
-            values = dict(self.stated.values) | self.draw.givens
-            passes = holds(bound.condition, values)
-            said = self.style.fill(bound.text, self.draw.names, values)
-            text = f"{said}, {bounded(passes, self.rng)}."
-            yield Check("implausible", max(lines), text, passes, not passes and max(lines) >= self.focus)
+            passes = bound.holds(values)
+            text = self._bound_text(template, values, bounded(passes, self.rng))
+            yield Check("implausible", max(steps), text, passes, not passes and max(steps) >= self.focus)
+
+    def _bound_text(self, template: str, values: Values, tail: str) -> Callable[[], str]:
+        return lambda: f"{self.style.fill(template, self.problem.names, values)}, {tail}."
 
     def _rereading(self) -> Iterator[Check]:
-        for key, given in self.story.givens.items():
-            op = next((i for i, op in enumerate(self.story.ops) if key in op.parsed.names), None)
-            if op is None or not given.noun:
+        for key, quantity in self.story.quantities.items():
+            index = self.story.first_use(key)
+            if index is None or not quantity.noun:
                 continue
-            block = next(i for i, block in enumerate(self.blocks) if op in block.indices)
-            is_plant = self.plant.kind == MISREAD and key == self.plant.key
-            line = self.focus if is_plant else block + self.offset
-            used, said = self.stated.values[key], self.draw.givens[key]
-            noun = given.noun.format(**self.draw.names)
-            text = f"the problem says {said} {noun}, {verdict(said, used, self.rng, self.number(used))}."
-            yield Check("reread", line, text, used == said, is_plant)
+            group = next(i for i, group in enumerate(self.groups) if index in group.indices)
+            misread = self.error.kind == ErrorKind.MISREAD and key == self.error.key
+            step = self.focus if misread else group + self.offset
+            used, true = self.stated.values[key], self.problem.quantities[key]
+            noun = quantity.noun.format(**self.problem.names)
+            text = f"the problem says {true} {noun}, {verdict(true, used, self.rng, self.number(used))}."
+            yield Check("reread", step, _constant(text), used == true, misread)
 
     def _recomputation(self) -> Iterator[Check]:
-        if len(self.right.links) > LONGEST_RECOMPUTATION or self.plant.kind == ANSWER:
+        if len(self.right.links) > LONGEST_RECOMPUTATION or self.error.kind == ErrorKind.ANSWER:
             return
-        parts = equations(self.right.links, self.style)
-        unit = self.right.links[-1].op.unit
-        yield self._compare("recompute", self.end, parts, self.right.answer, self.stated.answer, True, unit)
+        unit = self.right.links[-1].calculation.unit
+        yield self._compare(
+            "recompute",
+            self.end,
+            partial(equations, self.right.links, self.style),
+            self.right.answer,
+            self.stated.answer,
+            True,
+            unit,
+        )
 
     def _question(self) -> Check:
-        """Whether the answer given is the one asked for."""
-        asked = self._what(self.blocks[-1])
-        found, stated = self.right.answer, self.stated.answer
-        tail = verdict(found, stated, self.rng, self.number(stated, self._unit(self.stated)))
-        shown = self.number(found, self._unit(self.right))
-        text = f"the question asks for {asked}, which is {shown}, {tail}."
-        return Check("question", self.end + 1, text, found == stated, True)
+        """Whether the answer is the one asked for."""
+        true, stated = self.right.answer, self.stated.answer
+        tail = verdict(true, stated, self.rng, self.number(stated, self.stated.unit))
+        shown = self.number(true, self.right.unit)
+        text = f"the question asks for {self._what(self.groups[-1])}, which is {shown}, {tail}."
+        return Check("question", self.end + 1, lambda: text, true == stated, True)
 
-    def _unit(self, chain: Chain) -> str:
-        """The unit of the answer."""
-        return chain.links[chain.answered].op.unit
-
-    def _verification(self, verify: Verify) -> Iterator[Check]:
+    def _verification(self, verification: Verification) -> Iterator[Check]:
         """From the stated answer back to what the problem says."""
-        values = self.draw.givens | {"answer": self.stated.answer}
-        chain = carry_out(verify.ops, values)
-        line = self.end + (self.plant.kind == ANSWER)
-        start = f"with {self.number(self.stated.answer, self._unit(self.stated))}, "
+        values = self.problem.quantities | {"answer": self.stated.answer}
+        chain = carry_out(verification.calculations, values)
+        step = self.end + (self.error.kind == ErrorKind.ANSWER)
+        start = f"with {self.number(self.stated.answer, self.stated.unit)}, "
         if chain is None or (self.story.whole and any(x.result.denominator != 1 for x in chain.links)):
-            yield from self._contradiction(verify, values, start, line)
+            yield from self._contradiction(verification, values, start, step)
             return
-        if self.story.smallest >= 0 and any(v < 0 for link in chain.links for v in link.values.values()):
+        if self.story.smallest >= 0 and any(value < 0 for value in chain.links[-1].values.values()):
             return
-        found, needed = chain.values[verify.found], chain.values[verify.given]
-        parts = " and ".join(equations(chain.links, self.style))
-        if verify.given in self.draw.givens:
-            tail = leads_back(found, needed, self.rng, self.number(needed))
+        result, needed = chain.values[verification.result_key], chain.values[verification.equals]
+        if verification.equals in self.problem.quantities:
+            tail = leads_back(result, needed, self.rng, self.number(needed))
         else:
-            tail = meets(self.number(found), self.number(needed), self.rng)
-        text = f"{start}{parts}, {tail}."
-        yield Check(verify.kind, line, text, found == needed, True)
+            tail = meets(self.number(result), self.number(needed), self.rng)
+        links = chain.links
 
-    def _contradiction(
-        self, verify: Verify, values: Mapping[str, Fraction], start: str, line: int
-    ) -> Iterator[Check]:
+        def text() -> str:
+            return f"{start}{' and '.join(equations(links, self.style))}, {tail}."
+
+        yield Check(verification.kind, step, text, result == needed, True)
+
+    def _contradiction(self, verification: Verification, values: Values, start: str, step: int) -> Iterator[Check]:
         """On the way back from the answer a division does not come out whole, so the answer is wrong."""
-        for count, op in enumerate(verify.ops):
-            chain = carry_out(verify.ops[: count + 1], values)
+        for count, calculation in enumerate(verification.calculations):
+            chain = carry_out(verification.calculations[: count + 1], values)
             if chain is None:
                 return
             last = chain.links[-1]
@@ -201,23 +211,27 @@ class Inspection:
                 return
             if last.result.denominator == 1:
                 continue
-            if op.parsed.operands(last.values) is None:
+            if calculation.parsed.operands(last.values) is None:
                 return
             written = self.style.math(last.formula.written(last.values, self.style))
             parts = " and ".join([*equations(chain.links[:-1], self.style), written])
-            yield Check("contradiction", line, f"{start}{parts} {breaks(self.rng)}.", False, True)
+            yield Check("contradiction", step, _constant(f"{start}{parts} {breaks(self.rng)}."), False, True)
             return
+
+
+def _constant(text: str) -> Callable[[], str]:
+    return lambda: text
 
 
 def _reversals(link: Link, true: Fraction, style: Style) -> Iterator[tuple[str, list[str], Fraction, Fraction]]:
-    """(kind, formulas, number found, number it must equal) of each way to test `link`."""
+    """(kind, formulas, their result, the number it must equal) of each way to test `link`."""
     operands = link.formula.operands(link.values)
-    plain = link.shown.written(link.values, style)
     whole = operands and all(v.denominator == 1 for v in (*operands[1:], link.result))
-    if operands is None or not whole or link.op.unit == PI:
+    if operands is None or not whole or link.calculation.unit == PI:
+        plain = link.shown.written(link.values, style)
         if plain == style.number(true):
             return
-        yield "recompute", [f"{plain} = {style.number(true)}{link.op.unit}"], true, link.result
+        yield "recompute", [f"{plain} = {style.number(true)}{link.calculation.unit}"], true, link.result
         return
     sign, left, right = operands
     a, b, c = int(left), int(right), int(link.result)

@@ -1,67 +1,68 @@
-"""A plan: everything that a trace may say, before it is decided which checks and redundant steps it gets."""
+"""A planned solution: everything that a trace may say, before it is drawn which checks and redundant steps it gets.
+
+Texts are functions, as a trace shows only a part of what its plan offers. Whatever they need is drawn when the plan
+is made.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-Claims = Mapping[str, str]
+StatedValues = Mapping[str, str]
 """What a step says of the quantities of the problem: values, exact, by key."""
+
+Wording = Callable[[bool], str]
+"""The text of a step; true: as it stands where the solution has been corrected, so without the error."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """A step of the solution as `stated` (with the error, where there is one) and as it would be `right`."""
+class SolutionStep:
+    """A step of the solution, with the values it states: with the error, where there is one, and corrected."""
 
-    stated: str
-    right: str
-    claims: Claims = field(default_factory=dict)
-    right_claims: Claims = field(default_factory=dict)
+    text: Wording
+    values: StatedValues = field(default_factory=dict)
+    corrected_values: StatedValues = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Check:
-    """A truthful test of line `target`. `settles`: its outcome tells whether the focus line is wrong.
-
-    `opens`: it is said after an opening such as "Check: ".
-    """
+    """A truthful test of solution step `target`. `settles`: its outcome tells whether the focus is wrong."""
 
     kind: str
     target: int
-    text: str
+    text: Callable[[], str]
     passes: bool
     settles: bool
-    opens: bool = True
 
 
 @dataclass(frozen=True)
-class Filler:
-    """A valid but redundant step that may stand anywhere after line `after` (-1: from the start).
+class RedundantStep:
+    """A valid but redundant step that may stand anywhere after solution step `after` (-1: from the start).
 
-    `kind`: restating (a given, the question, a result), detour (there and back), aside (what nobody needs).
+    `kind`: restating (a quantity, the question, a result), detour (there and back), aside (what nobody needs).
     """
 
     after: int
     kind: str
-    stated: str
-    right: str
+    text: Wording
 
 
 @dataclass(frozen=True)
-class Plan:
+class SolutionPlan:
     """One solution of one problem.
 
-    `focus` is the line that holds the error or, in a right solution, would have held it: checks, places and
-    wording are drawn alike for both. `redo(j)` restates the lines from the focus to line j rightly.
-    `givens` are the quantities of the problem and `relations` what follows from them, as formulas in the order
-    of their use: with the lines' claims they say which step is wrong.
+    `focus` is the step that holds the error or, in a right solution, would have held it: checks, places and
+    wording are drawn alike for both. `redo(j)` restates the steps from the focus to step j rightly.
+    `quantities` are those of the problem and `relations` what follows from them, as formulas in the order
+    of their use: with the steps' values they say which step is wrong.
     """
 
     problem: str
-    lines: tuple[Line, ...]
+    steps: tuple[SolutionStep, ...]
     focus: int
     kind: str
     wrong: bool
     checks: tuple[Check, ...]
-    fillers: tuple[Filler, ...]
+    redundant: tuple[RedundantStep, ...]
     redo: Callable[[int], str]
-    givens: Claims
+    quantities: StatedValues
     relations: Mapping[str, str]

@@ -1,24 +1,32 @@
-"""A planted error: its kind, and the wrong number or calculation that it puts in place of the right one."""
+"""Planted errors: their kinds, and the wrong number or calculation that stands in place of the right one."""
 
 import ast
 import random
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from fractions import Fraction
-from functools import cache
 
-from stepsight.training.synth.story import PI, Mistake, Op
+from stepsight.training.synth.formula import Formula
 
-SLIP = "arithmetic slip"
-MISREAD = "misread quantity"
-OPERATION = "wrong operation"
-SIGN = "sign"
-DROPPED = "dropped term"
-FORMULA = "wrong formula"
-UNIT = "wrong unit"
-INFERENCE = "invalid inference"
-CASE = "skipped case"
-ANSWER = "wrong final answer"
-KINDS = (SLIP, MISREAD, OPERATION, SIGN, DROPPED, FORMULA, UNIT, INFERENCE, CASE, ANSWER)
+PI = "π"
+"""The unit of a calculation whose result is a multiple of π: its formula is that of the factor."""
+
+
+class ErrorKind(StrEnum):
+    """The kinds of errors. A slip, a misread quantity and a wrong answer are drawn; the others are invited by a
+    calculation, which they replace by another."""
+
+    SLIP = "arithmetic slip"
+    MISREAD = "misread quantity"
+    OPERATION = "wrong operation"
+    SIGN = "sign"
+    DROPPED = "dropped term"
+    FORMULA = "wrong formula"
+    UNIT = "wrong unit"
+    INFERENCE = "invalid inference"
+    CASE = "skipped case"
+    ANSWER = "wrong final answer"
+
 
 _SWAPS: dict[type[ast.operator], tuple[ast.operator, ...]] = {
     ast.Add: (ast.Sub(), ast.Mult()),
@@ -35,42 +43,37 @@ _LIKE: dict[type[ast.operator], type[ast.operator]] = {
 _UNITS = {60: (100, 24), 100: (10, 1000), 1000: (100, 10), 24: (12, 60), 12: (10, 24), 3600: (60, 360), 7: (5, 10)}
 
 
-@cache
-def mistakes(op: Op) -> tuple[Mistake, ...]:
-    """The wrong calculations that `op` invites: those it names, and those its formula has by its form."""
-    return (*op.mistakes, *_by_form(op))
-
-
-def _by_form(op: Op) -> Iterator[Mistake]:
-    tree = op.parsed.tree
-    if isinstance(tree, ast.BinOp) and op.parsed.names:
+def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str]]:
+    """The wrong calculations that a formula invites by its form, each with the kind of its error."""
+    tree = formula.tree
+    if isinstance(tree, ast.BinOp) and formula.names:
         simple = all(isinstance(side, ast.Name | ast.Constant) for side in (tree.left, tree.right))
         for other in _SWAPS.get(type(tree.op), ()) if simple else ():
-            if op.unit == PI and not isinstance(other, _LIKE[type(tree.op)]):
+            if unit == PI and not isinstance(other, _LIKE[type(tree.op)]):
                 continue  # a sum of π and no π, or π times π, is no multiple of it
-            yield Mistake(OPERATION, ast.unparse(ast.BinOp(tree.left, other, tree.right)))
+            yield ErrorKind.OPERATION, ast.unparse(ast.BinOp(tree.left, other, tree.right))
         if not simple:
             yield from _sign_errors(tree)
-            yield from _dropped(tree)
+            yield from _dropped_terms(tree)
     yield from _unit_errors(tree)
 
 
-def _sign_errors(tree: ast.BinOp) -> Iterator[Mistake]:
+def _sign_errors(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
     """One of the signs between terms turned."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             turned = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
-            yield Mistake(SIGN, ast.unparse(_replaced(tree, node, ast.BinOp(node.left, turned, node.right))))
+            yield ErrorKind.SIGN, ast.unparse(_replaced(tree, node, ast.BinOp(node.left, turned, node.right)))
 
 
-def _dropped(tree: ast.BinOp) -> Iterator[Mistake]:
+def _dropped_terms(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
     """One operand of an operation left out."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-            yield Mistake(DROPPED, ast.unparse(_replaced(tree, node, node.left)))
+            yield ErrorKind.DROPPED, ast.unparse(_replaced(tree, node, node.left))
 
 
-def _unit_errors(tree: ast.expr) -> Iterator[Mistake]:
+def _unit_errors(tree: ast.expr) -> Iterator[tuple[ErrorKind, str]]:
     """A factor between units confused with another."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
@@ -78,7 +81,7 @@ def _unit_errors(tree: ast.expr) -> Iterator[Mistake]:
             if isinstance(right, ast.Constant) and isinstance(right.value, int):
                 for other in _UNITS.get(right.value, ()):
                     swapped = ast.BinOp(node.left, node.op, ast.Constant(other))
-                    yield Mistake(UNIT, ast.unparse(_replaced(tree, node, swapped)))
+                    yield ErrorKind.UNIT, ast.unparse(_replaced(tree, node, swapped))
 
 
 def _replaced(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:

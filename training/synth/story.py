@@ -1,30 +1,137 @@
-"""A story: a problem whose solution is a chain of calculations on given quantities."""
+"""A story: a template of problems whose solution is a chain of calculations, as `stories/*.yaml` describe it.
+
+Each file of `stories/` holds the stories of one family, by name; `families.py` gives a family its weight. A story:
+
+    party:
+      problems: |                      # one wording a line; {name} is drawn, {k} a number, @{p} dollars,
+        {k} friends share a bill for {a} pizzas at @{p} each. What does each of them pay?
+      names: {name: people}            # words that are drawn: a list of them, or `people` or `things`
+      quantities:                      # numbers that are drawn, and what they count
+        k: {values: 3 to 9, noun: people}
+        a: {values: [2, 4, 6], noun: pizzas, words: {2: a pair of pizzas}}
+        p: {values: 10 to 30 by 5, noun: dollars for one pizza}
+      conditions: [a < k]              # what must be true of values that are drawn
+      steps:                           # key: formula over the quantities and the steps before; `what` names it
+        w: {formula: a * p, what: the bill}
+        x:
+          formula: w / k
+          what: the share of each
+          wording: |                   # instead of the common wording
+            Each pays {eq}.
+          mistakes:                    # errors that the step invites besides those that any formula invites
+            - {kind: invalid inference, formula: w / (k + 1)}
+      verifications:                   # ways back from the answer to what the problem says
+        - steps: {y: answer * k, z: y / a}
+          equals: p
+      bounds:                          # truths about a right solution
+        x < w: the share {x} must be less than the whole bill {w}
+
+`{eq}` in a wording stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
+mathematics, `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so the
+hashes of `tests/training/synth/test_corpus.py`.
+"""
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import chain
+from typing import Annotated, Self
 
-from stepsight.training.synth.formula import Formula
+from core.validation import ListOf, Model, invalid
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict, model_validator
 
-PI = "π"
-"""The unit of an op whose result is a multiple of π: its formula is that of the factor."""
+from stepsight.training.synth.formula import Condition, Formula
+from stepsight.training.synth.plant import ErrorKind, invited_errors
+
+WORDS = {
+    "people": (
+        "Ann", "Ben", "Mia", "Tom", "Lena", "Carlos", "Grace", "Yusuf", "Omar", "Ruth", "Ivan", "Nora", "Sam",
+        "Priya", "Leo", "Hana",
+    ),
+    "things": (
+        "pens", "books", "mugs", "toys", "lamps", "cups", "hats", "balls", "bowls", "plates", "scarves", "candles",
+    ),
+}  # fmt: skip
+"""Lists of words that stories name."""
+
+_RANGE = re.compile(r"(-?\d+) to (-?\d+)(?: by (\d+))?")
+# Braces after a command, a bracket, ^ or _ are LaTeX's own.
+_PLACE = re.compile(r"(?<![\w}^\]\\])\{[+(]?([a-zA-Z]\w*)\)?\}")
+_STEP_PLACES = frozenset({"what", "What", "eq", "weq", "res", "wres", "box"})
+_INDIRECT_RATE = 0.7
 
 
-@dataclass(frozen=True)
-class Given:
+def _values(entry: object) -> Sequence[int]:
+    """`2 to 9`, `10 to 90 by 10`, or a list of numbers and such ranges."""
+    if isinstance(entry, str) and (match := _RANGE.fullmatch(entry)):
+        first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+        if values := range(first, last + 1, step):
+            return values
+    if isinstance(entry, list):
+        return tuple(value for part in entry for value in ([part] if type(part) is int else _values(part)))
+    raise invalid(f"{entry!r} found, expected such as '2 to 9', '10 to 90 by 10' or [3, 5, 8]")
+
+
+def _words(entry: object) -> tuple[str, ...]:
+    if isinstance(entry, str) and entry in WORDS:
+        return WORDS[entry]
+    if isinstance(entry, list) and entry and all(isinstance(word, str) for word in entry):
+        return tuple(entry)
+    raise invalid(f"{entry!r} found, expected a list of words, or {' or '.join(WORDS)}")
+
+
+def _templates(entry: object) -> tuple[str, ...]:
+    if isinstance(entry, str) and entry.strip():
+        return tuple(line for line in entry.splitlines() if line.strip())
+    raise invalid(f"{entry!r} found, expected text, one template a line")
+
+
+def _formula(text: str) -> str:
+    Formula.of(text)
+    return text
+
+
+def _condition(text: str) -> str:
+    Condition.of(text)
+    return text
+
+
+def _with_keys(entry: object) -> object:
+    if isinstance(entry, dict):
+        return {key: value | {"key": key} if isinstance(value, dict) else value for key, value in entry.items()}
+    return entry
+
+
+_Values = Annotated[Sequence[int], PlainValidator(_values)]
+_Words = Annotated[tuple[str, ...], PlainValidator(_words)]
+_Templates = Annotated[tuple[str, ...], PlainValidator(_templates)]
+# YAML reads a formula that is a number as one.
+_FormulaText = Annotated[str, BeforeValidator(lambda entry: str(entry) if type(entry) is int else entry),
+                         AfterValidator(_formula)]  # fmt: skip
+_ConditionText = Annotated[str, AfterValidator(_condition)]
+
+
+class Quantity(Model):
     """A quantity of the problem: the values it is drawn from and what it counts ("15 `noun`").
 
     `words` are values that the problem may give indirectly, such as 7 as "a week". A `fixed` quantity is drawn
-    from the same values where larger numbers are asked for. One that is `made` has no values but a formula over the
-    seeds of its story and the quantities that are drawn.
+    from the same values where larger numbers are asked for. One with a `formula` instead of values is calculated
+    from the hidden quantities of its story and those that are drawn.
     """
 
-    values: Sequence[int]
-    noun: str
-    words: Mapping[int, str] = field(default_factory=dict)
+    values: _Values = ()
+    noun: str = ""
+    words: dict[int, str] = Field({})
     fixed: bool = False
-    made: str = ""
+    formula: _FormulaText | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if bool(self.values) == bool(self.formula):
+            raise invalid("expected either values or a formula")
+        return self
 
     def draw(self, rng: random.Random, larger: bool) -> int:
         value = rng.choice(self.values)
@@ -32,104 +139,180 @@ class Given:
             return value
         # Beyond every value that training sees, on the same grid.
         top, low = max(self.values), min(self.values)
-        return value + (top - low) + (self.values[1] - self.values[0] if isinstance(self.values, range) else 1)
+        return value + (top - low) + (self.values.step if isinstance(self.values, range) else 1)
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """An error of `kind` that an op invites: it computes `formula` instead, told with `says` where given."""
+class Mistake(Model):
+    """An error that a calculation invites: `formula` is computed instead, told with `wording` where that is set."""
 
-    kind: str
-    formula: str
-    says: tuple[str, ...] = ()
+    kind: Annotated[ErrorKind, Strict(False)]
+    formula: _FormulaText
+    wording: _Templates = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.kind in (ErrorKind.SLIP, ErrorKind.MISREAD, ErrorKind.ANSWER):
+            raise invalid(f"{self.kind.value} is drawn, no calculation invites it")
+        return self
 
 
-@dataclass(frozen=True)
-class Op:
-    """`key = formula` over the givens and the ops before it; `what` names the result in words.
+class Calculation(Model):
+    """`key = formula` over the quantities and the calculations before it; `what` names the result in words.
 
-    `says` are step templates of its own (see `telling`); `mistakes` the errors it invites besides those that
-    any formula does; `unit` follows the result.
+    `wording` are step templates of its own; `mistakes` the errors it invites besides those that any formula does;
+    `unit` follows the result.
     """
 
     key: str
-    formula: str
+    formula: _FormulaText
     what: str = ""
-    says: tuple[str, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
+    wording: _Templates = ()
+    mistakes: ListOf[Mistake] = ()
     unit: str = ""
 
-    @property
+    @cached_property
     def parsed(self) -> Formula:
         return Formula.of(self.formula)
 
+    @property
+    def is_worded(self) -> bool:
+        """Whether it or one of its mistakes has a wording of its own."""
+        return bool(self.wording) or any(mistake.wording for mistake in self.mistakes)
 
-@dataclass(frozen=True)
-class Verify:
-    """Calculations that lead from the answer back to what the problem says; `found` must equal `given`.
+    @cached_property
+    def invited(self) -> tuple[Mistake, ...]:
+        """The mistakes of its own and those that its formula invites by its form."""
+        by_form = invited_errors(self.parsed, self.unit)
+        return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
 
-    They may use the key `answer`, the givens and their own keys, and should have an operation each.
+
+class Verification(Model):
+    """Calculations that lead from the answer back to what the problem says: `result` must equal `equals`.
+
+    They may use the key `answer`, the quantities and their own keys, and should have an operation each. The result
+    is that of the last one unless another is named.
     """
 
-    ops: tuple[Op, ...]
-    found: str
-    given: str
+    steps: Annotated[dict[str, _FormulaText], Field(min_length=1)]
+    equals: str
+    result: str = ""
     kind: str = "add back"
 
+    @cached_property
+    def calculations(self) -> tuple[Calculation, ...]:
+        return tuple(Calculation(key=key, formula=formula) for key, formula in self.steps.items())
 
-@dataclass(frozen=True)
-class Bound:
-    """A truth about any right solution, such as `"c < n"`; `text` says it of the values: "the part {c} must be less
-    than the whole {n}". It settles an error only by being broken."""
-
-    condition: str
-    text: str
+    @property
+    def result_key(self) -> str:
+        return self.result or list(self.steps)[-1]
 
 
-@dataclass(frozen=True)
-class Story:
-    """A template of problems. In `texts`, {n} is a number, @{p} dollars, {d_} "7 days" or "a week".
+class Story(Model):
+    """A template of problems. In `problems`, {n} is a number, @{p} dollars, {d_} "7 days" or "a week".
 
-    `verifies` lead from the answer back. `fits` are conditions that the right solution must meet to be drawn.
+    `verifications` lead from the answer back. `conditions` must be met by the right solution. `bounds` are truths
+    about any right solution, each with a text that says it of the values; an error is settled only by breaking one.
     Results are whole unless `whole` is false, and lie between `smallest` and `largest`, of which the last is
     raised where larger numbers are asked for. `answers` replace the general wording of the last step.
-    `outlines` announce what will be done. `seeds` are quantities that the
-    problem does not tell, such as roots: givens are made from them.
+    `outlines` announce what will be done. `hidden` quantities, such as roots, do not appear in the problem: others
+    are calculated from them. `readings`: whether a step may read a quantity off the problem.
     """
 
-    texts: tuple[str, ...]
-    givens: Mapping[str, Given]
-    ops: tuple[Op, ...]
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    verifies: tuple[Verify, ...] = ()
-    bounds: tuple[Bound, ...] = ()
-    fits: tuple[str, ...] = ()
+    problems: _Templates
+    quantities: Annotated[dict[str, Quantity], Field(min_length=1)]
+    steps: Annotated[dict[str, Calculation], BeforeValidator(_with_keys), Field(min_length=1)]
+    names: dict[str, _Words] = Field({})
+    hidden: dict[str, Quantity] = Field({})
+    conditions: ListOf[_ConditionText] = ()
+    verifications: ListOf[Verification] = ()
+    bounds: dict[_ConditionText, str] = Field({})
     largest: int = 400
     smallest: int = 1
     whole: bool = True
     decimals: bool = False
-    answers: tuple[str, ...] = ()
-    outlines: tuple[str, ...] = ()
-    reads: bool = True
-    seeds: Mapping[str, Given] = field(default_factory=dict)
+    answers: _Templates = ()
+    outlines: _Templates = ()
+    readings: bool = True
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for key, used, allowed in self._uses():
+            if unknown := sorted(set(used) - set(allowed)):
+                raise invalid(f"{key} uses {', '.join(unknown)}, expected some of {', '.join(allowed)}")
+        return self
+
+    def _uses(self) -> Iterator[tuple[str, Sequence[str] | frozenset[str], Sequence[str]]]:
+        """Of each formula and template: its key, the names it uses, and those it may use."""
+        drawn = [key for key, quantity in self.quantities.items() if not quantity.formula]
+        for key, quantity in self.quantities.items():
+            if quantity.formula:
+                yield f"quantities.{key}.formula", Formula.of(quantity.formula).names, [*self.hidden, *drawn]
+        before = list(self.quantities)
+        for key, calculation in self.steps.items():
+            for formula in (calculation.formula, *(mistake.formula for mistake in calculation.mistakes)):
+                yield f"steps.{key}", Formula.of(formula).names, before
+            before.append(key)
+        for condition in (*self.conditions, *self.bounds):
+            yield f"the condition {condition}", Condition.of(condition).names, before
+        for number, verification in enumerate(self.verifications):
+            place, back = f"verifications.{number}", ["answer", *self.quantities]
+            for calculation in verification.calculations:
+                yield f"{place}.steps.{calculation.key}", calculation.parsed.names, back
+                back.append(calculation.key)
+            yield place, [verification.equals, verification.result_key], back
+        told = [*self.names, *self.quantities, *(f"{key}_" for key in self.quantities)]
+        for text in self.problems:
+            yield "problems", _PLACE.findall(text), told
+        shown = [*self.names, *self.quantities, *self.steps]
+        for key, calculation in self.steps.items():
+            mistaken = chain.from_iterable(mistake.wording for mistake in calculation.mistakes)
+            for text in (calculation.what, *calculation.wording, *mistaken):
+                yield f"steps.{key}", _PLACE.findall(text), [*shown, *_STEP_PLACES]
+
+    @cached_property
+    def calculations(self) -> tuple[Calculation, ...]:
+        return tuple(self.steps.values())
+
+    @cached_property
+    def error_kinds(self) -> tuple[ErrorKind, ...]:
+        """The kinds of errors that its solution can hold."""
+        invited = {mistake.kind for calculation in self.calculations for mistake in calculation.invited}
+        invited |= {ErrorKind.SLIP, ErrorKind.MISREAD} | ({ErrorKind.ANSWER} if len(self.steps) > 2 else set())
+        return tuple(kind for kind in ErrorKind if kind in invited)
+
+    @cached_property
+    def joinable(self) -> tuple[int, ...]:
+        """The calculations that can be told in one step with the next, which alone uses their result."""
+        count = len(self.calculations)
+        return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
+
+    def _joins(self, here: Calculation, after: Calculation) -> bool:
+        uses = [calculation for calculation in self.calculations if here.key in calculation.parsed.names]
+        binary = here.parsed.is_binary and after.parsed.is_binary
+        worded = any(calculation.is_worded for calculation in (here, after))
+        return binary and not worded and not here.unit and uses == [after]
+
+    def first_use(self, key: str) -> int | None:
+        """The number of the calculation that uses a quantity first."""
+        return next((i for i, item in enumerate(self.calculations) if key in item.parsed.names), None)
 
     def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Fraction], dict[str, str]]:
-        """Values of the givens and names, not yet known to give fit results."""
-        drawn = {**self.seeds, **self.givens}
-        values = {key: Fraction(given.draw(rng, larger)) for key, given in drawn.items() if not given.made}
-        for key, given in self.givens.items():
-            if given.made:
-                value = Formula.of(given.made).value(values)
+        """Values of the quantities and names, not yet known to give fit results."""
+        drawn = {**self.hidden, **self.quantities}
+        values = {key: Fraction(item.draw(rng, larger)) for key, item in drawn.items() if not item.formula}
+        for key, quantity in self.quantities.items():
+            if quantity.formula:
+                value = Formula.of(quantity.formula).value(values)
                 assert value is not None
                 values[key] = value
-        values = {key: values[key] for key in self.givens}
+        values = {key: values[key] for key in self.quantities}
         return values, {key: rng.choice(choices) for key, choices in self.names.items()}
 
     def words(self, values: Mapping[str, Fraction], names: Mapping[str, str], rng: random.Random) -> dict[str, str]:
         """The texts that fill the places of a problem besides its numbers."""
         filled = dict(names)
-        for key, given in self.givens.items():
-            indirect = given.words.get(int(values[key]))
-            plain = f"{values[key]} {given.noun.format(**names)}"
-            filled[f"{key}_"] = indirect.format(**names) if indirect and rng.random() < 0.7 else plain
+        for key, quantity in self.quantities.items():
+            indirect = quantity.words.get(int(values[key]))
+            plain = f"{values[key]} {quantity.noun.format(**names)}"
+            filled[f"{key}_"] = indirect.format(**names) if indirect and rng.random() < _INDIRECT_RATE else plain
         return filled

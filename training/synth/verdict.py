@@ -1,4 +1,7 @@
-"""A verdict: the words with which a check says that it holds or fails."""
+"""The wording of checks: their first words, and those that say whether a check holds or fails.
+
+In a pair the first is of a check that passes, the second of one that fails.
+"""
 
 import random
 
@@ -88,24 +91,24 @@ _OPENERS = (
 )
 
 
-def verdict(found: object, stated: object, rng: random.Random, shown: str = "") -> str:
-    """What a check that found one value says of the one stated earlier; `shown`: how that one is written."""
-    return rng.choice(_PAIRS)[found != stated].replace("{c}", shown or str(stated))
+def verdict(result: object, stated: object, rng: random.Random, shown: str = "") -> str:
+    """What a check with one result says of the value stated earlier; `shown`: how that one is written."""
+    return rng.choice(_PAIRS)[result != stated].replace("{c}", shown or str(stated))
 
 
-def returns(found: object, needed: object, rng: random.Random, shown: str = "") -> str:
+def returns(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
     """What an inverse operation says: it gives back the number it started from, or it does not."""
-    return rng.choice(_RETURNS)[found != needed].replace("{c}", shown or str(needed))
+    return rng.choice(_RETURNS)[result != needed].replace("{c}", shown or str(needed))
 
 
-def leads_back(found: object, needed: object, rng: random.Random, shown: str = "") -> str:
+def leads_back(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
     """What is said at the end of the way from the answer back to what the problem says."""
-    return rng.choice(_BACK)[found != needed].replace("{c}", shown or str(needed))
+    return rng.choice(_BACK)[result != needed].replace("{c}", shown or str(needed))
 
 
-def meets(found: str, needed: str, rng: random.Random) -> str:
+def meets(result: str, needed: str, rng: random.Random) -> str:
     """What is said where two ways were calculated that must end alike, as the sides of an equation."""
-    return rng.choice(_SIDES)[found != needed].replace("{a}", found).replace("{c}", needed)
+    return rng.choice(_SIDES)[result != needed].replace("{a}", result).replace("{c}", needed)
 
 
 def breaks(rng: random.Random) -> str:

@@ -1,10 +1,11 @@
-"""A weave: a plan made into a trace, with its checks, redundant steps, labels and meta."""
+"""The assembly of a trace: a planned solution with its checks, redundant steps, labels and meta."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from stepsight.core.trace import Trace
-from stepsight.training.synth.plan import Check, Claims, Filler, Plan
+from stepsight.training.synth.plan import Check, RedundantStep, SolutionPlan, StatedValues
 from stepsight.training.synth.style import capital
 from stepsight.training.synth.verdict import opener
 
@@ -16,92 +17,90 @@ REDO_RATES = {"merged": 0.4, "separate": 0.2, "none": 0.4}
 
 
 @dataclass
-class _Weave:
-    plan: Plan
+class _TraceDraft:
+    plan: SolutionPlan
     steps: list[str] = field(default_factory=list)
     labels: list[str | None] = field(default_factory=list)
     roles: list[str] = field(default_factory=list)
-    claims: list[Claims] = field(default_factory=list)
+    values: list[StatedValues] = field(default_factory=list)
     focus: int = -1
     evidence: dict[str, object] | None = None
-    check_at: list[int] = field(default_factory=list)
+    checks_at: list[int] = field(default_factory=list)
     redone: bool = False
-    corrected: bool = False
 
     @property
     def after_error(self) -> bool:
         return self.plan.wrong and self.focus >= 0
 
-    def add(self, text: str, label: str, role: str, claims: Claims | None = None, stays: bool = False) -> None:
+    def add(
+        self, text: str, label: str, role: str, values: StatedValues | None = None, stays: bool = False
+    ) -> None:
         """Append a step; after the error it is unlabelled unless its label `stays`."""
         self.steps.append(capital(text))
         self.labels.append(None if self.after_error and not stays else label)
         self.roles.append(role)
-        self.claims.append(claims or {})
+        self.values.append(values or {})
 
-    def add_line(self, index: int) -> None:
-        line = self.plan.lines[index]
-        is_focus = index == self.plan.focus
-        text, claims = (line.right, line.right_claims) if self.corrected else (line.stated, line.claims)
-        self.add(text, "neg" if is_focus and self.plan.wrong else "pos", "line", claims)
+    def add_solution_step(self, index: int) -> None:
+        step, is_focus = self.plan.steps[index], index == self.plan.focus
+        values = step.corrected_values if self.redone else step.values
+        self.add(step.text(self.redone), "neg" if is_focus and self.plan.wrong else "pos", "line", values)
         if is_focus:
             self.focus = len(self.steps) - 1
 
-    def add_check(self, check: Check, line: int, redo: str, start: str) -> None:
-        """A check after `line`; one that settles the focus is the evidence, and may be followed by a redo."""
+    def add_redundant(self, steps: Iterable[RedundantStep]) -> None:
+        for step in steps:
+            self.add(step.text(self.redone), "neu", step.kind)
+
+    def add_check(self, check: Check, after: int, redo: str, start: str) -> None:
+        """A check after a solution step; one that settles the focus is the evidence, and a redo may follow."""
         if self.evidence and redo != "none" and not check.settles:
             return  # it speaks of numbers that a redo has replaced
-        text = _opened(start, check.text) if check.opens else check.text
+        text = start + (capital(check.text()) if start.endswith(". ") else check.text())
         if check.settles and redo == "merged":
-            text = f"{text} {self.plan.redo(line)}"
+            text = f"{text} {self.plan.redo(after)}"
         self.add(text, "pos", "check", stays=not check.passes)
-        self.check_at.append(len(self.steps) - 1)
+        self.checks_at.append(len(self.steps) - 1)
         if not check.settles:
             return
         self.evidence = {"step": len(self.steps) - 1, "kind": check.kind, "passes": check.passes}
         if redo == "separate":
             label, role = ("neu", "restating") if check.passes else ("pos", "redo")
-            self.add(self.plan.redo(line), label, role, stays=not check.passes)
+            self.add(self.plan.redo(after), label, role, stays=not check.passes)
         self.redone = redo != "none" and not check.passes
-        self.corrected = self.redone
 
 
-def weave(plan: Plan, family: str, id: str, rng: random.Random) -> Trace:
+def assemble_trace(plan: SolutionPlan, family: str, id: str, rng: random.Random) -> Trace:
     """Draw what the trace shows of `plan`. No draw looks at whether the plan is wrong."""
-    placed = _place_checks(plan, rng)
-    fillers = _place_fillers(plan, rng)
+    checks = _place_checks(plan, rng)
+    redundant = _place_redundant(plan, rng)
     redo = rng.choices(list(REDO_RATES), list(REDO_RATES.values()))[0]
     start = opener(rng)
-    out = _Weave(plan)
-    for filler in fillers.get(-1, []):
-        out.add(filler.stated, "neu", filler.kind)
-    for index in range(len(plan.lines)):
-        out.add_line(index)
-        for check in placed.get(index, []):
-            out.add_check(check, index, redo, start)
-        for filler in fillers.get(index, []):
-            out.add(filler.right if out.corrected else filler.stated, "neu", filler.kind)
+    draft = _TraceDraft(plan)
+    draft.add_redundant(redundant.get(-1, []))
+    for index in range(len(plan.steps)):
+        draft.add_solution_step(index)
+        for check in checks.get(index, []):
+            draft.add_check(check, index, redo, start)
+        draft.add_redundant(redundant.get(index, []))
     meta = {
         "family": family,
         "error": plan.kind if plan.wrong else None,
-        "error_step": out.focus if plan.wrong else None,
-        "focus": out.focus,
-        "evidence": out.evidence,
-        "later_check": any(index > out.focus for index in out.check_at),
-        "redone": out.redone,
-        "roles": out.roles,
-        "claims": out.claims,
-        "givens": dict(plan.givens),
+        "error_step": draft.focus if plan.wrong else None,
+        "focus": draft.focus,
+        "evidence": draft.evidence,
+        "later_check": any(index > draft.focus for index in draft.checks_at),
+        "redone": draft.redone,
+        "roles": draft.roles,
+        "claims": draft.values,
+        "givens": dict(plan.quantities),
         "relations": dict(plan.relations),
     }
-    return Trace.of(plan.problem, out.steps, out.labels, id=id, meta=meta)
+    return Trace.of(plan.problem, draft.steps, draft.labels, id=id, meta=meta)
 
 
-def _opened(start: str, text: str) -> str:
-    return start + (capital(text) if start.endswith(". ") else text)
-
-
-def _place_checks(plan: Plan, rng: random.Random) -> dict[int, list[Check]]:
+def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Check]]:
+    """The checks that are shown, by the solution step after which they stand."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
     wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
@@ -114,20 +113,21 @@ def _place_checks(plan: Plan, rng: random.Random) -> dict[int, list[Check]]:
         chosen.append(rng.choice(others))
     placed: dict[int, list[Check]] = {}
     for check in chosen:
-        last = len(plan.lines) - 1
-        line = check.target if rng.random() < CHECK_AT_ONCE_RATE else rng.randint(check.target, last)
-        placed.setdefault(line, []).append(check)
+        last = len(plan.steps) - 1
+        after = check.target if rng.random() < CHECK_AT_ONCE_RATE else rng.randint(check.target, last)
+        placed.setdefault(after, []).append(check)
     return placed
 
 
-def _place_fillers(plan: Plan, rng: random.Random) -> dict[int, list[Filler]]:
-    placed: dict[int, list[Filler]] = {}
-    if rng.random() >= REDUNDANT_RATE or not plan.fillers:
+def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
+    """The redundant steps that are shown, by the solution step after which they stand."""
+    placed: dict[int, list[RedundantStep]] = {}
+    if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed
-    count = 2 if rng.random() < 0.15 and len(plan.fillers) > 1 else 1
-    for filler in rng.sample(plan.fillers, count):
-        line = filler.after
-        if filler.after >= 0 and rng.random() < 0.4:
-            line = rng.randint(filler.after, len(plan.lines) - 1)
-        placed.setdefault(line, []).append(filler)
+    count = 2 if rng.random() < 0.15 and len(plan.redundant) > 1 else 1
+    for step in rng.sample(plan.redundant, count):
+        after = step.after
+        if after >= 0 and rng.random() < 0.4:
+            after = rng.randint(after, len(plan.steps) - 1)
+        placed.setdefault(after, []).append(step)
     return placed

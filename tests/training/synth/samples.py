@@ -1,28 +1,35 @@
 """A small story, whose numbers are known, for the tests of the engine."""
 
 from fractions import Fraction
+from typing import Any
 
-from stepsight.training.synth.plant import INFERENCE
-from stepsight.training.synth.story import Bound, Given, Mistake, Op, Story, Verify
+import yaml
+from core.validation import validate
+
+from stepsight.training.synth.story import Story
 from stepsight.training.synth.style import Style
 
 PLAIN = Style(False, "*", "/")
 LATEX = Style(True, "\\times", "frac")
-GIVENS = {"n": Fraction(12), "p": Fraction(7), "q": Fraction(20)}
+QUANTITIES = {"n": Fraction(12), "p": Fraction(7), "q": Fraction(20)}
 
-SHOP = Story(
-    ("{name} buys {n_} at @{p} each and a bag for @{q}. What is paid?",),
-    {
-        "n": Given(range(2, 20), "cups", {12: "a dozen cups"}),
-        "p": Given(range(2, 20), "dollars for a cup"),
-        "q": Given(range(5, 40), "dollars for the bag"),
-    },
-    (
-        Op("a", "n * p", "the cost of the cups", mistakes=(Mistake(INFERENCE, "n * n"),)),
-        Op("b", "a + q", "the total"),
-        Op("c", "b + 5", "the total with delivery"),
-    ),
-    {"name": ("Ann", "Ben")},
-    (Verify((Op("x", "answer - 5"), Op("y", "x - q"), Op("z", "y / n")), "z", "p"),),
-    (Bound("b > a", "the total {b} must be more than {a}"),),
-)
+
+def read_story(text: str) -> Story:
+    fields: dict[str, Any] = yaml.safe_load(text)
+    return validate(Story, fields)
+
+
+SHOP = read_story("""
+    problems: "{name} buys {n_} at @{p} each and a bag for @{q}. What is paid?"
+    names: {name: [Ann, Ben]}
+    quantities:
+      n: {values: 2 to 19, noun: cups, words: {12: a dozen cups}}
+      p: {values: 2 to 19, noun: dollars for a cup}
+      q: {values: 5 to 39, noun: dollars for the bag}
+    steps:
+      a: {formula: n * p, what: the cost of the cups, mistakes: [{kind: invalid inference, formula: n * n}]}
+      b: {formula: a + q, what: the total}
+      c: {formula: b + 5, what: the total with delivery}
+    verifications: [{steps: {x: answer - 5, y: x - q, z: y / n}, equals: p}]
+    bounds: {b > a: "the total {b} must be more than {a}"}
+""")

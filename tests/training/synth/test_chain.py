@@ -3,14 +3,16 @@ from fractions import Fraction
 
 import pytest
 
-from stepsight.training.synth.chain import Plant, carry_out, draw_chains
-from stepsight.training.synth.plant import ANSWER, INFERENCE, KINDS, MISREAD, SLIP
-from stepsight.training.synth.story import Given, Mistake, Op, Story
-from tests.training.synth.samples import GIVENS, SHOP
+from stepsight.training.synth.chain import PlantedError, carry_out, draw_problem
+from stepsight.training.synth.plant import ErrorKind
+from stepsight.training.synth.story import Calculation, Mistake
+from tests.training.synth.samples import QUANTITIES, SHOP, read_story
+
+SLIP, MISREAD, ANSWER, INFERENCE = ErrorKind.SLIP, ErrorKind.MISREAD, ErrorKind.ANSWER, ErrorKind.INFERENCE
 
 
-def results(plant: Plant | None = None) -> list[Fraction]:
-    chain = carry_out(SHOP.ops, GIVENS, plant)
+def results(error: PlantedError | None = None) -> list[Fraction]:
+    chain = carry_out(SHOP.calculations, QUANTITIES, error)
     assert chain is not None
     return [link.result for link in chain.links]
 
@@ -21,58 +23,61 @@ def test_a_right_chain():
 
 
 @pytest.mark.parametrize(
-    ("plant", "expected"),
+    ("error", "expected"),
     [
-        (Plant(SLIP, 1, "b", Fraction(114)), [84, 114, 119]),
-        (Plant(MISREAD, 0, "n", Fraction(21)), [147, 167, 172]),
-        (Plant(INFERENCE, 0, "a", mistake=Mistake(INFERENCE, "n * n")), [144, 164, 169]),
-        (Plant(ANSWER, 2, "b"), [84, 104, 109]),
+        (PlantedError(SLIP, 1, "b", Fraction(114)), [84, 114, 119]),
+        (PlantedError(MISREAD, 0, "n", Fraction(21)), [147, 167, 172]),
+        (PlantedError(INFERENCE, 0, "a", mistake=Mistake(kind=INFERENCE, formula="n * n")), [144, 164, 169]),
+        (PlantedError(ANSWER, 2, "b"), [84, 104, 109]),
     ],
 )
-def test_an_error_is_carried_on(plant, expected):
-    assert results(plant) == expected
+def test_an_error_is_carried_on(error, expected):
+    assert results(error) == expected
 
 
 def test_a_slip_leaves_what_is_true_in_sight():
-    chain = carry_out(SHOP.ops, GIVENS, Plant(SLIP, 1, "b", Fraction(114)))
+    chain = carry_out(SHOP.calculations, QUANTITIES, PlantedError(SLIP, 1, "b", Fraction(114)))
     assert chain is not None
     assert [link.formula.value(link.values) for link in chain.links] == [84, 104, 119]
     assert chain.answer == 119
 
 
-def test_a_wrong_final_answer_is_the_result_of_another_op():
-    chain = carry_out(SHOP.ops, GIVENS, Plant(ANSWER, 2, "a"))
+def test_a_wrong_final_answer_is_the_result_of_another_calculation():
+    chain = carry_out(SHOP.calculations, QUANTITIES, PlantedError(ANSWER, 2, "a"))
     assert chain is not None
     assert chain.answer == 84
 
 
 def test_a_chain_without_value_is_none():
-    assert carry_out((Op("a", "n / (p - 7)"),), GIVENS) is None
+    assert carry_out((Calculation(key="a", formula="n / (p - 7)"),), QUANTITIES) is None
 
 
 def test_a_drawn_error_changes_the_link_where_it_stands():
     kinds = set()
     for seed in range(300):
-        draw = draw_chains(SHOP, random.Random(seed))
-        kinds.add(draw.plant.kind)
+        draw = draw_problem(SHOP, random.Random(seed))
+        kinds.add(draw.error.kind)
         right, faulty = draw.right.links, draw.faulty.links
-        for before in range(draw.plant.op):
+        for before in range(draw.error.index):
             assert right[before].result == faulty[before].result
-        if draw.plant.kind == ANSWER:
+        if draw.error.kind == ANSWER:
             assert draw.right.answer != draw.faulty.answer
         else:
-            assert right[draw.plant.op].result != faulty[draw.plant.op].result
+            assert right[draw.error.index].result != faulty[draw.error.index].result
         for link in (*right, *faulty):
             assert link.result.denominator == 1
             assert SHOP.smallest <= link.result <= SHOP.largest
-    assert kinds < set(KINDS)
+    assert kinds < set(ErrorKind)
     assert {SLIP, MISREAD, INFERENCE, ANSWER, "wrong operation"} <= kinds
 
 
 def test_conditions_of_a_story_are_kept():
-    story = Story(
-        ("",), {"a": Given(range(20), ""), "b": Given(range(20), "")}, (Op("c", "a + b"),), fits=("a > b + 5",)
-    )
+    story = read_story("""
+        problems: What is [{a} + {b}]?
+        quantities: {a: {values: 0 to 19}, b: {values: 0 to 19}}
+        steps: {c: {formula: a + b}}
+        conditions: [a > b + 5]
+    """)
     for seed in range(50):
-        givens = draw_chains(story, random.Random(seed)).givens
-        assert givens["a"] > givens["b"] + 5
+        quantities = draw_problem(story, random.Random(seed)).quantities
+        assert quantities["a"] > quantities["b"] + 5

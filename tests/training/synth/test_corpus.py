@@ -1,9 +1,13 @@
 """The corpus: the same for the same seed, varied, clean, and without a feature that gives a label away."""
 
+import hashlib
 import itertools
+import json
 import re
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
@@ -13,7 +17,7 @@ from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import TRAINED, generate
 from stepsight.training.synth.families import FAMILIES, HELD_OUT
-from stepsight.training.synth.plant import KINDS
+from stepsight.training.synth.plant import ErrorKind
 from stepsight.training.synth.weave import EVIDENCE_RATE
 
 SIZE = 4000
@@ -21,11 +25,37 @@ REDUNDANT = ("restating", "detour", "aside")
 
 
 @pytest.fixture(scope="module")
-def traces() -> list[Trace]:
-    return list(generate(7, SIZE, FAMILIES))
+def corpus() -> list[Trace]:
+    return list(generate(7, 10_000, FAMILIES))
+
+
+@pytest.fixture(scope="module")
+def traces(corpus) -> list[Trace]:
+    return corpus[:SIZE]
 
 
 # --- Determinism ---------------------------------------------------------------------------------------------
+
+
+def sha256(traces: Iterable[Trace]) -> str:
+    """Of the file that `stepsight synth` writes."""
+    lines = (json.dumps(format_trace(trace), ensure_ascii=False) + "\n" for trace in traces)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def test_the_corpus_does_not_change(corpus):
+    """What was trained and measured stays comparable. A new or changed story needs new hashes here, and the shipped
+    evaluators are then no longer those of this corpus."""
+    assert sha256(corpus) == "c2f64a00a53d31772b74ee64b6c2eb0e916c4459fd9465a54db9afb764f90003"
+    trained = "d27da5be80e555552e885c16dd8d316bdabb8235f5fc6685f09173a17fa2ed47"
+    assert sha256(generate(0, 10_000)) == trained
+    larger = "8d707137ae7a1e7a0bdf93d09650ffb7906c47763a25cbbedf5ee28362f6880c"
+    assert sha256(generate(5, 300, FAMILIES, larger=True)) == larger
+
+
+def test_stories_are_read_when_something_is_generated():
+    code = "import stepsight.training.synth.corpus, stepsight.training.synth.families as f; print(f.load_stories.cache_info().currsize)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "0"
 
 
 def test_the_same_seed_gives_the_same_traces():
@@ -63,11 +93,11 @@ def test_families_held_out_of_training():
 
 def test_larger_numbers_lie_beyond_those_of_training():
     def largest(larger: bool) -> float:
-        found = [
+        sizes = [
             max((abs(int(v)) for v in t.meta["givens"].values() if re.fullmatch(r"-?\d+", v)), default=0)
             for t in generate(5, 300, ["shopping", "linear", "rectangle", "travel"], larger)
         ]
-        return sum(found) / len(found)
+        return sum(sizes) / len(sizes)
 
     assert largest(True) > 1.5 * largest(False)
 
@@ -229,7 +259,7 @@ def test_rates(traces):
     redundant = sum(Label.NEU in t.labels for t in right) / len(right)
     assert redundant == pytest.approx(0.33, abs=0.06)
     kinds = Counter(t.meta["error"] for t in wrong)
-    assert set(kinds) == set(KINDS)
+    assert set(kinds) == set(ErrorKind)
     assert min(kinds.values()) > 0.01 * len(wrong)
     assert max(kinds.values()) < 0.4 * len(wrong)
 

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 import sympy
 
-from stepsight.training.synth.formula import Formula, holds
+from stepsight.training.synth.formula import Condition, Formula
 from tests.training.synth.samples import LATEX, PLAIN
 
 VALUES = {key: Fraction(number) for key, number in {"a": 12, "b": -5, "c": 3, "n": 7}.items()} | {
@@ -73,6 +73,20 @@ def test_operands_of_a_single_operation():
 
 
 def test_conditions():
-    assert holds("b < c < a", VALUES)
-    assert not holds("a <= c", VALUES)
-    assert not holds("a / (n - 7) > 0", VALUES)
+    assert Condition.of("b < c < a").holds(VALUES)
+    assert not Condition.of("a <= c").holds(VALUES)
+    assert not Condition.of("a / (n - 7) > 0").holds(VALUES)
+
+
+@pytest.mark.parametrize(
+    "text", ["a +", "a // b", "a.b", "open(a)", "gcd(a)", "[a]", "a if b else c", "1.5", "True", "'a'"]
+)
+def test_what_is_no_formula(text):
+    with pytest.raises(ValueError, match="is no formula"):
+        Formula.of(text)
+
+
+@pytest.mark.parametrize("text", ["a + b", "a in b", "a < b and b < c"])
+def test_what_is_no_condition(text):
+    with pytest.raises(ValueError, match="is no comparison"):
+        Condition.of(text)

@@ -17,7 +17,7 @@ import pytest
 from stepsight.core.label import Label
 from stepsight.training.synth.corpus import generate
 from stepsight.training.synth.families import FAMILIES
-from stepsight.training.synth.plant import KINDS
+from stepsight.training.synth.plant import ErrorKind
 from tests.training.synth.checker import objections
 
 SHARES = [(seed, seed % 5 == 4) for seed in range(10)]
@@ -70,7 +70,7 @@ def test_they_hold_every_kind_of_family_error_evidence_and_label(outcomes):
     assert set(families) == set(FAMILIES)
     assert len(families) >= 20
     assert min(families.values()) >= 20
-    assert set(errors) == {*KINDS, None}
+    assert set(errors) == {*ErrorKind, None}
     assert min(errors.values()) >= 10
     assert len([kind for kind, count in evidence.items() if count >= 5]) >= 8
     assert set(labels) == {None, *Label}

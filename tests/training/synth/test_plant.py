@@ -3,22 +3,15 @@ from fractions import Fraction
 
 import pytest
 
-from stepsight.training.synth.plant import (
-    DROPPED,
-    FORMULA,
-    KINDS,
-    OPERATION,
-    SIGN,
-    UNIT,
-    misread,
-    mistakes,
-    slip,
-)
-from stepsight.training.synth.story import Mistake, Op
+from stepsight.training.synth.plant import ErrorKind, misread, slip
+from stepsight.training.synth.story import Calculation, Mistake
+
+OPERATION, SIGN, DROPPED, UNIT = ErrorKind.OPERATION, ErrorKind.SIGN, ErrorKind.DROPPED, ErrorKind.UNIT
 
 
 def invited(formula: str, *own: Mistake) -> set[tuple[str, str]]:
-    return {(mistake.kind, mistake.formula) for mistake in mistakes(Op("r", formula, mistakes=own))}
+    calculation = Calculation(key="r", formula=formula, mistakes=own)
+    return {(mistake.kind, mistake.formula) for mistake in calculation.invited}
 
 
 def test_a_single_operation_is_taken_for_another():
@@ -37,12 +30,9 @@ def test_units_are_confused():
     assert not any(kind == UNIT for kind, _ in invited("a * 61"))
 
 
-def test_an_op_names_its_own():
-    assert (FORMULA, "a * b") in invited("a * b / 2", Mistake(FORMULA, "a * b"))
-
-
-def test_there_are_ten_kinds():
-    assert len(KINDS) == len(set(KINDS)) == 10
+def test_a_calculation_names_its_own():
+    own = Mistake(kind=ErrorKind.FORMULA, formula="a * b")
+    assert (ErrorKind.FORMULA, "a * b") in invited("a * b / 2", own)
 
 
 @pytest.mark.parametrize("right", [2, 7, 19, 60, 385, -12, 0, 1])

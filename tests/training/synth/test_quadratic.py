@@ -5,7 +5,7 @@ import re
 from fractions import Fraction
 
 from stepsight.training.synth.corpus import generate
-from stepsight.training.synth.families.quadratic import plan_quadratic, polynomial
+from stepsight.training.synth.quadratic import plan_quadratic, polynomial
 
 
 def test_polynomials_are_written_with_their_signs():
@@ -27,11 +27,11 @@ def test_larger_roots_lie_beyond_those_of_training():
     for seed in range(100):
         for larger, low, high in ((False, 1, 12), (True, 13, 24)):
             plan = plan_quadratic(False, random.Random(seed), larger)
-            b, c = (Fraction(plan.givens[key]) for key in "bc")
+            b, c = (Fraction(plan.quantities[key]) for key in "bc")
             # The roots r, s of x^2 + bx + c have r + s = -b and rs = c.
-            found = [r for r in range(-24, 25) if r * r + b * r + c == 0]
-            assert len(found) == 2
-            assert all(low <= abs(root) <= high for root in found)
+            roots = [r for r in range(-24, 25) if r * r + b * r + c == 0]
+            assert len(roots) == 2
+            assert all(low <= abs(root) <= high for root in roots)
 
 
 def test_an_answer_is_asked_for_or_the_roots_are_given():

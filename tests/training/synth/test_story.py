@@ -3,45 +3,81 @@ from fractions import Fraction
 
 import pytest
 
-from stepsight.training.synth.story import Given, Story
-from tests.training.synth.samples import SHOP
+from stepsight.core.errors import UserError
+from stepsight.training.synth.families import FAMILIES, QUADRATIC, STORIES, read_stories
+from stepsight.training.synth.story import Quantity
+from tests.training.synth.samples import SHOP, read_story
+
+ROOTS = """
+    problems: "x^2 + {b}x + {c} = 0"
+    quantities: {b: {formula: 0 - r - s}, c: {formula: r * s}}
+    hidden: {r: {values: [3]}, s: {values: [-5]}}
+    steps: {d: {formula: b ** 2}}
+"""
 
 
 def test_larger_numbers_lie_beyond_all_others():
-    given = Given(range(10, 100, 10), "")
+    quantity = Quantity(values="10 to 90 by 10")
     rng = random.Random(1)
-    usual = {given.draw(rng, larger=False) for _ in range(300)}
-    larger = {given.draw(rng, larger=True) for _ in range(300)}
+    usual = {quantity.draw(rng, larger=False) for _ in range(300)}
+    larger = {quantity.draw(rng, larger=True) for _ in range(300)}
     assert max(usual) < min(larger)
     assert all(number % 10 == 0 for number in usual | larger)
 
 
-@pytest.mark.parametrize("given", [Given((1, 2, 6), "", fixed=True), Given((7, 14), "days", {7: "a week"})])
-def test_what_must_not_grow(given):
+@pytest.mark.parametrize(
+    "fields", [{"values": [1, 2, 6], "fixed": True}, {"values": [7, 14], "noun": "days", "words": {7: "a week"}}]
+)
+def test_what_must_not_grow(fields):
     rng = random.Random(1)
-    assert {given.draw(rng, larger=True) for _ in range(100)} == set(given.values)
+    assert {Quantity(**fields).draw(rng, larger=True) for _ in range(100)} == set(fields["values"])
+
+
+def test_values_are_ranges_and_numbers():
+    assert list(Quantity(values="5 to 20 by 5").values) == [5, 10, 15, 20]
+    assert list(Quantity(values=["-3 to -1", 2, "4 to 5"]).values) == [-3, -2, -1, 2, 4, 5]
 
 
 def test_quantities_and_names_are_drawn():
     values, names = SHOP.draw(random.Random(4), larger=False)
     assert set(values) == {"n", "p", "q"}
-    assert all(number in SHOP.givens[key].values for key, number in values.items())
+    assert all(number in SHOP.quantities[key].values for key, number in values.items())
     assert names["name"] in ("Ann", "Ben")
 
 
-def test_givens_are_made_of_what_the_problem_does_not_tell():
-    story = Story(
-        ("x^2 + {b}x + {c} = 0",),
-        {"b": Given((), "", made="0 - r - s"), "c": Given((), "", made="r * s")},
-        (),
-        seeds={"r": Given((3,), ""), "s": Given((-5,), "")},
-    )
+def test_quantities_are_calculated_from_hidden_ones():
     # The roots 3 and -5 have sum -2 and product -15.
-    assert story.draw(random.Random(1), False)[0] == {"b": Fraction(2), "c": Fraction(-15)}
+    assert read_story(ROOTS).draw(random.Random(1), False)[0] == {"b": Fraction(2), "c": Fraction(-15)}
 
 
 def test_a_dozen_is_said_in_words_or_in_digits():
     values = {"n": Fraction(12), "p": Fraction(3), "q": Fraction(5)}
-    said = {SHOP.words(values, {}, random.Random(i))["n_"] for i in range(50)}
-    assert said == {"a dozen cups", "12 cups"}
+    texts = {SHOP.words(values, {}, random.Random(i))["n_"] for i in range(50)}
+    assert texts == {"a dozen cups", "12 cups"}
     assert SHOP.words({**values, "n": Fraction(11)}, {}, random.Random(1))["n_"] == "11 cups"
+
+
+def test_every_family_has_a_file_of_stories():
+    assert {path.stem for path in STORIES.iterdir()} == set(FAMILIES) - {QUADRATIC}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("steps:", "step:", "unknown key roots.step. Did you mean roots.steps?"),
+        ("b ** 2", "b * * 2", "roots.steps.d.formula: 'b * * 2' is no formula"),
+        ("b ** 2", "b % 2", "roots.steps.d.formula: 'b % 2' is no formula of + - * / **"),
+        ("b ** 2", "e + b", "roots: steps.d uses e, expected some of b, c"),
+        ("{b}x", "{e}x", "roots: problems uses e, expected some of b, c, b_, c_"),
+        ("[3]", "3 up to 5", "roots.hidden.r.values: '3 up to 5' found, expected such as '2 to 9'"),
+        ("values: [3]", "fixed: true", "roots.hidden.r: expected either values or a formula"),
+        ("b ** 2", "b ** 2, mistakes: [{kind: slip, formula: b}]", "mistakes[0].kind is 'slip', expected one of"),
+    ],
+)
+def test_a_story_that_is_none_is_refused_with_file_and_key(tmp_path, old, new, message):
+    path = tmp_path / "roots.yaml"
+    path.write_text(f"roots:{ROOTS}".replace(old, new), encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_stories(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)

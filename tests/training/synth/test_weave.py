@@ -8,37 +8,39 @@ import pytest
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
-from stepsight.training.synth.plan import Check, Filler, Line, Plan
-from stepsight.training.synth.weave import weave
-
-LINES = (
-    Line("so 2 + 3 = 5.", "so 2 + 3 = 5.", {"a": "5"}, {"a": "5"}),
-    Line("then 5 * 4 = 30.", "then 5 * 4 = 20.", {"b": "30"}, {"b": "20"}),
-    Line("the answer is 30.", "the answer is 20.", {"answer": "30"}, {"answer": "20"}),
-)
-RIGHT = tuple(Line(line.right, line.right, line.right_claims, line.right_claims) for line in LINES)
+from stepsight.training.synth.plan import Check, RedundantStep, SolutionPlan, SolutionStep
+from stepsight.training.synth.weave import assemble_trace
 
 
-def plan(wrong: bool) -> Plan:
-    return Plan(
+def step(stated: str, right: str, key: str, value: str, right_value: str, wrong: bool) -> SolutionStep:
+    values, right_values = {key: value if wrong else right_value}, {key: right_value}
+    return SolutionStep(lambda corrected: stated if wrong and not corrected else right, values, right_values)
+
+
+def plan(wrong: bool) -> SolutionPlan:
+    return SolutionPlan(
         problem="What is (2 + 3) * 4?",
-        lines=LINES if wrong else RIGHT,
+        steps=(
+            step("so 2 + 3 = 5.", "so 2 + 3 = 5.", "a", "5", "5", wrong),
+            step("then 5 * 4 = 30.", "then 5 * 4 = 20.", "b", "30", "20", wrong),
+            step("the answer is 30.", "the answer is 20.", "answer", "30", "20", wrong),
+        ),
         focus=1,
         kind="arithmetic slip",
         wrong=wrong,
         checks=(
-            Check("inverse", 1, "30 / 4 is not 5." if wrong else "20 / 4 = 5, as stated.", not wrong, True),
-            Check("reread", 0, "the problem says 2, as stated.", True, False),
+            Check("inverse", 1, lambda: "30 / 4 is not 5." if wrong else "20 / 4 = 5, as stated.", not wrong, True),
+            Check("reread", 0, lambda: "the problem says 2, as stated.", True, False),
         ),
-        fillers=(Filler(-1, "aside", "by the way, 2 * 2 = 4.", "by the way, 2 * 2 = 4."),),
-        redo=lambda line: "So 5 * 4 = 20.",
-        givens={"n": "2", "m": "3", "k": "4"},
+        redundant=(RedundantStep(-1, "aside", lambda corrected: "by the way, 2 * 2 = 4."),),
+        redo=lambda step: "So 5 * 4 = 20.",
+        quantities={"n": "2", "m": "3", "k": "4"},
         relations={"a": "n + m", "b": "a * k", "answer": "b"},
     )
 
 
 def woven(wrong: bool, count: int = 400) -> list[Trace]:
-    return [weave(plan(wrong), "sums", f"t-{seed}", random.Random(seed)) for seed in range(count)]
+    return [assemble_trace(plan(wrong), "sums", f"t-{seed}", random.Random(seed)) for seed in range(count)]
 
 
 def test_labels_and_meta_of_a_wrong_trace():
@@ -88,11 +90,13 @@ def test_right_and_wrong_are_drawn_alike(feature):
 
 
 def test_the_same_seed_gives_the_same_trace():
-    assert weave(plan(True), "sums", "t", random.Random(5)) == weave(plan(True), "sums", "t", random.Random(5))
+    assert assemble_trace(plan(True), "sums", "t", random.Random(5)) == assemble_trace(
+        plan(True), "sums", "t", random.Random(5)
+    )
 
 
 def test_what_is_offered_is_used():
     roles = Counter(role for trace in woven(True) for role in trace.meta["roles"])
     assert set(roles) == {"line", "check", "redo", "aside"}
-    bare = replace(plan(False), checks=(), fillers=())
-    assert {len(weave(bare, "sums", "t", random.Random(seed)).steps) for seed in range(50)} == {3}
+    bare = replace(plan(False), checks=(), redundant=())
+    assert {len(assemble_trace(bare, "sums", "t", random.Random(seed)).steps) for seed in range(50)} == {3}

@@ -1,0 +1,91 @@
+"""The problem families of the corpus: how often each is drawn, and how it plans a solution."""
+
+import random
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import yaml
+from core.validation import validate
+
+from stepsight.core.errors import UserError
+from stepsight.training.synth.arithmetic import plan_story
+from stepsight.training.synth.plan import SolutionPlan
+from stepsight.training.synth.quadratic import plan_quadratic
+from stepsight.training.synth.story import Story
+
+Planner = Callable[[bool, random.Random, bool], SolutionPlan]
+
+STORIES = Path(__file__).parent / "stories"
+QUADRATIC = "quadratic"
+WEIGHTS = {
+    "shopping": 1.5,
+    "travel": 1.5,
+    "recipe": 1.0,
+    "work": 1.0,
+    "age": 1.0,
+    "share": 1.0,
+    "sequence": 1.0,
+    "rectangle": 1.0,
+    "units": 1.2,
+    "average": 1.2,
+    "mixture": 1.2,
+    "percent": 1.5,
+    "rate": 1.5,
+    "expression": 2.0,
+    "linear": 2.0,
+    "probability": 1.0,
+    "counting": 1.0,
+    "expectation": 1.0,
+    "system": 1.0,
+    "absolute": 1.0,
+    "inequality": 1.0,
+    "power": 1.0,
+    "function": 1.0,
+    "geometric": 1.0,
+    "line": 1.0,
+    "divisor": 1.0,
+    "remainder": 1.0,
+    "base": 1.0,
+    "discriminant": 1.0,
+    "triangle": 1.0,
+    "circle": 1.0,
+    "solid": 1.0,
+    "angle": 1.0,
+    "derivative": 1.0,
+    "extremum": 1.0,
+    "integral": 1.0,
+    "statistics": 1.0,
+    QUADRATIC: 3.0,
+}
+"""The families, each a file of `stories/`, in the order in which they are drawn: part of every seed."""
+FAMILIES = tuple(WEIGHTS)
+
+HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")
+"""Families that training never sees: what an evaluator reaches on them is told apart."""
+
+
+def planner(family: str) -> Planner:
+    """What plans solutions of a family."""
+    return plan_quadratic if family == QUADRATIC else partial(_plan_any, load_stories(family))
+
+
+def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, larger: bool) -> SolutionPlan:
+    return plan_story(rng.choice(stories), wrong, rng, larger)
+
+
+@cache
+def load_stories(family: str) -> tuple[Story, ...]:
+    """The stories of a family's file, which is read once."""
+    return read_stories(STORIES / f"{family}.yaml")
+
+
+def read_stories(path: Path) -> tuple[Story, ...]:
+    """The stories of a file. Raises `UserError` naming the file and the key where it holds no stories."""
+    try:
+        loaded = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return tuple(validate(dict[str, Story], loaded).values())
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
+    except UserError as error:
+        raise error.at(str(path)) from None
