@@ -1,14 +1,16 @@
-"""A chain: the calculations of a story carried out on its numbers, rightly or with one planted error."""
+"""A chain: the calculations of a story carried out on its numbers, rightly or with one planted error.
+
+A step of the solution tells one link of the chain or two of them, a `LinkGroup`.
+"""
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
-from stepsight.training.synth.formula import Condition, Formula, Values
-from stepsight.training.synth.plant import PI, ErrorKind, misread, slip
+from stepsight.training.synth.formula import Condition, Formula
+from stepsight.training.synth.mistakes import PI, ErrorKind, misread, slip
 from stepsight.training.synth.story import Calculation, Mistake, Story
-from stepsight.training.synth.style import DECIMALS
+from stepsight.training.synth.style import DECIMALS, Number, Style, Values
 
 _WEIGHTS = {
     ErrorKind.SLIP: 2.4,
@@ -30,7 +32,7 @@ class PlantedError:
     kind: ErrorKind
     index: int
     key: str
-    value: Fraction = Fraction(0)
+    value: Number = 0
     mistake: Mistake | None = None
 
 
@@ -43,8 +45,8 @@ class Link:
 
     calculation: Calculation
     formula: Formula
-    values: Mapping[str, Fraction]
-    result: Fraction
+    values: Values
+    result: Number
     turned: frozenset[str] = frozenset()
 
     @property
@@ -65,7 +67,7 @@ class Chain:
     answered: int
 
     @property
-    def answer(self) -> Fraction:
+    def answer(self) -> Number:
         return self.links[self.answered].result
 
     @property
@@ -101,7 +103,7 @@ def carry_out(
 class DrawnProblem:
     """The numbers and names of one problem, an error, and the chain without and with it."""
 
-    quantities: dict[str, Fraction]
+    quantities: dict[str, Number]
     names: dict[str, str]
     error: PlantedError
     right: Chain
@@ -141,7 +143,7 @@ def _fit(chain: Chain, story: Story, larger: bool) -> bool:
     return all(story.smallest <= link.result <= largest and _writable(link.result, story) for link in chain.links)
 
 
-def _writable(value: Fraction, story: Story) -> bool:
+def _writable(value: Number, story: Story) -> bool:
     """Whether a result can be written: whole, with two decimals, or as a fraction."""
     if story.whole or value.denominator == 1:
         return value.denominator == 1
@@ -172,3 +174,66 @@ def _draw_misread(story: Story, right: Chain, rng: random.Random) -> PlantedErro
     key = rng.choices(list(used), [1 + 2 * first for first in used.values()])[0]
     others = [right.values[other] for other in story.quantities if other != key]
     return PlantedError(ErrorKind.MISREAD, used[key], key, misread(right.values[key], others, rng))
+
+
+@dataclass(frozen=True)
+class LinkGroup:
+    """Positions of links that share a step; the last one's result is the step's."""
+
+    indices: tuple[int, ...]
+
+    def links(self, chain: Chain) -> tuple[Link, ...]:
+        return tuple(chain.links[i] for i in self.indices)
+
+    def last(self, chain: Chain) -> Link:
+        return chain.links[self.indices[-1]]
+
+    def result(self, chain: Chain) -> Number:
+        return self.last(chain).result
+
+    def what(self, chain: Chain, names: Mapping[str, str], style: Style) -> str:
+        """The name of the result."""
+        return style.fill(self.last(chain).calculation.what, names, chain.values)
+
+    def formula(self, chain: Chain) -> Formula:
+        """The calculation of the step as it is written, from the values that stand before it."""
+        links = self.links(chain)
+        formula = links[-1].shown
+        return formula.put(links[0].calculation.key, links[0].shown) if len(links) > 1 else formula
+
+    def equation(self, chain: Chain, style: Style) -> str:
+        """`formula = result` as the step states it, without delimiters."""
+        left = self.formula(chain).written(chain.links[self.indices[0]].values, style)
+        right = style.number(self.result(chain)) + self.last(chain).calculation.unit
+        return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
+
+    def again(self, chain: Chain) -> tuple[Link, ...]:
+        """The links with every slip inside the group undone."""
+        links: list[Link] = []
+        for link in self.links(chain):
+            values = {**link.values, **{before.calculation.key: before.result for before in links}}
+            result = link.formula.value(values)
+            if result is None:
+                return ()
+            links.append(replace(link, values=values, result=result))
+        return tuple(links)
+
+
+def equations(links: tuple[Link, ...], style: Style) -> list[str]:
+    """One equation per link, each with its delimiters."""
+    return [
+        style.math(f"{link.shown.written(link.values, style)} = {style.number(link.result)}{link.calculation.unit}")
+        for link in links
+    ]
+
+
+def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:
+    """Each link in a group of its own, except that at most one pair of linked ones may share a step."""
+    pairs = story.joinable
+    joined = rng.choice(pairs) if pairs and rng.random() < rate else -1
+    groups, i = [], 0
+    while i < len(story.calculations):
+        size = 2 if i == joined else 1
+        groups.append(LinkGroup(tuple(range(i, i + size))))
+        i += size
+    return groups

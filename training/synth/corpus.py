@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.training.synth.families import FAMILIES, HELD_OUT, WEIGHTS, planner
-from stepsight.training.synth.weave import assemble_trace
+from stepsight.training.synth.solution import assemble_trace
 
 ERROR_RATE = 0.5
 TRAINED = tuple(family for family in FAMILIES if family not in HELD_OUT)

@@ -6,12 +6,12 @@ from functools import cache, partial
 from pathlib import Path
 
 import yaml
-from core.validation import validate
 
 from stepsight.core.errors import UserError
-from stepsight.training.synth.arithmetic import plan_story
-from stepsight.training.synth.plan import SolutionPlan
+from stepsight.core.validation import validate
+from stepsight.training.synth.planner import plan_story
 from stepsight.training.synth.quadratic import plan_quadratic
+from stepsight.training.synth.solution import SolutionPlan
 from stepsight.training.synth.story import Story
 
 Planner = Callable[[bool, random.Random, bool], SolutionPlan]

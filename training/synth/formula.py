@@ -3,15 +3,14 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 
-from stepsight.training.synth.style import Style
+from stepsight.training.synth.style import Number, Style, Values
 
-Values = Mapping[str, Fraction]
-_Calculation = Callable[[Values], Fraction]
+_Calculation = Callable[[Values], Number]
 
 _LARGEST_POWER = 12
 _LARGEST_WHOLE = 10**12
@@ -45,7 +44,7 @@ class Formula:
     def _calculation(self) -> _Calculation:
         return _compile(self.tree)
 
-    def value(self, values: Values) -> Fraction | None:
+    def value(self, values: Values) -> Number | None:
         """The exact value, or None where there is none: a division by zero, the root of no square."""
         try:
             return self._calculation(values)
@@ -60,7 +59,7 @@ class Formula:
         """The formula with `inner` in the place of `name`."""
         return Formula(_put(self.tree, name, inner.tree))
 
-    def operands(self, values: Values) -> tuple[str, Fraction, Fraction] | None:
+    def operands(self, values: Values) -> tuple[str, Number, Number] | None:
         """`(sign, left, right)` of a formula with a single operation `+ - * / %`, else None."""
         node = self.tree
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Pow):
@@ -76,7 +75,7 @@ class Formula:
     @property
     def is_binary(self) -> bool:
         """Whether it is a single operation `+ - * /`."""
-        operands = self.operands({name: Fraction(1) for name in self.names})
+        operands = self.operands(dict.fromkeys(self.names, 1))
         return operands is not None and operands[0] != "%"
 
 
@@ -85,7 +84,7 @@ class Condition:
     """A comparison of formulas such as `a + b < c`, or a chain of them such as `1 < a <= b`."""
 
     sides: tuple[Formula, ...]
-    comparisons: tuple[Callable[[Fraction, Fraction], bool], ...]
+    comparisons: tuple[Callable[[Number, Number], bool], ...]
 
     @classmethod
     def of(cls, text: str) -> "Condition":
@@ -128,7 +127,7 @@ def _parse(text: str) -> ast.expr:
         raise ValueError(f"{text!r} is no formula") from None
 
 
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -143,63 +142,70 @@ def _name(node: ast.Call) -> str:
     return node.func.id
 
 
-def _whole(value: Fraction) -> int:
-    if value.denominator != 1 or abs(value) > _LARGEST_WHOLE:
+def _whole(value: Number) -> int:
+    if value.denominator != 1 or not -_LARGEST_WHOLE <= value <= _LARGEST_WHOLE:
         raise _UndefinedError
     return int(value)
 
 
-def _natural(value: Fraction, largest: int = _LARGEST_WHOLE) -> int:
+def _natural(value: Number, largest: int = _LARGEST_WHOLE) -> int:
     number = _whole(value)
     if not 0 <= number <= largest:
         raise _UndefinedError
     return number
 
 
-def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    return Fraction(base ** _natural(exponent, _LARGEST_POWER))
+def _divide(a: Number, b: Number) -> Number:
+    if isinstance(a, int) and isinstance(b, int):
+        quotient, rest = divmod(a, b)
+        return Fraction(a, b) if rest else quotient
+    return Fraction(a) / b
 
 
-def _root(value: Fraction) -> Fraction:
+def _power(base: Number, exponent: Number) -> Number:
+    return base ** _natural(exponent, _LARGEST_POWER)
+
+
+def _root(value: Number) -> Number:
     if value < 0:
         raise _UndefinedError
-    root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
+    root = _divide(math.isqrt(value.numerator), math.isqrt(value.denominator))
     if root * root != value:
         raise _UndefinedError
     return root
 
 
-def _mod(a: Fraction, b: Fraction) -> Fraction:
-    return Fraction(_whole(a) % _natural(b))
+def _mod(a: Number, b: Number) -> Number:
+    return _whole(a) % _natural(b)
 
 
-def _log(base: Fraction, value: Fraction) -> Fraction:
+def _log(base: Number, value: Number) -> Number:
     """The whole exponent to which `base` is `value`."""
     for exponent in range(_LARGEST_POWER + 1) if base > 1 else ():
         if base**exponent == value:
-            return Fraction(exponent)
+            return exponent
     raise _UndefinedError
 
 
-_OPERATIONS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+_OPERATIONS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Div: _divide,
     ast.Pow: _power,
 }
-_FUNCTIONS: dict[tuple[str, int], Callable[..., Fraction]] = {
-    ("gcd", 2): lambda a, b: Fraction(math.gcd(_natural(a), _natural(b))),
-    ("lcm", 2): lambda a, b: Fraction(math.lcm(_natural(a), _natural(b))),
-    ("binom", 2): lambda n, k: Fraction(math.comb(_natural(n, 60), _natural(k, 60))),
-    ("factorial", 1): lambda n: Fraction(math.factorial(_natural(n, 12))),
+_FUNCTIONS: dict[tuple[str, int], Callable[..., Number]] = {
+    ("gcd", 2): lambda a, b: math.gcd(_natural(a), _natural(b)),
+    ("lcm", 2): lambda a, b: math.lcm(_natural(a), _natural(b)),
+    ("binom", 2): lambda n, k: math.comb(_natural(n, 60), _natural(k, 60)),
+    ("factorial", 1): lambda n: math.factorial(_natural(n, 12)),
     ("mod", 2): _mod,
-    ("floor", 1): lambda a: Fraction(math.floor(a)),
-    ("ceil", 1): lambda a: Fraction(math.ceil(a)),
+    ("floor", 1): math.floor,
+    ("ceil", 1): math.ceil,
     ("log", 2): _log,
     ("sqrt", 1): _root,
     ("abs", 1): abs,
-    ("percent", 2): lambda r, p: r * p / 100,
+    ("percent", 2): lambda r, p: _divide(r * p, 100),
 }
 """By name and number of arguments."""
 
@@ -208,8 +214,7 @@ def _compile(node: ast.expr) -> _Calculation:
     """What calculates a formula; raises `ValueError` where a part of it is none."""
     match node:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            constant = Fraction(number)
-            return lambda values: constant
+            return lambda values: number
         case ast.Name(id=name):
             return operator.itemgetter(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -224,11 +229,11 @@ def _compile(node: ast.expr) -> _Calculation:
     raise ValueError(f"{ast.unparse(node)!r} is no formula of + - * / ** and {', '.join(n for n, _ in _FUNCTIONS)}")
 
 
-def _quantity(node: ast.Name | ast.Constant, values: Values) -> Fraction:
+def _quantity(node: ast.Name | ast.Constant, values: Values) -> Number:
     if isinstance(node, ast.Name):
         return values[node.id]
     assert isinstance(node.value, int)
-    return Fraction(node.value)
+    return node.value
 
 
 def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:

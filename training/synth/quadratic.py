@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from stepsight.training.synth.plan import Check, RedundantStep, SolutionPlan, SolutionStep, StatedValues
-from stepsight.training.synth.plant import ErrorKind
+from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.solution import Check, RedundantStep, SolutionPlan, SolutionStep, StatedValues
 from stepsight.training.synth.style import Style, signed
-from stepsight.training.synth.verdict import returns
+from stepsight.training.synth.wording import returns
 
 _PROBLEMS = (
     "Find the roots of {e}.",

@@ -34,16 +34,16 @@ hashes of `tests/training/synth/test_corpus.py`.
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from typing import Annotated, Self
 
-from core.validation import ListOf, Model, invalid
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict, model_validator
 
+from stepsight.core.validation import ListOf, Model, invalid
 from stepsight.training.synth.formula import Condition, Formula
-from stepsight.training.synth.plant import ErrorKind, invited_errors
+from stepsight.training.synth.mistakes import ErrorKind, invited_errors
+from stepsight.training.synth.style import Number, Values
 
 WORDS = {
     "people": (
@@ -296,10 +296,10 @@ class Story(Model):
         """The number of the calculation that uses a quantity first."""
         return next((i for i, item in enumerate(self.calculations) if key in item.parsed.names), None)
 
-    def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Fraction], dict[str, str]]:
+    def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Number], dict[str, str]]:
         """Values of the quantities and names, not yet known to give fit results."""
         drawn = {**self.hidden, **self.quantities}
-        values = {key: Fraction(item.draw(rng, larger)) for key, item in drawn.items() if not item.formula}
+        values: dict[str, Number] = {key: item.draw(rng, larger) for key, item in drawn.items() if not item.formula}
         for key, quantity in self.quantities.items():
             if quantity.formula:
                 value = Formula.of(quantity.formula).value(values)
@@ -308,7 +308,7 @@ class Story(Model):
         values = {key: values[key] for key in self.quantities}
         return values, {key: rng.choice(choices) for key, choices in self.names.items()}
 
-    def words(self, values: Mapping[str, Fraction], names: Mapping[str, str], rng: random.Random) -> dict[str, str]:
+    def words(self, values: Values, names: Mapping[str, str], rng: random.Random) -> dict[str, str]:
         """The texts that fill the places of a problem besides its numbers."""
         filled = dict(names)
         for key, quantity in self.quantities.items():

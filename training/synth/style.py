@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+Number = int | Fraction
+"""An exact value; most are whole, which makes them int and quick."""
+
+Values = Mapping[str, Number]
+
 _PLACE = re.compile(r"\{([+(]?)(\w+)\)?\}")
 _POLYNOMIAL = re.compile(r"<(?:([a-z]);)?([\w ,-]+)>")
 # A problem's text: a formula, a polynomial alone, or a value, perhaps of dollars or percent.
@@ -50,7 +55,7 @@ class Style:
             return cls(True, times, over, decimals)
         return cls(False, rng.choice(["*", "*", "x", "×"]), rng.choice(["/", "/", "÷"]), decimals)
 
-    def number(self, value: Fraction) -> str:
+    def number(self, value: Number) -> str:
         """A value as it stands in a formula."""
         if value.denominator == 1:
             return str(value.numerator)
@@ -70,7 +75,7 @@ class Style:
     def boxed(self, value: str) -> str:
         return f"$\\boxed{{{_typeset(value)}}}$" if self.latex else value
 
-    def fill(self, template: str, texts: Mapping[str, str], values: Mapping[str, Fraction]) -> str:
+    def fill(self, template: str, texts: Mapping[str, str], values: Values) -> str:
         """Fill a step's template.
 
         `{key}` is a text or a value, `{(key)}` a value in brackets if negative, `{+key}` a value with its sign
@@ -82,7 +87,7 @@ class Style:
             how, key = match.groups()
             if key not in values:
                 return texts.get(key, match[0])
-            number = self.number(abs(values[key]) if how == "+" else values[key])
+            number = self.number(_size(values[key]) if how == "+" else values[key])
             if how == "+":
                 return f"{'-' if values[key] < 0 else '+'} {number}"
             return f"({number})" if how == "(" and values[key] < 0 else number
@@ -90,7 +95,7 @@ class Style:
         def polynomial(match: re.Match[str]) -> str:
             letter, keys = match.groups()
             parts = [key.strip() for key in keys.split(",")]
-            return self.polynomial([values[k] if k in values else Fraction(k) for k in parts], letter or "x")
+            return self.polynomial([values[k] if k in values else int(k) for k in parts], letter or "x")
 
         def formula(match: re.Match[str]) -> str:
             return self.math(_PLACE.sub(value, _POLYNOMIAL.sub(polynomial, match[1])))
@@ -102,19 +107,19 @@ class Style:
         text = re.sub(r"\[(.+?)\]", formula, template)
         return _PLACE.sub(outside, text)
 
-    def polynomial(self, coefficients: list[Fraction], letter: str = "x") -> str:
+    def polynomial(self, coefficients: list[Number], letter: str = "x") -> str:
         """`[1, -2, 3]` is x^2 - 2x + 3; a zero polynomial is 0."""
         shown = ""
         for power, coefficient in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
             if coefficient == 0:
                 continue
             sign = "-" if coefficient < 0 else "+"
-            number = "" if abs(coefficient) == 1 and power else self.number(abs(coefficient))
+            number = "" if abs(coefficient) == 1 and power else self.number(_size(coefficient))
             term = number + ("" if power == 0 else letter if power == 1 else f"{letter}^{power}")
             shown += f" {sign} {term}" if shown else ("-" + term if sign == "-" else term)
         return shown or "0"
 
-    def problem(self, template: str, texts: Mapping[str, str], values: Mapping[str, Fraction]) -> str:
+    def problem(self, template: str, texts: Mapping[str, str], values: Values) -> str:
         """Fill a problem: as `fill`; besides, `@{p}` is an amount of dollars and `{r}%` a percentage, and in LaTeX
         a number stands in mathematics."""
 
@@ -141,6 +146,11 @@ def _typeset(text: str) -> str:
     for pattern, replacement in _TYPESET if _PLAIN.search(text) else ():
         text = pattern.sub(replacement, text)
     return text
+
+
+def _size(value: Number) -> Number:
+    """Its absolute value."""
+    return value if value >= 0 else -value
 
 
 def signed(value: int) -> str:

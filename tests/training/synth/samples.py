@@ -4,8 +4,8 @@ from fractions import Fraction
 from typing import Any
 
 import yaml
-from core.validation import validate
 
+from stepsight.core.validation import validate
 from stepsight.training.synth.story import Story
 from stepsight.training.synth.style import Style
 

@@ -17,7 +17,7 @@ import pytest
 from stepsight.core.label import Label
 from stepsight.training.synth.corpus import generate
 from stepsight.training.synth.families import FAMILIES
-from stepsight.training.synth.plant import ErrorKind
+from stepsight.training.synth.mistakes import ErrorKind
 from tests.training.synth.checker import objections
 
 SHARES = [(seed, seed % 5 == 4) for seed in range(10)]

@@ -3,17 +3,14 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from stepsight.training.synth import wording
-from stepsight.training.synth.block import LinkGroup, group_links
-from stepsight.training.synth.chain import Chain, DrawnProblem, draw_problem
-from stepsight.training.synth.formula import Values
-from stepsight.training.synth.inspection import Inspection
-from stepsight.training.synth.plan import RedundantStep, SolutionPlan, SolutionStep, StatedValues
-from stepsight.training.synth.plant import ErrorKind
+from stepsight.training.synth.chain import Chain, DrawnProblem, LinkGroup, draw_problem, group_links
+from stepsight.training.synth.checks import Inspection
+from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.solution import RedundantStep, SolutionPlan, SolutionStep, StatedValues
 from stepsight.training.synth.story import Story
-from stepsight.training.synth.style import Style, capital, signed
+from stepsight.training.synth.style import Number, Style, Values, capital, signed
 
 OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35
@@ -154,7 +151,7 @@ class _StoryWriter:
     def _what(self, group: LinkGroup) -> str:
         return group.what(self.right, self.names, self.style)
 
-    def _in_math(self, value: Fraction) -> str:
+    def _in_math(self, value: Number) -> str:
         return self.style.math(self.style.number(value))
 
     def redo(self, step: int) -> str:

@@ -6,11 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from stepsight.training.synth.block import LinkGroup
-from stepsight.training.synth.chain import DrawnProblem, PlantedError, carry_out
-from stepsight.training.synth.inspection import Inspection
-from stepsight.training.synth.plan import Check
-from stepsight.training.synth.plant import ErrorKind
+from stepsight.training.synth.chain import DrawnProblem, LinkGroup, PlantedError, carry_out
+from stepsight.training.synth.checks import Inspection
+from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.solution import Check
 from stepsight.training.synth.story import Mistake
 from tests.training.synth.samples import PLAIN, QUANTITIES, SHOP
 

@@ -1,19 +1,82 @@
-"""The assembly of a trace: a planned solution with its checks, redundant steps, labels and meta."""
+"""A planned solution: everything that a trace may say, and the trace that is assembled from it.
+
+Texts are functions, as a trace shows only a part of what its plan offers. Whatever they need is drawn when the plan
+is made.
+"""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from stepsight.core.trace import Trace
-from stepsight.training.synth.plan import Check, RedundantStep, SolutionPlan, StatedValues
 from stepsight.training.synth.style import capital
-from stepsight.training.synth.verdict import opener
+from stepsight.training.synth.wording import opener
 
 EVIDENCE_RATE = 0.7
 OTHER_CHECK_RATE = 0.3
 REDUNDANT_RATE = 0.26
 CHECK_AT_ONCE_RATE = 0.25
 REDO_RATES = {"merged": 0.4, "separate": 0.2, "none": 0.4}
+
+StatedValues = Mapping[str, str]
+"""What a step says of the quantities of the problem: values, exact, by key."""
+
+Wording = Callable[[bool], str]
+"""The text of a step; true: as it stands where the solution has been corrected, so without the error."""
+
+
+@dataclass(frozen=True)
+class SolutionStep:
+    """A step of the solution, with the values it states: with the error, where there is one, and corrected."""
+
+    text: Wording
+    values: StatedValues = field(default_factory=dict)
+    corrected_values: StatedValues = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A truthful test of solution step `target`. `settles`: its outcome tells whether the focus is wrong."""
+
+    kind: str
+    target: int
+    text: Callable[[], str]
+    passes: bool
+    settles: bool
+
+
+@dataclass(frozen=True)
+class RedundantStep:
+    """A valid but redundant step that may stand anywhere after solution step `after` (-1: from the start).
+
+    `kind`: restating (a quantity, the question, a result), detour (there and back), aside (what nobody needs).
+    """
+
+    after: int
+    kind: str
+    text: Wording
+
+
+@dataclass(frozen=True)
+class SolutionPlan:
+    """One solution of one problem.
+
+    `focus` is the step that holds the error or, in a right solution, would have held it: checks, places and
+    wording are drawn alike for both. `redo(j)` restates the steps from the focus to step j rightly.
+    `quantities` are those of the problem and `relations` what follows from them, as formulas in the order
+    of their use: with the steps' values they say which step is wrong.
+    """
+
+    problem: str
+    steps: tuple[SolutionStep, ...]
+    focus: int
+    kind: str
+    wrong: bool
+    checks: tuple[Check, ...]
+    redundant: tuple[RedundantStep, ...]
+    redo: Callable[[int], str]
+    quantities: StatedValues
+    relations: Mapping[str, str]
 
 
 @dataclass

@@ -3,17 +3,15 @@
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 
-from stepsight.training.synth.block import LinkGroup, equations
-from stepsight.training.synth.chain import Chain, DrawnProblem, Link, PlantedError, carry_out
-from stepsight.training.synth.formula import Condition, Values
-from stepsight.training.synth.plan import Check
-from stepsight.training.synth.plant import PI, ErrorKind
+from stepsight.training.synth.chain import Chain, DrawnProblem, Link, LinkGroup, PlantedError, carry_out, equations
+from stepsight.training.synth.formula import Condition
+from stepsight.training.synth.mistakes import PI, ErrorKind
+from stepsight.training.synth.solution import Check
 from stepsight.training.synth.story import Story, Verification
-from stepsight.training.synth.style import Style, signed
-from stepsight.training.synth.verdict import bounded, breaks, leads_back, meets, returns, verdict
+from stepsight.training.synth.style import Number, Style, Values, signed
+from stepsight.training.synth.wording import bounded, breaks, leads_back, meets, returns, verdict
 
 LONGEST_RECOMPUTATION = 4
 
@@ -70,7 +68,7 @@ class Inspection:
         for verification in self.story.verifications:
             yield from self._verification(verification)
 
-    def number(self, value: Fraction, unit: str = "") -> str:
+    def number(self, value: Number, unit: str = "") -> str:
         """A value as it stands in a sentence."""
         number = self.style.number(value) + unit
         return self.style.math(number) if "frac" in number or unit == PI else number
@@ -96,7 +94,7 @@ class Inspection:
         return lambda: [self.style.math(formula) for formula in formulas]
 
     def _compare(
-        self, kind: str, step: int, parts: _Texts, result: Fraction, expected: Fraction, settles: bool, unit: str
+        self, kind: str, step: int, parts: _Texts, result: Number, expected: Number, settles: bool, unit: str
     ) -> Check:
         words = returns if kind == "inverse" else verdict
         tail = words(result, expected, self.rng, self.number(expected, unit))
@@ -223,7 +221,7 @@ def _constant(text: str) -> Callable[[], str]:
     return lambda: text
 
 
-def _reversals(link: Link, true: Fraction, style: Style) -> Iterator[tuple[str, list[str], Fraction, Fraction]]:
+def _reversals(link: Link, true: Number, style: Style) -> Iterator[tuple[str, list[str], Number, Number]]:
     """(kind, formulas, their result, the number it must equal) of each way to test `link`."""
     operands = link.formula.operands(link.values)
     whole = operands and all(v.denominator == 1 for v in (*operands[1:], link.result))
@@ -236,24 +234,24 @@ def _reversals(link: Link, true: Fraction, style: Style) -> Iterator[tuple[str, 
     sign, left, right = operands
     a, b, c = int(left), int(right), int(link.result)
     if sign == "+":
-        yield "inverse", [f"{c} - {signed(b)} = {c - b}"], Fraction(c - b), left
+        yield "inverse", [f"{c} - {signed(b)} = {c - b}"], c - b, left
     elif sign == "-":
-        yield "inverse", [f"{c} + {signed(b)} = {c + b}"], Fraction(c + b), left
+        yield "inverse", [f"{c} + {signed(b)} = {c + b}"], c + b, left
     elif sign == "/":
-        yield "inverse", [f"{signed(c)} * {signed(b)} = {c * b}"], Fraction(c * b), left
+        yield "inverse", [f"{signed(c)} * {signed(b)} = {c * b}"], c * b, left
     elif sign == "%":
         yield "recompute", [f"{a} * {b} = {a * b}", f"{a * b} / 100 = {style.number(true)}"], true, link.result
     else:
         yield from _of_product(a, b, c)
 
 
-def _of_product(a: int, b: int, c: int) -> Iterator[tuple[str, list[str], Fraction, Fraction]]:
+def _of_product(a: int, b: int, c: int) -> Iterator[tuple[str, list[str], Number, Number]]:
     true = a * b
     if b > 0 and c % b == 0:
-        yield "inverse", [f"{c} / {b} = {c // b}"], Fraction(c // b), Fraction(a)
+        yield "inverse", [f"{c} / {b} = {c // b}"], c // b, a
     if b > 10 and b % 10 and a > 0:
         tens = b - b % 10
         parts = [f"{a} * {tens} = {a * tens}", f"{a} * {b % 10} = {a * (b % 10)}"]
-        yield "recompute", [*parts, f"{a * tens} + {a * (b % 10)} = {true}"], Fraction(true), Fraction(c)
+        yield "recompute", [*parts, f"{a * tens} + {a * (b % 10)} = {true}"], true, c
     else:
-        yield "recompute", [f"{b} * {signed(a)} = {true}"], Fraction(true), Fraction(c)
+        yield "recompute", [f"{b} * {signed(a)} = {true}"], true, c

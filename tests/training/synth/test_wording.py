@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from stepsight.training.synth.verdict import bounded, breaks, leads_back, opener, returns, verdict
+from stepsight.training.synth.wording import bounded, breaks, leads_back, opener, returns, verdict
 
 
 @pytest.mark.parametrize("words", [verdict, returns, leads_back])

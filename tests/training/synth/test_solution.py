@@ -8,8 +8,7 @@ import pytest
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
-from stepsight.training.synth.plan import Check, RedundantStep, SolutionPlan, SolutionStep
-from stepsight.training.synth.weave import assemble_trace
+from stepsight.training.synth.solution import Check, RedundantStep, SolutionPlan, SolutionStep, assemble_trace
 
 
 def step(stated: str, right: str, key: str, value: str, right_value: str, wrong: bool) -> SolutionStep:

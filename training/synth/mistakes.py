@@ -7,6 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from stepsight.training.synth.formula import Formula
+from stepsight.training.synth.style import Number
 
 PI = "π"
 """The unit of a calculation whose result is a multiple of π: its formula is that of the factor."""
@@ -97,16 +98,16 @@ def _replaced(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
     return tree
 
 
-def slip(right: Fraction, factors: Sequence[Fraction], rng: random.Random) -> Fraction:
+def slip(right: Number, factors: Sequence[Number], rng: random.Random) -> Number:
     """A wrong result near `right`; `factors` are those of a product, whose multiple it may stay.
 
     Most slips keep the last digit or the divisibility, so that no rule of thumb finds them.
     """
-    size = abs(right)
+    size: Number = right if right >= 0 else -right
     if right.denominator != 1:
         return _fraction_slip(right, rng)
     offsets = [10, 10, 10, 20, 1, 2, 30 if size > 60 else 10, 100 if size > 150 else 9]
-    offsets += [int(f) for f in factors if f.denominator == 1 and 1 < abs(f) <= size] * 2
+    offsets += [int(f) for f in factors if f.denominator == 1 and 1 < abs(int(f)) <= size] * 2
     if size < 20:
         offsets = [1, 1, 2, 3, *offsets]
     while True:
@@ -115,16 +116,16 @@ def slip(right: Fraction, factors: Sequence[Fraction], rng: random.Random) -> Fr
             return wrong
 
 
-def _fraction_slip(right: Fraction, rng: random.Random) -> Fraction:
+def _fraction_slip(right: Number, rng: random.Random) -> Number:
     top, bottom = right.numerator, right.denominator
     options = [Fraction(top + 1, bottom), Fraction(top - 1, bottom), Fraction(top, bottom + 1)]
     options += [Fraction(top + 2, bottom), Fraction(bottom, top)] if top else []
     return rng.choice([option for option in options if option not in (right, 0)])
 
 
-def misread(value: Fraction, others: Sequence[Fraction], rng: random.Random) -> Fraction:
+def misread(value: Number, others: Sequence[Number], rng: random.Random) -> Number:
     """A number taken for `value`: its digits swapped, another quantity of the problem, or near it."""
-    swapped = Fraction(int(str(abs(int(value)))[::-1]))
+    swapped = int(str(abs(int(value)))[::-1])
     near = [value + 10, value + 1, value - 1, value + 2]
     choices = [n for n in [swapped, swapped, *others, rng.choice(near)] if n > 1 and n != value]
     if value < 0:

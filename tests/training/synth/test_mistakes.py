@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import pytest
 
-from stepsight.training.synth.plant import ErrorKind, misread, slip
+from stepsight.training.synth.mistakes import ErrorKind, misread, slip
 from stepsight.training.synth.story import Calculation, Mistake
 
 OPERATION, SIGN, DROPPED, UNIT = ErrorKind.OPERATION, ErrorKind.SIGN, ErrorKind.DROPPED, ErrorKind.UNIT
