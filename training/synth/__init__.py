@@ -1,8 +1,11 @@
 """The synthetic corpus: worked solutions with planted errors and later evidence, labelled by construction.
 
 - corpus: the stream of traces, each drawn from the seed and its own number
-- families, drills: the problem families; short traces of single equations
-- story, chain, block, formula: a problem as a chain of calculations
-- plan, arithmetic, inspection, plant: everything a trace may say: steps, checks, planted errors
-- weave, style, wording, verdict: a plan as a trace: its mathematics and its words
+- families, stories: the problem families; a file of stories for each
+- story: what a story is, how to write one, and its check when it is read
+- formula, chain, mistakes: calculations, exact, rightly or with a planted error
+- planner, quadratic, checks: everything that a trace of a problem may say
+- solution: such a plan, and the trace assembled from it
+- style, wording: its mathematics and its words
+- drills: short traces of single equations
 """

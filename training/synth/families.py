@@ -62,7 +62,7 @@ WEIGHTS = {
 FAMILIES = tuple(WEIGHTS)
 
 HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")
-"""Families that training never sees: what an evaluator reaches on them is told apart."""
+"""Families that training never sees: figures of evaluators on them stand apart."""
 
 
 def planner(family: str) -> Planner:

@@ -1,16 +1,16 @@
-"""A story: a template of problems whose solution is a chain of calculations, as `stories/*.yaml` describe it.
+"""A story: a template of problems whose solution is a chain of calculations, read from `stories/*.yaml`.
 
 Each file of `stories/` holds the stories of one family, by name; `families.py` gives a family its weight. A story:
 
     party:
-      problems: |                      # one wording a line; {name} is drawn, {k} a number, @{p} dollars,
-        {k} friends share a bill for {a} pizzas at @{p} each. What does each of them pay?
+      problems: |                      # one wording a line: {k} a number, {a_} with its noun, @{p} dollars
+        {name} and others, {k} in all, share a bill for {a_} at @{p} each. What does each of them pay?
       names: {name: people}            # words that are drawn: a list of them, or `people` or `things`
       quantities:                      # numbers that are drawn, and what they count
         k: {values: 3 to 9, noun: people}
-        a: {values: [2, 4, 6], noun: pizzas, words: {2: a pair of pizzas}}
+        a: {values: [2, 4, 6], noun: pizzas, words: {6: half a dozen pizzas}}
         p: {values: 10 to 30 by 5, noun: dollars for one pizza}
-      conditions: [a < k]              # what must be true of values that are drawn
+      conditions: [x > 5]              # what must be true of the right values
       steps:                           # key: formula over the quantities and the steps before; `what` names it
         w: {formula: a * p, what: the bill}
         x:
@@ -25,6 +25,9 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
           equals: p
       bounds:                          # truths about a right solution
         x < w: the share {x} must be less than the whole bill {w}
+
+A file begins with a comment that says what its stories are about. Wordings that several stories of a file share are
+written once and named: `wording: &halved |`, then `wording: *halved`.
 
 `{eq}` in a wording stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
 mathematics, `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so the
@@ -260,9 +263,9 @@ class Story(Model):
                 yield f"{place}.steps.{calculation.key}", calculation.parsed.names, back
                 back.append(calculation.key)
             yield place, [verification.equals, verification.result_key], back
-        told = [*self.names, *self.quantities, *(f"{key}_" for key in self.quantities)]
+        placed = [*self.names, *self.quantities, *(f"{key}_" for key in self.quantities)]
         for text in self.problems:
-            yield "problems", _PLACE.findall(text), told
+            yield "problems", _PLACE.findall(text), placed
         shown = [*self.names, *self.quantities, *self.steps]
         for key, calculation in self.steps.items():
             mistaken = chain.from_iterable(mistake.wording for mistake in calculation.mistakes)

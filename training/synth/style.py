@@ -1,4 +1,4 @@
-"""A style: how one trace writes its mathematics, as plain text or as LaTeX."""
+"""The style of one trace: how it writes its mathematics, as plain text or as LaTeX."""
 
 import random
 import re

@@ -1,10 +1,13 @@
 import random
+import re
 from fractions import Fraction
 
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.training.synth import story
 from stepsight.training.synth.families import FAMILIES, QUADRATIC, STORIES, read_stories
+from stepsight.training.synth.planner import plan_story
 from stepsight.training.synth.story import Quantity
 from tests.training.synth.samples import SHOP, read_story
 
@@ -55,6 +58,15 @@ def test_a_dozen_is_said_in_words_or_in_digits():
     texts = {SHOP.words(values, {}, random.Random(i))["n_"] for i in range(50)}
     assert texts == {"a dozen cups", "12 cups"}
     assert SHOP.words({**values, "n": Fraction(11)}, {}, random.Random(1))["n_"] == "11 cups"
+
+
+def test_the_example_of_a_story_is_one(tmp_path):
+    path = tmp_path / "example.yaml"
+    path.write_text(re.search(r"A story:\n(.*?)\nA file", story.__doc__, re.DOTALL)[1], encoding="utf-8")
+    [party] = read_stories(path)
+    plan = plan_story(party, True, random.Random(1))
+    assert "share a bill for" in plan.problem
+    assert {check.kind for check in plan.checks} >= {"add back", "reread"}
 
 
 def test_every_family_has_a_file_of_stories():

@@ -1,4 +1,4 @@
-"""Writing synthetic traces.
+"""Synthetic traces as a file.
 
 stepsight synth --size 1000 --seed 7 --output traces.jsonl
 """
@@ -9,6 +9,7 @@ import sys
 
 from stepsight.app.scoring.options import open_output, progress
 from stepsight.core.errors import UserError
+from stepsight.core.jsonl import format_trace
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -22,7 +23,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Write the traces one by one."""
-    from stepsight.core.jsonl import format_trace
     from stepsight.training.synth.corpus import generate
 
     if args.size < 1:
