@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.first_error import Outcome
-from stepsight.training.report.html import Block, CellWrap, Section, block_html, table_html
+from stepsight.training.report.html import CellWrap, Content, Section, content_html, table_html
 from stepsight.training.report.results import EVALUATOR, MODE
 from stepsight.training.report.tables import Table
 
@@ -64,24 +64,24 @@ def sections_html(sections: Iterable[Section], links: Links, address: Mapping[st
 
 
 def _section(section: Section, links: Links, address: Mapping[str, str]) -> str:
-    cells = next(filter(None, (_confused(block, links) for block in section.blocks)), "")
+    cells = next(filter(None, (_confused(content, links) for content in section.contents)), "")
     # The page's script makes links of a heat map's cells with it.
     leads = f' data-cells="{cells}"' if cells else ""
-    body = "".join(_block(block, links, address) for block in section.blocks)
+    body = "".join(_content(content, links, address) for content in section.contents)
     return f"<section{leads}><h2>{escape(section.title)}</h2>{body}</section>"
 
 
-def _confused(block: Block, links: Links) -> str:
+def _confused(content: Content, links: Links) -> str:
     """Of a table of confusion the address of its evaluator's traces."""
-    if not isinstance(block, Table) or not any(column.key == "gold" for column in block.columns):
+    if not isinstance(content, Table) or not any(column.key == "gold" for column in content.columns):
         return ""
-    return links.browse(str(block.rows[0][0]), links.mode.value)
+    return links.browse(str(content.rows[0][0]), links.mode.value)
 
 
-def _block(block: Block, links: Links, address: Mapping[str, str]) -> str:
-    if not isinstance(block, Table):
-        return block_html(block)
-    return table_html(block, links.wrap(block), file_links(block.name, address))
+def _content(content: Content, links: Links, address: Mapping[str, str]) -> str:
+    if not isinstance(content, Table):
+        return content_html(content)
+    return table_html(content, links.wrap(content), file_links(content.name, address))
 
 
 def file_links(table: str, address: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from stepsight.storage.judgments.columns import find_basis
 from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate
-from stepsight.training.report.chapters import Excerpt, excerpt
+from stepsight.training.report.dataset import Excerpt, excerpt
 from stepsight.training.report.report import told_apart, write_up
 from stepsight.training.report.tables import Table
 
@@ -151,5 +151,5 @@ def _size(measured: Measured) -> int:
 def _size_of_figures(found: Excerpt) -> int:
     """They are written as JSON for it, so that no page has to wait for that."""
     sections = (*found.sections, *found.classes.values())
-    groups = [block for one in sections for block in one.blocks if not isinstance(block, str | Table)]
+    groups = [content for one in sections for content in one.contents if not isinstance(content, str | Table)]
     return _FIGURE * sum(len(plot.data) for group in groups for plot in group)

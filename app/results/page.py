@@ -27,7 +27,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import judges_of, list_evaluators
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.evaluation import MODES
-from stepsight.training.report.chapters import lead
+from stepsight.training.report.dataset import lead
 from stepsight.training.report.results import PROTOCOL
 
 PLOTLY = "/stepsight/plotly/plotly.min.js"

@@ -1,8 +1,8 @@
 """Measurements as tables, figures and pages.
 
-- report, chapters: a report of datasets; what there is to say of one
-- tables, results: a table as LaTeX, CSV, Markdown and HTML; an evaluation as tables
-- plots, figures: the figures; a Plotly figure as a page and a picture
-- html: a page that needs no network
-- patched: a dataset measured with and without a label patch
+- report: a report of datasets, or of anything that is made of parts
+- dataset: the part on one dataset; patched: with and without a label patch
+- results, tables: an evaluation as tables; a table as LaTeX, CSV and Markdown
+- plots, figures: an evaluation as figures; a Plotly figure as a page and a picture
+- html, templates: tables and figures as HTML, and pages that need no network
 """

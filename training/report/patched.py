@@ -16,8 +16,8 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row, evaluate
-from stepsight.training.report.chapters import dataset_chapter
-from stepsight.training.report.html import Chapter, Section
+from stepsight.training.report.dataset import dataset_part
+from stepsight.training.report.html import Part, Section
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, ordered
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
@@ -95,12 +95,12 @@ def counts(changes: Sequence[Change]) -> str:
     )
 
 
-def patched_chapter(found: Patched) -> Chapter:
-    """The chapter of the patched gold, with what the patch changes at its head."""
-    chapter = dataset_chapter(found.after)
+def patched_part(found: Patched) -> Part:
+    """The part of the patched gold, with what the patch changes at its head."""
+    part = dataset_part(found.after)
     tables = [change_table(found, mode, errors, changes) for (mode, errors), changes in _tables(found).items()]
     changed = Section("What the patch changes", [*tables, entries(found)])
-    return Chapter(chapter.title, chapter.lead, [changed, *chapter.sections], chapter.warning)
+    return Part(part.title, part.lead, [changed, *part.sections], part.warning)
 
 
 def _tables(found: Patched) -> dict[tuple[Mode, Errors], list[Change]]:

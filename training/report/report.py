@@ -13,10 +13,10 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, evaluate
-from stepsight.training.report.chapters import dataset_chapter, evaluators_chapter, plots_of, tables_of
+from stepsight.training.report.dataset import dataset_part, evaluators_part, plots_of, tables_of
 from stepsight.training.report.figures import write_pictures
-from stepsight.training.report.html import Chapter, render
-from stepsight.training.report.patched import Patched, patched_chapter
+from stepsight.training.report.html import Part, page_html
+from stepsight.training.report.patched import Patched, patched_part
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown
@@ -34,9 +34,9 @@ class Report:
     figures: Mapping[str, Plot] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, title: str, lead: str, chapters: Sequence[Chapter]) -> "Report":
-        """The report that is made of these chapters."""
-        return cls(render(title, lead, chapters), tuple(tables_of(chapters)), plots_of(chapters))
+    def of(cls, title: str, lead: str, parts: Sequence[Part]) -> "Report":
+        """The report that is made of these parts."""
+        return cls(page_html(title, lead, parts), tuple(tables_of(parts)), plots_of(parts))
 
 
 def make_report(
@@ -51,7 +51,7 @@ def make_report(
 ) -> Report:
     """Measure on each dataset the evaluators of those names that have judged it; without names, all that have.
     With `group`, on that group of each dataset's traces. A dataset that one of the `patches` is of has a second
-    chapter, in which its gold is that of the patch.
+    part, in which its gold is that of the patch.
 
     Nothing is scored, and for the same store only the `day` differs. Raises `UserError` where a name has judged
     none of the datasets, where two datasets would have tables of the same names, or where a patch does not fit.
@@ -75,16 +75,16 @@ def write_up(
     found: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
 ) -> Report:
     """The report of evaluations, one or more, of those evaluators."""
-    chapters = [_chapter(one) for one in found]
+    parts = [_part(one) for one in found]
     plain = [one for one in found if isinstance(one, Evaluation)]
-    chapters.append(evaluators_chapter(evaluators, len(plain[0].weights)))
+    parts.append(evaluators_part(evaluators, len(plain[0].weights)))
     names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in found]
     lead = f"{', '.join(names)}; {day or date.today():%d %B %Y}"
-    return Report.of("StepSight report", lead, chapters)
+    return Report.of("StepSight report", lead, parts)
 
 
-def _chapter(found: Evaluation | Patched) -> Chapter:
-    return dataset_chapter(found) if isinstance(found, Evaluation) else patched_chapter(found)
+def _part(found: Evaluation | Patched) -> Part:
+    return dataset_part(found) if isinstance(found, Evaluation) else patched_part(found)
 
 
 def _patched_name(found: Patched) -> str:

@@ -122,7 +122,7 @@ def to_csv(table: Table) -> str:
 def to_markdown(table: Table) -> str:
     """A caption, a pipe table and the notes as a list."""
     head = [_markdown(title) for title in table.title]
-    rows = [head, *([_markdown(str(cell)) for cell in row] for row in _shown_rows(table))]
+    rows = [head, *([_markdown(str(cell)) for cell in row] for row in shown_rows(table))]
     widths = [max(3, *map(len, cells)) for cells in zip(*rows, strict=True)]
     bars = ["-" * (width - 1) + ("-" if left else ":") for width, left in zip(widths, _left(table), strict=True)]
     lines = [
@@ -137,7 +137,8 @@ def _left(table: Table) -> list[bool]:
     return [column.kind == CellKind.TEXT for column in table.columns]
 
 
-def _shown_rows(table: Table) -> list[list[Shown]]:
+def shown_rows(table: Table) -> list[list[Shown]]:
+    """The cells as a person reads them."""
     return [
         [show(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
     ]
@@ -151,7 +152,7 @@ def _markdown(text: str) -> str:
 def to_latex(table: Table) -> str:
     """A `table` environment in the manner of booktabs, intervals small behind their values, the notes below."""
     cells = pd.DataFrame(
-        [[_latex_cell(cell) for cell in row] for row in _shown_rows(table)],
+        [[_latex_cell(cell) for cell in row] for row in shown_rows(table)],
         columns=[rf"\textbf{{{escape_latex(title)}}}" for title in table.title],
     )
     spec = "".join("l" if left else "r" for left in _left(table))

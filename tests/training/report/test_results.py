@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
 from stepsight.core.scores import StepScores
@@ -13,27 +14,40 @@ from stepsight.storage.judgments.evaluators import judges_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
+from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.report.results import (
     CALIBRATION,
     FIRST_ERRORS,
     PROTOCOL,
+    changes,
+    classes,
+    confusions,
+    decisions,
+    differences,
+    has_pairs,
     judges,
     measures,
     merged,
     ordered,
+    outcomes,
+    position_gains,
+    position_values,
+    positions,
     prm_titles,
     published,
     results,
     scored_rows,
     slug,
+    third_reasons,
+    three_way_rows,
 )
 from stepsight.training.report.tables import CellKind, to_csv
 from tests.storage.samples import add, evaluator, judge
-from tests.training.judged import NEG, NEU, POS, fill, measure
+from tests.training.judged import NEG, NEU, POS, fill, measure, row_of
 
 
 @pytest.fixture
-def found(sqlite_store):
+def evaluation(sqlite_store):
     return measure(sqlite_store, fill(sqlite_store))
 
 
@@ -43,9 +57,9 @@ def rows_of(table):
 
 @pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])
 @pytest.mark.parametrize("errors", list(Errors))
-def test_figures_are_those_of_the_evaluation(found, mode, errors):
-    told = {row["evaluator"]: row for row in rows_of(results(found, mode, errors))}
-    said = [row for row in found.as_json()["rows"] if (row["mode"], row["errors"]) == (mode, errors)]
+def test_figures_are_those_of_the_evaluation(evaluation, mode, errors):
+    told = {row["evaluator"]: row for row in rows_of(results(evaluation, mode, errors))}
+    said = [row for row in evaluation.as_json()["rows"] if (row["mode"], row["errors"]) == (mode, errors)]
     assert told.keys() == {row["evaluator"] for row in said}
     assert len(said) >= 5
     for row in said:
@@ -60,8 +74,8 @@ def test_figures_are_those_of_the_evaluation(found, mode, errors):
             assert shown["above_baselines"] == ("yes" if row["above_baselines"] else "no")
 
 
-def test_a_table_tells_what_is_missing_and_has_the_baselines_below(found):
-    table = results(found, Mode.OFFLINE, Errors.INVALID)
+def test_a_table_tells_what_is_missing_and_has_the_baselines_below(evaluation):
+    table = results(evaluation, Mode.OFFLINE, Errors.INVALID)
     names = [row[0] for row in table.rows]
     assert names[:2] == ["one_mind", "words"]
     assert [name.startswith("baseline:") for name in names] == [False] * 2 + [True] * 4
@@ -72,11 +86,11 @@ def test_a_table_tells_what_is_missing_and_has_the_baselines_below(found):
     assert table.caption.startswith("three_way: invalid errors, offline, 4 traces")
 
 
-def test_other_figures_keep_the_columns_that_have_a_value(found):
-    table = measures(found, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT)
+def test_other_figures_keep_the_columns_that_have_a_value(evaluation):
+    table = measures(evaluation, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT)
     assert [column.key for column in table.columns] == ["evaluator", "mode", *FIRST_ERRORS]
     told = {(row["evaluator"], row["mode"]): row for row in rows_of(table)}
-    # Two traces have an error: offline the first one is found, the other is not; online neither.
+    # Two traces have an error: offline the first one is evaluation, the other is not; online neither.
     assert float(told["one_mind", "offline"]["first_error_accuracy"]) == 0.5
     assert float(told["one_mind", "online"]["first_error_accuracy"]) == 0
     # An evaluator's modes stand together.
@@ -85,31 +99,31 @@ def test_other_figures_keep_the_columns_that_have_a_value(found):
         ("one_mind", "online"),
         ("words", "offline"),
     ]
-    assert measures(found, "none", "caption", {"mystery": "Mystery"}, CellKind.PERCENT) is None
+    assert measures(evaluation, "none", "caption", {"mystery": "Mystery"}, CellKind.PERCENT) is None
 
 
 def test_a_figure_that_nobody_has_is_left_out_with_its_reason(sqlite_store):
     right = [["pos", "neu", "pos"], ["pos", "pos", "neu"], ["neu", "pos", "pos"], ["pos", "pos", "pos"]]
-    found = measure(sqlite_store, fill(sqlite_store, right))
-    assert measures(found, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT) is None
-    both = measures(found, "both", "caption", CALIBRATION | FIRST_ERRORS, CellKind.NUMBER)
+    evaluation = measure(sqlite_store, fill(sqlite_store, right))
+    assert measures(evaluation, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT) is None
+    both = measures(evaluation, "both", "caption", CALIBRATION | FIRST_ERRORS, CellKind.NUMBER)
     assert [column.key for column in both.columns] == ["evaluator", "mode", *CALIBRATION]
     assert "First-error accuracy, ProcessBench F1: no trace has an error" in both.notes
 
 
-def test_calibration_by_hand(found):
-    (row,) = [row for row in rows_of(measures(found, "c", "c", CALIBRATION, CellKind.NUMBER))
+def test_calibration_by_hand(evaluation):
+    (row,) = [row for row in rows_of(measures(evaluation, "c", "c", CALIBRATION, CellKind.NUMBER))
               if (row["evaluator"], row["mode"]) == ("one_mind", "offline")]  # fmt: skip
     # The 11 steps that count: 0.3 is wrong, two of 0.8 (neu and pos) and seven of 0.9 are valid, one of 0.9 is not.
     squares = 0.3**2 + 2 * 0.2**2 + 7 * 0.1**2 + 0.9**2
     assert float(row["brier"]) == pytest.approx(squares / 11, abs=1e-6)
 
 
-def test_scored_rows_are_one_per_evaluator(found):
-    names = [row.evaluator for row in scored_rows(found, Mode.OFFLINE)]
+def test_scored_rows_are_one_per_evaluator(evaluation):
+    names = [row.evaluator for row in scored_rows(evaluation, Mode.OFFLINE)]
     assert names[:2] == ["one_mind", "words"]
     assert len(names) == len(set(names)) == 6
-    assert ordered(found.rows)[0].evaluator == "one_mind"
+    assert ordered(evaluation.rows)[0].evaluator == "one_mind"
 
 
 def test_names_of_files():
@@ -125,8 +139,8 @@ def test_notes_of_the_same_kind_are_one():
 def test_what_the_paper_prints_never_looks_measured(sqlite_store):
     """Of a benchmark's full size and kind, so that the paper's rows are of it."""
     dataset, name = _benchmark(sqlite_store)
-    found = measure(sqlite_store, dataset)
-    table = results(found, Mode.OFFLINE, Errors.INVALID)
+    evaluation = measure(sqlite_store, dataset)
+    table = results(evaluation, Mode.OFFLINE, Errors.INVALID)
     told = {row["evaluator"]: row for row in rows_of(table)}
     assert told[name]["source"] == "measured"
     assert told["LLaDA-PRM"]["source"] == "published"
@@ -134,8 +148,8 @@ def test_what_the_paper_prints_never_looks_measured(sqlite_store):
     assert {table.rows[place][0] for place in table.faint} == {row["evaluator"] for row in told.values()
                                                               if row["source"] == "published"}  # fmt: skip
     assert any("published in tab:" in note and "not measured here" in note for note in table.notes)
-    (row,) = rows_of(published(found, Errors.INVALID))
-    (said,) = [row for row in found.as_json()["rows"] if row["evaluator"] == name and row["mode"] == "offline"]
+    (row,) = rows_of(published(evaluation, Errors.INVALID))
+    (said,) = [row for row in evaluation.as_json()["rows"] if row["evaluator"] == name and row["mode"] == "offline"]
     assert float(row["sol_f1"]) == said["published"]["sol_f1"] == 0.78
     assert float(row["sol_f1_difference"]) == said["published"]["differences"]["sol_f1"]
     assert row["mode"] == "offline"
@@ -157,9 +171,9 @@ def _benchmark(store):
     return dataset, name
 
 
-def test_no_published_table_where_nothing_was_measured_again(found):
-    assert published(found, Errors.INVALID) is None
-    assert prm_titles(found) == {}
+def test_no_published_table_where_nothing_was_measured_again(evaluation):
+    assert published(evaluation, Errors.INVALID) is None
+    assert prm_titles(evaluation) == {}
 
 
 def test_judges(sqlite_store):
@@ -171,8 +185,8 @@ def test_judges(sqlite_store):
     )
 
 
-def test_values_without_a_number_are_none(found):
-    (row,) = [row for row in results(found, Mode.OFFLINE, Errors.INVALID).rows if row[0] == "words"]
+def test_values_without_a_number_are_none(evaluation):
+    (row,) = [row for row in results(evaluation, Mode.OFFLINE, Errors.INVALID).rows if row[0] == "words"]
     assert isinstance(row[3], Value)
     assert not row[3].exists
 
@@ -188,8 +202,8 @@ def test_prm_score_by_category_and_class(sqlite_store):
     save_judgments(sqlite_store, one.id, [
         Judgment(trace, Mode.OFFLINE, StepScores(np.array(right[trace.id], np.float32))) for trace in traces
     ])  # fmt: skip
-    found = measure(sqlite_store, find_dataset(sqlite_store, "prm"))
-    titles = prm_titles(found)
+    evaluation = measure(sqlite_store, find_dataset(sqlite_store, "prm"))
+    titles = prm_titles(evaluation)
     assert titles == {
         "prmscore": "PRMScore",
         "prmscore_simplicity": "simplicity",
@@ -199,8 +213,140 @@ def test_prm_score_by_category_and_class(sqlite_store):
     }
     told = {
         (row["evaluator"], row["mode"]): row
-        for row in rows_of(measures(found, "prm", "c", titles, CellKind.PERCENT))
+        for row in rows_of(measures(evaluation, "prm", "c", titles, CellKind.PERCENT))
     }
     assert {float(told["mini", "offline"][key]) for key in titles} == {1}
     # A constant of 0.5 calls every step valid: of the class of errors F1 is 0, of two right ones of three 4 / 5.
     assert float(told["baseline:constant", "offline"]["prmscore_confidence"]) == pytest.approx((4 / 5 + 0) / 2)
+
+
+def test_only_three_classes_are_told_of(evaluation):
+    assert [(row.evaluator, row.mode) for row in three_way_rows(evaluation)] == [
+        ("one_mind", Mode.OFFLINE),
+        ("one_mind", Mode.ONLINE),
+    ]
+
+
+def test_confusion(evaluation):
+    table = confusions(evaluation)
+    assert [row[2:] for row in table.rows if row[1] == "offline"] == [
+        ("neg", 1, 0, 1),
+        ("neu", 0, 1, 1),
+        ("pos", 0, 1, 7),
+    ]
+    # Online the wrong second step looks right, and the redundant one wrong.
+    assert [row[2:] for row in table.rows if row[1] == "online"] == [
+        ("neg", 0, 0, 2),
+        ("neu", 1, 1, 0),
+        ("pos", 0, 1, 7),
+    ]
+
+
+def test_class_by_class(evaluation):
+    table = classes(evaluation)
+    assert [column.title for column in table.columns[2:]] == [
+        "neg AUC", "neu AUC", "pos AUC", "neg F1", "neu F1", "pos F1",
+    ]  # fmt: skip
+    row = table.rows[0]
+    assert [row[i].number for i in (3, 5, 6, 7)] == pytest.approx([18.5 / 20, 2 / 3, 1 / 2, 14 / 17])
+    assert table.notes == ()
+
+
+def test_decision_rules(evaluation):
+    table = decisions(evaluation)
+    told = {(row[1], row[2]): [value.number for value in row[3:]] for row in table.rows}
+    assert told["offline", "argmax"] == pytest.approx([2 / 12, 1 / 2, 1 / 2, 1 / 2])
+    assert told["offline", "p ≥ 0.15"] == pytest.approx([4 / 12, 1 / 2, 1, 2 / 3])
+    assert len(told) == len(table.rows) == 12
+    assert any("to be chosen on other data" in note for note in table.notes)
+
+
+def test_a_class_that_the_gold_lacks_is_told(sqlite_store):
+    golds = (["pos", "neg", "pos"], ["pos", "pos", "pos"], ["pos", "neg", "pos"], ["pos", "pos", "pos"])
+    table = classes(measure(sqlite_store, fill(sqlite_store, golds)))
+    assert "The gold labels no step neu." in table.notes
+    assert not table.rows[0][3].exists
+
+
+@pytest.fixture
+def offline_only(sqlite_store):
+    dataset = fill(sqlite_store)
+    words = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
+    return evaluate(sqlite_store, dataset, words, draws=20)
+
+
+def test_outcomes_are_counted_by_mode(evaluation):
+    """Gold errors: the second step of trace 0, the third of trace 2. Offline one_mind calls the second step of
+    trace 0 wrong (0.3) and no other; online the second of trace 1 (0.4), which has no error."""
+    table = outcomes(evaluation)
+    assert [column.key for column in table.columns] == [
+        "evaluator", "mode", "right", "missed", "false-alarm", "wrong-step", "n_traces"
+    ]  # fmt: skip
+    told = {row[:2]: row[2:] for row in table.rows}
+    assert told["one_mind", "offline"] == (3, 1, 0, 0, 4)
+    assert told["one_mind", "online"] == (1, 2, 1, 0, 4)
+    # All is well, says `words` of its three traces.
+    assert told["words", "offline"] == (1, 2, 0, 0, 3)
+
+
+def test_verdicts_on_redundancy_have_no_outcomes(sqlite_store):
+    dataset = fill(sqlite_store)
+    (words,) = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
+    trace = next(iterate_traces(sqlite_store, dataset.id))
+    said = StepScores(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1]], np.float32))
+    save_judgments(sqlite_store, words.id, [Judgment(trace, Mode.OFFLINE, said, 0.0)])
+    assert "words" not in {row[0] for row in outcomes(measure(sqlite_store, dataset)).rows}
+
+
+def test_online_minus_offline_is_the_difference_of_the_rows(evaluation):
+    table = differences(evaluation)
+    (row,) = [row for row in table.rows if row[:2] == ("one_mind", "invalid")]
+    online, offline = (row_of(evaluation, mode).measured for mode in (Mode.ONLINE, Mode.OFFLINE))
+    for value, name in zip(row[2:6], ("sol_f1", "sol_auc", "step_f1", "step_auc"), strict=True):
+        assert value.number == pytest.approx(online[name].value.number - offline[name].value.number), name
+    # The wrong step is seen only offline.
+    assert row[5].number < 0
+    assert row[6] == 4
+    assert table.rows[table.rules[0]][0].startswith("baseline:")
+    assert "words" not in {row[0] for row in table.rows}
+
+
+def test_nothing_to_compare_is_none(offline_only):
+    assert not has_pairs(offline_only)
+    assert differences(offline_only) is None
+    assert changes(offline_only, Errors.INVALID) is None
+    values = position_values(offline_only, Errors.INVALID)
+    assert position_gains(offline_only, Errors.INVALID, values) is None
+
+
+def test_positions(evaluation):
+    values = position_values(evaluation, Errors.INVALID)
+    table = positions(evaluation, Errors.INVALID, values)
+    told = {row[:2]: row[2:] for row in table.rows}
+    titles = [column.title for column in table.columns[2:]]
+    assert titles[:3] == ["Step-AUC, early", "Step-AUC, middle", "Step-AUC, late"]
+    early, middle, late = told["one_mind", "offline"][:3]
+    assert (early.exists, middle.number, late.number) == (False, 1, 0.5)
+    assert told["one_mind", "online"][1].number == pytest.approx(0.5 / 3)
+    assert "one_mind, words: Step-AUC early, the gold has one class only" in table.notes
+    assert "one_mind: Macro-AUC early, the gold has no neg" in table.notes
+    gains = position_gains(evaluation, Errors.INVALID, values)
+    (gain,) = [row for row in gains.rows if row[0] == "one_mind"]
+    assert gain[2].number == pytest.approx(1 - 0.5 / 3)
+
+
+def test_changes(evaluation):
+    told = {row[:2]: row[2:] for row in changes(evaluation, Errors.INVALID).rows}
+    steps, wrong, share, online, offline = told["one_mind", "fell"]
+    assert (steps, wrong, share.number, online.number, offline.number) == (1, 1, 1, 0, 1)
+    assert told["one_mind", "stayed"][:2] == (9, 1)
+    # A baseline by length does not change its mind; a group without steps has no row.
+    assert ("baseline:length", "fell") not in told
+    assert told["baseline:length", "stayed"][0] == 11
+
+
+def test_a_reason_of_every_third_is_told_once():
+    none = Value.none("why")
+    assert third_reasons(dict.fromkeys(Third, none), "X ") == ["why"]
+    some = {Third.EARLY: none, Third.MIDDLE: Value(1), Third.LATE: none}
+    assert third_reasons(some, "X ") == ["X early and late, why"]

@@ -8,7 +8,7 @@ from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.plots import printed_plots, subset_plots
 from stepsight.training.experiments.finetuning.results import is_paper, read_printed, read_results
 from stepsight.training.experiments.finetuning.tables import printed_table, run_table, sentences, subset_table
-from stepsight.training.report.html import Block, Chapter, Section
+from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.report import Report
 
 
@@ -20,24 +20,22 @@ def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Rep
     printed = [path for path in paths if is_paper(path)]
     if len(printed) > 1:
         raise UserError("the paper's table is given twice.", "Give it once.")
-    chapters = []
+    parts = []
     if len(printed) < len(paths):
         results = read_results([path for path in paths if path not in printed])
         own = [subset_table(results), run_table(results)]
         lead = f"{len(results)} runs, each of one model that was fine-tuned on one subset."
-        chapters.append(
-            _chapter(
-                "Subsets of a pool", lead, [" ".join(sentences(results)), own[0], subset_plots(results), own[1]]
-            )
+        parts.append(
+            _part("Subsets of a pool", lead, [" ".join(sentences(results)), own[0], subset_plots(results), own[1]])
         )
     if printed:
         rows = read_printed(printed[0])
         table = printed_table(rows)
         lead = "Mistral-7B-v0.1, the mean of three seeds."
-        chapters.append(_chapter("The paper", lead, [table, printed_plots(rows)]))
+        parts.append(_part("The paper", lead, [table, printed_plots(rows)]))
     lead = f"pass@1 of greedy answers, graded with math-verify; {day or date.today():%d %B %Y}"
-    return Report.of("StepSight filtering", lead, chapters)
+    return Report.of("StepSight filtering", lead, parts)
 
 
-def _chapter(title: str, lead: str, blocks: Sequence[Block]) -> Chapter:
-    return Chapter(title, lead, [Section("Pass@1 and length", [block for block in blocks if block])])
+def _part(title: str, lead: str, contents: Sequence[Content]) -> Part:
+    return Part(title, lead, [Section("Pass@1 and length", [content for content in contents if content])])

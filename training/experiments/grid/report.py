@@ -25,7 +25,7 @@ from stepsight.training.experiments.grid.tables import (
     run_table,
     third_table,
 )
-from stepsight.training.report.html import Block, Chapter, Section
+from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.report import Report
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Cell, CellKind, show
@@ -45,15 +45,15 @@ def make_grid_report(found: Sequence[Results], day: date | None = None) -> Repor
     for other in found[1:]:
         if not set(other.keys) & set(found[0].keys):
             raise UserError(f"{found[0].name} and {other.name} have no test in common.", "Report each by itself.")
-    chapters = [_forms(found[0], other) for other in found[1:]]
-    chapters += [_chapter(results) for results in found]
+    parts = [_forms(found[0], other) for other in found[1:]]
+    parts += [_part(results) for results in found]
     lead = f"{', '.join(results.name for results in found)}; {day or date.today():%d %B %Y}"
-    return Report.of("StepSight grid", lead, chapters)
+    return Report.of("StepSight grid", lead, parts)
 
 
-def _chapter(results: Results) -> Chapter:
+def _part(results: Results) -> Part:
     lead = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")
-    return Chapter(results.name, f"{lead}.", [_section(results, key) for key in results.keys])
+    return Part(results.name, f"{lead}.", [_section(results, key) for key in results.keys])
 
 
 def _section(results: Results, key: Key) -> Section:
@@ -62,7 +62,7 @@ def _section(results: Results, key: Key) -> Section:
         table(results, key) for table in (paired_table, mean_table, third_table, class_table, cell_table, run_table)
     )
     paired, means, thirds, classes, cells, runs = tables
-    blocks = [
+    contents = [
         *([note] if note else []),
         " ".join(_sentences(results, key)),
         paired,
@@ -75,7 +75,7 @@ def _section(results: Results, key: Key) -> Section:
         cells,
         runs,
     ]
-    return Section(" ".join(key), [block for block in blocks if block is not None])
+    return Section(" ".join(key), [content for content in contents if content is not None])
 
 
 def _sentences(results: Results, key: Key) -> Iterator[str]:
@@ -93,14 +93,14 @@ def _points(value: Value) -> str:
     return str(show(value, CellKind.FINE_POINTS))
 
 
-def _forms(first: Results, second: Results) -> Chapter:
+def _forms(first: Results, second: Results) -> Part:
     """What of the gain in one form of a grid is left in another."""
     table = survival_table(first, second)
     said = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
-    blocks: list[Block] = [*said, survival_plots(table, (first.name, second.name)), table]
+    contents: list[Content] = [*said, survival_plots(table, (first.name, second.name)), table]
     title = f"{first.name} against {second.name}"
     lead = f"{first.about or first.name}; {second.about or second.name}."
-    return Chapter(title, lead, [Section("How much of the gain survives", blocks)])
+    return Part(title, lead, [Section("How much of the gain survives", contents)])
 
 
 def _survives(row: Sequence[Cell]) -> str:

@@ -18,7 +18,7 @@ from stepsight.training.experiments.reranking.accuracy import (
     WAYS,
     Accuracy,
 )
-from stepsight.training.report.html import Block, Chapter, Section
+from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.plots import GREY, INKS, Plot, make_figure, make_plot, rounded
 from stepsight.training.report.report import Report
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
@@ -35,13 +35,13 @@ _DASHES = {FIRST: "dot", RANDOM: "longdash", SHORTEST: "solid", MAJORITY: "dashd
 def make_rerank_report(found: Accuracy, source: str, lead: str, day: date | None = None) -> Report:
     """The report of what was reached on `source`; `lead` says by whom and how answers were compared."""
     tables = tables_of(found)
-    blocks: list[Block] = [
+    contents: list[Content] = [
         about(found),
         tables[0],
         [curve(found, method) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE)],
     ]
-    chapter = Chapter(source, lead, [Section("Accuracy", [*blocks, *tables[1:]])])
-    return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [chapter])
+    part = Part(source, lead, [Section("Accuracy", [*contents, *tables[1:]])])
+    return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [part])
 
 
 def about(found: Accuracy) -> str:

@@ -2,8 +2,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.judgments.evaluators import judges_of
 from stepsight.training.evaluate.evaluation import evaluate
-from stepsight.training.report.chapters import dataset_chapter, evaluators_chapter, excerpt, plots_of, tables_of
-from stepsight.training.report.html import Chapter, Section
+from stepsight.training.report.dataset import dataset_part, evaluators_part, excerpt, plots_of, tables_of
+from stepsight.training.report.html import Part, Section
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.tables import Table
 from tests.training.judged import fill, measure
@@ -19,29 +19,27 @@ TITLES = [
 ]
 
 
-def blocks_of(chapter, title):
-    (section,) = [section for section in chapter.sections if section.title == title]
-    return section.blocks
+def blocks_of(part, title):
+    (section,) = [section for section in part.sections if section.title == title]
+    return section.contents
 
 
-def words_of(chapter, title):
-    return [block for block in blocks_of(chapter, title) if isinstance(block, str)]
+def words_of(part, title):
+    return [content for content in blocks_of(part, title) if isinstance(content, str)]
 
 
 def test_a_dataset_of_three_classes_has_everything(sqlite_store):
-    chapter = dataset_chapter(measure(sqlite_store, fill(sqlite_store)))
-    assert [section.title for section in chapter.sections] == TITLES
-    assert chapter.title == "three_way"
-    assert chapter.lead == (
-        "plain, from test.jsonl (SHA-256 000000000000…): 4 traces, 2 with a wrong step, 12 steps."
-    )
-    assert [table.name.removeprefix("three-way-") for table in tables_of([chapter])] == [
+    part = dataset_part(measure(sqlite_store, fill(sqlite_store)))
+    assert [section.title for section in part.sections] == TITLES
+    assert part.title == "three_way"
+    assert part.lead == ("plain, from test.jsonl (SHA-256 000000000000…): 4 traces, 2 with a wrong step, 12 steps.")
+    assert [table.name.removeprefix("three-way-") for table in tables_of([part])] == [
         "invalid-offline", "invalid-online", "redundant-offline", "redundant-online", "calibration", "first-errors",
         "outcomes", "online-minus-offline", "change-invalid", "change-redundant", "position-invalid",
         "position-invalid-gain", "position-redundant", "position-redundant-gain", "three-way", "classes",
         "neu-decisions", "confusion",
     ]  # fmt: skip
-    names, plots = zip(*plots_of([chapter]).items(), strict=True)
+    names, plots = zip(*plots_of([part]).items(), strict=True)
     assert names[0] == "three-way-solutions-and-steps-roc-of-validity-step-level-offline"
     assert len(plots) == len({plot.caption for plot in plots})
     # Every figure draws something or says why not.
@@ -52,16 +50,16 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
 def test_what_cannot_be_shown_is_told_in_words(sqlite_store):
     dataset = fill(sqlite_store, [["neg", "neg", "neg"], [None] * 3, ["neg", "neg", None], [None] * 3])
     words = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
-    chapter = dataset_chapter(evaluate(sqlite_store, dataset, words, draws=20))
-    assert words_of(chapter, "Online and offline") == [
+    part = dataset_part(evaluate(sqlite_store, dataset, words, draws=20))
+    assert words_of(part, "Online and offline") == [
         "No evaluator has judged these traces both online and offline; hindsight judgments give both."
     ]
-    (told,) = words_of(chapter, "By class")
+    (told,) = words_of(part, "By class")
     assert told.startswith("The gold labels steps neg and no others")
-    assert words_of(chapter, "The neutral class") == [told]
-    assert words_of(chapter, "Solutions and steps") == ["No evaluator has judged these traces online."]
+    assert words_of(part, "The neutral class") == [told]
+    assert words_of(part, "Solutions and steps") == ["No evaluator has judged these traces online."]
     # The baselines are not shown in a mode that nobody judged in.
-    assert {row[1] for table in tables_of([chapter]) if table.columns[1].key == "mode" for row in table.rows} == {
+    assert {row[1] for table in tables_of([part]) if table.columns[1].key == "mode" for row in table.rows} == {
         "offline"
     }
 
@@ -69,23 +67,23 @@ def test_what_cannot_be_shown_is_told_in_words(sqlite_store):
 def test_traces_that_stop_at_their_error_are_warned_of(sqlite_store):
     dataset = fill(sqlite_store, [["pos", "pos", "neg"]] * 4)
     found = measure(sqlite_store, dataset)
-    chapter = dataset_chapter(found)
-    assert "stop at their first error" in chapter.warning
-    assert words_of(chapter, "Online and offline") == [chapter.warning]
+    part = dataset_part(found)
+    assert "stop at their first error" in part.warning
+    assert words_of(part, "Online and offline") == [part.warning]
     assert {row.mode for row in found.rows} == {Mode.ONLINE}
 
 
 def test_redundant_errors_alone_have_no_roc_of_validity(sqlite_store):
     golds = [["pos", "neu", "pos"], ["pos", "pos", "neu"], ["neu", "pos", "pos"], ["pos", "pos", "pos"]]
-    chapter = dataset_chapter(measure(sqlite_store, fill(sqlite_store, golds)))
-    assert words_of(chapter, "Solutions and steps") == [
+    part = dataset_part(measure(sqlite_store, fill(sqlite_store, golds)))
+    assert words_of(part, "Solutions and steps") == [
         "The gold has no wrong step, so that there is no ROC of validity; that of redundancy is shown."
     ]
-    captions = [plot.caption for block in blocks_of(chapter, "Solutions and steps") if isinstance(block, list)
-                for plot in block]  # fmt: skip
+    captions = [plot.caption for content in blocks_of(part, "Solutions and steps") if isinstance(content, list)
+                for plot in content]  # fmt: skip
     assert captions
     assert all(caption.startswith("ROC of redundancy") for caption in captions)
-    assert words_of(chapter, "First errors") == [
+    assert words_of(part, "First errors") == [
         "First-error accuracy, ProcessBench F1: no trace has an error",
         "MR-Score, solutions (MCC): the gold has one class only",
     ]
@@ -94,7 +92,8 @@ def test_redundant_errors_alone_have_no_roc_of_validity(sqlite_store):
 def test_an_excerpt_is_of_one_mode_and_one_kind_of_error(sqlite_store):
     found = measure(sqlite_store, fill(sqlite_store))
     part = excerpt(found, Mode.OFFLINE, Errors.REDUNDANT)
-    tables = {table.name.removeprefix("three-way-"): table for section in part.sections for table in section.blocks
+    contents = [content for section in part.sections for content in section.contents]
+    tables = {table.name.removeprefix("three-way-"): table for table in contents
               if isinstance(table, Table)}  # fmt: skip
     assert list(tables) == [
         "redundant-offline", "first-errors", "outcomes", "online-minus-offline", "change-redundant",
@@ -103,13 +102,13 @@ def test_an_excerpt_is_of_one_mode_and_one_kind_of_error(sqlite_store):
     # What is of no kind of error is there beside redundant errors.
     assert {row[1] for row in tables["calibration"].rows} == {"offline"}
     assert {row[1] for row in tables["position-redundant"].rows} == {"offline", "online"}
-    whole = {table.name: table for table in tables_of([dataset_chapter(found)])}
+    whole = {table.name: table for table in tables_of([dataset_part(found)])}
     assert tables["redundant-offline"] == whole["three-way-redundant-offline"]
     assert part.find_table("three-way-classes") is tables["classes"]
     assert part.find_table("three-way-confusion") is None
-    assert part.find_table("three-way-confusion", "one_mind") is part.classes["one_mind"].blocks[0]
+    assert part.find_table("three-way-confusion", "one_mind") is part.classes["one_mind"].contents[0]
     assert list(part.classes) == ["one_mind"]
-    confusion, plots, decisions = part.classes["one_mind"].blocks
+    confusion, plots, decisions = part.classes["one_mind"].contents
     assert [row[:3] for row in confusion.rows] == [
         ("one_mind", "offline", "neg"), ("one_mind", "offline", "neu"), ("one_mind", "offline", "pos")
     ]  # fmt: skip
@@ -119,18 +118,18 @@ def test_an_excerpt_is_of_one_mode_and_one_kind_of_error(sqlite_store):
 
 def test_who_judged(sqlite_store):
     dataset = fill(sqlite_store)
-    (section,) = evaluators_chapter(judges_of(sqlite_store, dataset.id), 1000).sections
-    assert "1,000 resamples" in section.blocks[0]
-    assert isinstance(section.blocks[-1], Table)
-    (section,) = evaluators_chapter([], 1000).sections
-    assert "baselines stand alone" in section.blocks[-1]
+    (section,) = evaluators_part(judges_of(sqlite_store, dataset.id), 1000).sections
+    assert "1,000 resamples" in section.contents[0]
+    assert isinstance(section.contents[-1], Table)
+    (section,) = evaluators_part([], 1000).sections
+    assert "baselines stand alone" in section.contents[-1]
 
 
 def test_figures_of_one_title_have_names_of_their_own():
     plot = Plot("A & B", None)
     section = Section("Same", ["words", [plot, plot], [plot]])
-    assert list(plots_of([Chapter("One", "", [section])])) == [
+    assert list(plots_of([Part("One", "", [section])])) == [
         "one-same-a-b", "one-same-a-b--2", "one-same-a-b--3"
     ]  # fmt: skip
     # File systems take 255 bytes.
-    assert [len(name) for name in plots_of([Chapter("o" * 200, "", [section])])] == [150, 153, 153]
+    assert [len(name) for name in plots_of([Part("o" * 200, "", [section])])] == [150, 153, 153]

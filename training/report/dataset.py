@@ -1,4 +1,4 @@
-"""The chapters of a report: what there is to say of one dataset, section by section.
+"""The parts of a report: what there is to say of one dataset, section by section.
 
 Where evaluators cannot be measured a section says so in words instead of staying empty.
 """
@@ -16,7 +16,7 @@ from stepsight.core.patch import Patch
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row
-from stepsight.training.report.html import Block, Chapter, Section
+from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.plots import (
     Plot,
     Styles,
@@ -64,7 +64,7 @@ from stepsight.training.report.tables import CellKind, Table
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
 
 
-def dataset_chapter(found: Evaluation) -> Chapter:
+def dataset_part(found: Evaluation) -> Part:
     """Everything that is reported of an evaluation."""
     found = replace(found, rows=[row for row in found.rows if row.mode in _modes(found)])
     look = styles(ordered(found.rows))
@@ -78,7 +78,7 @@ def dataset_chapter(found: Evaluation) -> Chapter:
         _classes(found, look),
         _neutral(found, look),
     ]
-    return Chapter(measured_on(found), lead(found), sections, found.warning)
+    return Part(measured_on(found), lead(found), sections, found.warning)
 
 
 def lead(found: Evaluation) -> str:
@@ -97,7 +97,7 @@ def patched_by(patch: Patch) -> str:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Of a chapter what a screen shows at a time: its sections in one mode for one kind of error, and, by the name
+    """Of a part what a screen shows at a time: its sections in one mode for one kind of error, and, by the name
     of an evaluator, what is told of its classes."""
 
     sections: Sequence[Section]
@@ -113,15 +113,15 @@ class Excerpt:
 
 
 def excerpt(found: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
-    """The chapter in one mode for one kind of error. What later steps change is told of both modes."""
+    """The part in one mode for one kind of error. What later steps change is told of both modes."""
     found = replace(found, rows=[row for row in found.rows if row.mode in _modes(found)])
     look = styles(ordered(found.rows))
     of_mode, of_errors = _only(found, mode=mode), _only(found, errors=errors)
     printed = published(_only(of_mode, errors=errors), errors)
-    blocks: list[Block] = [results(found, mode, errors)]
-    blocks += [printed] if printed else []
+    contents: list[Content] = [results(found, mode, errors)]
+    contents += [printed] if printed else []
     sections = [
-        Section("Solutions and steps", [*blocks, _roc_plots(found, look, mode, errors)]),
+        Section("Solutions and steps", [*contents, _roc_plots(found, look, mode, errors)]),
         _first_errors(of_mode),
         *_prm_score(of_mode),
         _by_mode(of_errors, look),
@@ -145,48 +145,48 @@ def _of_classes(found: Evaluation, row: Row, look: Styles) -> Section:
     return Section(f"The classes of {row.evaluator}", [confusions(alone), plots, decisions(alone)])
 
 
-def evaluators_chapter(evaluators: Sequence[StoredEvaluator], draws: int) -> Chapter:
+def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
     """Who was measured, and how."""
-    blocks: list[Block] = [
+    contents: list[Content] = [
         f"Intervals hold the middle 95 % of {draws:,} resamples of the traces, the same for every evaluator, so"
         " that differences are paired.",
         "Solution and step figures follow ReasonEval's protocol: a solution is as valid as its least valid step,"
         " and steps after the first error are not counted. A dash stands where there is no value, and a note says"
         " why. Baselines do not read what a step says.",
     ]
-    blocks += [judges(evaluators)] if evaluators else ["No evaluator has judged; the baselines stand alone."]
-    return Chapter("How this was measured", "From stored judgments.", [Section("Evaluators", blocks)])
+    contents += [judges(evaluators)] if evaluators else ["No evaluator has judged; the baselines stand alone."]
+    return Part("How this was measured", "From stored judgments.", [Section("Evaluators", contents)])
 
 
-def tables_of(chapters: Sequence[Chapter]) -> list[Table]:
+def tables_of(parts: Sequence[Part]) -> list[Table]:
     """Every table, in the order of the page."""
-    return _tables(section for chapter in chapters for section in chapter.sections)
+    return _tables(section for part in parts for section in part.sections)
 
 
 # Of a figure's name, in signs: file systems take 255, some less.
 _LONGEST = 150
 
 
-def plots_of(chapters: Sequence[Chapter]) -> dict[str, Plot]:
+def plots_of(parts: Sequence[Part]) -> dict[str, Plot]:
     """Every group's figures by a name of their own, in the order of the page."""
     found: dict[str, Plot] = {}
-    for chapter in chapters:
-        for section in chapter.sections:
+    for part in parts:
+        for section in part.sections:
             for plot in _plots(section):
-                name = slug(f"{chapter.title} {section.title} {plot.caption}").lower()[:_LONGEST].rstrip("-.")
+                name = slug(f"{part.title} {section.title} {plot.caption}").lower()[:_LONGEST].rstrip("-.")
                 number = sum(other.partition("--")[0] == name for other in found)
                 found[f"{name}--{number + 1}" if number else name] = plot
     return found
 
 
 def _plots(section: Section) -> Iterator[Plot]:
-    for block in section.blocks:
-        if not isinstance(block, str | Table):
-            yield from block
+    for content in section.contents:
+        if not isinstance(content, str | Table):
+            yield from content
 
 
 def _tables(sections: Iterable[Section]) -> list[Table]:
-    return [block for section in sections for block in section.blocks if isinstance(block, Table)]
+    return [content for section in sections for content in section.contents if isinstance(content, Table)]
 
 
 def _kinds(found: Evaluation) -> list[Errors]:
@@ -200,22 +200,22 @@ def _modes(found: Evaluation) -> list[Mode]:
 
 
 def _results(found: Evaluation, look: Styles) -> Section:
-    blocks: list[Block] = []
+    contents: list[Content] = []
     for errors in _kinds(found):
         plots = []
         for mode in _modes(found):
-            blocks.append(results(found, mode, errors))
+            contents.append(results(found, mode, errors))
             plots += _roc_plots(found, look, mode, errors)
         printed = published(found, errors)
-        blocks += [printed, plots] if printed else [plots]
+        contents += [printed, plots] if printed else [plots]
     if Errors.INVALID not in _kinds(found):
-        blocks.append(
+        contents.append(
             "The gold has no wrong step, so that there is no ROC of validity; that of redundancy is shown."
         )
     silent = [mode for mode in MODES if mode not in _modes(found)]
     if not found.warning:
-        blocks += [f"No evaluator has judged these traces {mode}." for mode in silent]
-    return Section("Solutions and steps", blocks)
+        contents += [f"No evaluator has judged these traces {mode}." for mode in silent]
+    return Section("Solutions and steps", contents)
 
 
 def _roc_plots(found: Evaluation, look: Styles, mode: Mode, errors: Errors) -> list[Plot]:
@@ -253,7 +253,7 @@ def _by_mode(found: Evaluation, look: Styles) -> Section:
     table = differences(found)
     if table is None:
         return Section("Online and offline", [found.warning or _NO_PAIR])
-    blocks: list[Block] = [table]
+    contents: list[Content] = [table]
     for errors in _kinds(found):
         moved = changes(found, errors)
         groups = {
@@ -261,21 +261,21 @@ def _by_mode(found: Evaluation, look: Styles) -> Section:
             for online, offline in pairs(ordered(row for row in found.rows if row.errors == errors))
             if online.subject.outputs.has_steps and not online.is_baseline
         }
-        blocks += [*([moved] if moved else []), [change_plot(groups, look, errors)]]
-    return Section("Online and offline", blocks)
+        contents += [*([moved] if moved else []), [change_plot(groups, look, errors)]]
+    return Section("Online and offline", contents)
 
 
 def _by_position(found: Evaluation, look: Styles) -> Section:
-    blocks: list[Block] = []
+    contents: list[Content] = []
     for errors in _kinds(found):
         values = position_values(found, errors)
-        blocks.append(positions(found, errors, values))
+        contents.append(positions(found, errors, values))
         gains = position_gains(found, errors, values)
-        blocks += [gains] if gains else []
-        blocks.append(_position_plots(found, look, errors, values))
+        contents += [gains] if gains else []
+        contents.append(_position_plots(found, look, errors, values))
     if not has_pairs(found):
-        blocks.append(f"Offline minus online is not shown. {found.warning or _NO_PAIR}")
-    return Section("By position", blocks)
+        contents.append(f"Offline minus online is not shown. {found.warning or _NO_PAIR}")
+    return Section("By position", contents)
 
 
 def _position_plots(found: Evaluation, look: Styles, errors: Errors, values: Thirds) -> list[Plot]:
@@ -327,15 +327,15 @@ def _neutral(found: Evaluation, look: Styles) -> Section:
     rows = three_way_rows(found)
     if not rows:
         return Section("The neutral class", [_no_classes(found)])
-    blocks: list[Block] = [decisions(found), confusions(found)]
+    contents: list[Content] = [decisions(found), confusions(found)]
     modes = dict.fromkeys(row.mode for row in rows)
-    blocks.append([share_plot([row for row in rows if row.mode == mode], look, mode) for mode in modes])
+    contents.append([share_plot([row for row in rows if row.mode == mode], look, mode) for mode in modes])
     # One mode of each evaluator is drawn, offline where there is one; the tables have both.
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.evaluator, row)
-    blocks += [_class_figures(row) for row in first.values()]
-    return Section("The neutral class", blocks)
+    contents += [_class_figures(row) for row in first.values()]
+    return Section("The neutral class", contents)
 
 
 def _class_figures(row: Row) -> list[Plot]:
