@@ -5,7 +5,6 @@ from fastapi import APIRouter
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import EvaluatorInfo
 from stepsight.app.api.scores import limits
-from stepsight.core.models.placement import dtype_name
 from stepsight.storage.judgments.evaluators import list_evaluators
 
 
@@ -43,7 +42,7 @@ def _loaded(context: Context, name: str) -> EvaluatorInfo:
         attention=evaluator.attention,
         format=evaluator.format,
         outputs=evaluator.outputs,
-        dtype=dtype_name(evaluator.dtype),
+        dtype=evaluator.dtype,
         scores=True,
         context=evaluator.context,
         thresholds=limits(thresholds, evaluator.outputs),

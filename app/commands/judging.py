@@ -9,9 +9,9 @@ from stepsight.app.commands.processes import Processes
 from stepsight.app.scoring.options import progress
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.models.placement import Placement, typed_name
 
 if TYPE_CHECKING:
-    from stepsight.core.models.placement import Placement
     from stepsight.storage.database.store import Store
     from stepsight.storage.judgments.evaluators import StoredEvaluator
     from stepsight.storage.traces.queries import Dataset
@@ -23,7 +23,7 @@ def find_judges(
     names: Sequence[str],
     modes: Sequence[Mode],
     check: "Callable[[StoredEvaluator], object]",
-    place: "Placement",
+    place: Placement,
     ours: Processes | None = None,
 ) -> "list[StoredEvaluator]":
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
@@ -65,23 +65,20 @@ class _Run:
     store: "Store"
     dataset: "Dataset"
     mode: Mode
-    place: "Placement"
+    place: Placement
     ours: Processes
 
     def find(self, name: str, stored: "Mapping[str, StoredEvaluator]") -> "StoredEvaluator | None":
         """The stored one that a name means; where it can run, only with its weights in the type that is asked
         for."""
         from stepsight.core.formats.loading import can_load
-        from stepsight.core.models.placement import typed_name
 
         typed = stored.get(typed_name(name, self.place.dtype))
         return typed if typed is not None or can_load(name) else stored.get(name)
 
     def go_on(self, stored: "StoredEvaluator") -> None:
         """`complete` one that is known by what it is stored as."""
-        from stepsight.core.models.placement import dtype_name, typed_name
-
-        if stored.dtype == dtype_name(self.place.dtype):
+        if stored.dtype == self.place.dtype:
             self.complete(stored.name.removesuffix(typed_name("", self.place.dtype)), stored.fingerprint)
 
     def complete(self, name: str, fingerprint: str | None) -> "StoredEvaluator | None":

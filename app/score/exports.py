@@ -7,7 +7,7 @@ from stepsight.app.score.snippets import ADDRESS, curl_lines, python_snippet, th
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.core.formats.loading import shipped_evaluators
-from stepsight.core.models.placement import dtype_name, typed_name
+from stepsight.core.models.placement import typed_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import NAME_LENGTH
 from stepsight.storage.traces.writer import SAVED
@@ -22,7 +22,7 @@ def exports_html(evaluators: Evaluators, form: ScoreForm, trace: Trace, *, read_
         shipped = shipped_evaluators()
         bare = {name: name.removesuffix(typed_name("", dtype)) for name, dtype in types.items()}
         specs = {name: spec if spec in shipped else bare[name] for name, spec in specs.items()}
-    others = {name: dtype_name(dtype) for name, dtype in types.items() if typed_name("", dtype)}
+    others = {name: dtype for name, dtype in types.items() if typed_name("", dtype)}
     python = python_snippet(trace, specs, form.thresholds, others)
     before, _, after = python.rpartition(threshold_line(form.thresholds))
     return render(

@@ -8,23 +8,17 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TypeVar
 
 from tqdm import tqdm
 
 from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
-
-if TYPE_CHECKING:
-    # It brings PyTorch, which a command line is read without.
-    from stepsight.core.models.placement import Placement
+from stepsight.core.models.placement import DTYPES, SPREADS, Placement
 
 Item = TypeVar("Item")
 
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
-# As stepsight.core.models.placement has them.
-_DTYPES = ("float32", "bfloat16", "float16")
-_SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
 def add_db(parser: argparse.ArgumentParser) -> None:
@@ -60,20 +54,21 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
         "--device-map",
         type=_device_map,
         metavar="MAP",
-        help=f"spread its layers over the GPUs, by Accelerate: {', '.join(_SPREADS)}; or JSON, a device per module",
+        help=f"spread its layers over the GPUs, by Accelerate: {', '.join(SPREADS)}; or JSON, a device per module",
     )
     group.add_argument(
-        "--dtype", choices=_DTYPES, help="the type of its weights (default: float32); others are other scores"
+        "--dtype", choices=DTYPES, help="the type of its weights (default: float32); others are other scores"
     )
 
 
-def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> "Placement":
+def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> Placement:
     """What the options of `add_placement` say. Of processes launched together, each gets the GPU of its
     `local_rank`. Raises `UserError` where a device is not there or cannot compute in the type."""
-    from stepsight.core.models.placement import DTYPES, Placement
+    # It brings PyTorch, which a command line is read without.
+    from stepsight.core.models.devices import check_placement
 
-    device, dtype = args.device or "cpu", DTYPES[args.dtype or "float32"]
-    place = Placement(device, dtype, args.device_map).checked()
+    dtype = args.dtype or "float32"
+    place = check_placement(Placement(args.device or "cpu", dtype, args.device_map))
     if local_rank is None or not (args.device_map or place.device == "cuda"):
         return place
     if args.device_map:
@@ -81,7 +76,7 @@ def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> "
             "--device-map gives the GPUs to one process, and several were launched.",
             "Launch one, or leave --device-map out: each process then has a GPU of its own.",
         )
-    return Placement(f"cuda:{local_rank}", dtype).checked()
+    return check_placement(Placement(f"cuda:{local_rank}", dtype))
 
 
 def is_placed(args: argparse.Namespace) -> bool:
@@ -103,7 +98,7 @@ def _device(text: str) -> str:
 
 
 def _device_map(text: str) -> "str | dict[str, str | int]":
-    if text in _SPREADS or (_DEVICE.fullmatch(text) and text != "auto"):
+    if text in SPREADS or (_DEVICE.fullmatch(text) and text != "auto"):
         return text
     try:
         found = json.loads(text)
@@ -111,7 +106,7 @@ def _device_map(text: str) -> "str | dict[str, str | int]":
         found = None
     if not isinstance(found, dict) or not found or not all(_is_place(place) for place in found.values()):
         raise argparse.ArgumentTypeError(
-            f"{text!r:.60} found, expected {', '.join(_SPREADS)}, or a JSON object of a device for each module"
+            f"{text!r:.60} found, expected {', '.join(SPREADS)}, or a JSON object of a device for each module"
         )
     return found
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 from torch import nn
 from transformers import PreTrainedModel
 
-from stepsight.core.models.backbone import Placement
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import THREE_WAY, Rows
+from stepsight.core.models.placement import Placement
 
 
 @dataclass(frozen=True, eq=False)

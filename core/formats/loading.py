@@ -18,9 +18,10 @@ from stepsight.core.models.backbone import context_of
 from stepsight.core.models.backbone import load_backbone as load_backbone
 from stepsight.core.models.checkpoint import CARD, Checkpoint
 from stepsight.core.models.checkpoint import load_tokenizer as load_tokenizer
+from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.evaluator import Evaluator, fingerprint
 from stepsight.core.models.model import StepModel, outputs_of
-from stepsight.core.models.placement import Placement, dtype_name, typed_name
+from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.prompts.encoding import Encoder, PromptTemplate
 from stepsight.core.scores import Thresholds
 
@@ -74,7 +75,7 @@ def can_load(spec: str | Path) -> bool:
 def load_evaluator(
     spec: str | Path,
     device: str = "cpu",
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | str = "float32",
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
     """Load a shipped evaluator by name, a folder in any of the formats of `core.formats`, or one from a model hub.
@@ -84,7 +85,8 @@ def load_evaluator(
     `device` (see `Placement`). `Evaluator.format` says what was recognised. Raises `UserError` where there is no
     such evaluator or device, its format is not known, or a file, tensor or token is missing, damaged or misshapen.
     """
-    place = Placement(device, dtype, device_map).checked()
+    name = dtype if isinstance(dtype, str) else dtype_name(dtype)
+    place = check_placement(Placement(device, name, device_map))
     checkpoint = Checkpoint.open(evaluator_folder(spec))
     layout = recognise(checkpoint)
     defaults = layout.template(checkpoint)
@@ -99,10 +101,10 @@ def load_evaluator(
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
     return Evaluator(
-        name=typed_name(checkpoint.name, dtype),
+        name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head).eval(),
         encoder=encoder,
-        fingerprint=_fingerprint(checkpoint, layout, template, loaded, dtype),
+        fingerprint=_fingerprint(checkpoint, layout, template, loaded, place.dtype),
         format=format_of(checkpoint, layout),
         thresholds=thresholds,
         provenance=provenance,
@@ -139,11 +141,11 @@ def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _fingerprint(
-    checkpoint: Checkpoint, layout: CheckpointFormat, template: PromptTemplate, loaded: Loaded, dtype: torch.dtype
+    checkpoint: Checkpoint, layout: CheckpointFormat, template: PromptTemplate, loaded: Loaded, dtype: str
 ) -> str:
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.
     more: tuple[object, ...] = () if layout.NAME == OWN else (layout.NAME, loaded.rows)
-    if dtype != torch.float32:
-        more = (*more, dtype_name(dtype))
+    if dtype != "float32":
+        more = (*more, dtype)
     return fingerprint(checkpoint.folder, template.to_dict(), attention, *more)

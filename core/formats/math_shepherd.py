@@ -19,9 +19,11 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.layout import Loaded
-from stepsight.core.models.backbone import Placement, backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import VALIDITY, linear_head
+from stepsight.core.models.placement import Placement
 
 NAME = "math-shepherd"
 
@@ -57,7 +59,9 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     shape = (checkpoint.size("vocab_size"), checkpoint.size("hidden_size"))
     weight = checkpoint.rows(_TIED if tied else _HEAD, _tokens(checkpoint, shape[0]), shape)
     backbone = backbone_of(checkpoint, place)
-    return Loaded(backbone, linear_head(weight, rows=VALIDITY).to(main_device(backbone), place.dtype), VALIDITY)
+    return Loaded(
+        backbone, linear_head(weight, rows=VALIDITY).to(main_device(backbone), torch_dtype(place.dtype)), VALIDITY
+    )
 
 
 def _tokens(checkpoint: Checkpoint, vocabulary: int) -> list[int]:

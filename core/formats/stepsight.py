@@ -15,9 +15,11 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.layout import Loaded
 from stepsight.core.label import Label
 from stepsight.core.models import llada
-from stepsight.core.models.backbone import Placement, backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import CARD, Checkpoint, read_tensor
+from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import linear_head
+from stepsight.core.models.placement import Placement
 
 NAME = "stepsight"
 
@@ -53,4 +55,4 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         raise UserError(
             f"{checkpoint.folder}: the score head has shape {tuple(weight.shape)}, expected {expected}."
         )
-    return Loaded(backbone, linear_head(weight, bias).to(main_device(backbone), place.dtype))
+    return Loaded(backbone, linear_head(weight, bias).to(main_device(backbone), torch_dtype(place.dtype)))

@@ -26,9 +26,11 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 from stepsight.core.errors import UserError
 from stepsight.core.formats.classes import class_rows, class_words
 from stepsight.core.formats.layout import Loaded
-from stepsight.core.models.backbone import Placement, load_weights, looks_ahead, main_device, read_config
+from stepsight.core.models.backbone import load_weights, looks_ahead, main_device, read_config
 from stepsight.core.models.checkpoint import CARD, Checkpoint
+from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import Rows, StepModel, linear_head
+from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
 
 NAME = "token-classification"
@@ -101,7 +103,7 @@ def _head(checkpoint: Checkpoint, model: PreTrainedModel, rows: Rows, place: Pla
     weight = checkpoint.tensor(f"{name}.weight", (last.out_features, last.in_features))
     bias = None if last.bias is None else checkpoint.tensor(f"{name}.bias", (last.out_features,))
     device = last.weight.device if last.weight.device.type != "meta" else main_device(model)
-    head = linear_head(weight, bias, rows).to(device, place.dtype)
+    head = linear_head(weight, bias, rows).to(device, torch_dtype(place.dtype))
     before = [part for _, part in parts[:-1]]
     return nn.Sequential(*before, head) if before else head
 

@@ -16,18 +16,13 @@ from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import CARD, Checkpoint, tensor_files
-from stepsight.core.models.placement import Placement as Placement
+from stepsight.core.models.devices import check_split, torch_dtype
+from stepsight.core.models.placement import Placement
 
 ATTENTIONS = ("bidirectional", "causal")
 
 
-def load_backbone(
-    folder: Path,
-    device: str = "cpu",
-    dtype: torch.dtype = torch.float32,
-    attention: str | None = None,
-    device_map: str | dict[str, Any] | None = None,
-) -> PreTrainedModel:
+def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
     """The hidden-state network of a folder, LLaDA's layout included, without its head and without remote code.
 
     `attention` sets the mask; None keeps what the folder's config says. Raises `UserError` naming the first
@@ -36,8 +31,8 @@ def load_backbone(
     values = read_json(folder / "config.json")
     config = read_config(folder, values, attention)
     names = llada.NAMES if llada.recognises(values) else None
-    place = Placement(device, dtype, device_map)
-    return load_weights(AutoModel, folder, config, place, key_mapping=names, attn_implementation="sdpa")
+    options: dict[str, Any] = {"key_mapping": names, "attn_implementation": "sdpa"}
+    return load_weights(AutoModel, folder, config, place or Placement(), **options)
 
 
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
@@ -78,13 +73,13 @@ def load_weights(
     tensor_files(folder)
     with _quiet():
         try:
-            place.check_split(kind, config)
+            check_split(place, kind, config)
         except UserError as error:
             raise error.at(str(folder)) from None
         model, report = kind.from_pretrained(
             folder,
             config=config,
-            dtype=place.dtype,
+            dtype=torch_dtype(place.dtype),
             device_map=place.device_map,
             use_safetensors=True,
             local_files_only=True,
@@ -107,8 +102,7 @@ def load_weights(
 
 def backbone_of(checkpoint: Checkpoint, place: Placement) -> PreTrainedModel:
     """`load_backbone` for a checkpoint, with the mask that its stepsight.json asks for."""
-    attention = checkpoint.card.get("attention")
-    return load_backbone(checkpoint.folder, place.device, place.dtype, attention, place.device_map)
+    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"))
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:

@@ -20,6 +20,7 @@ from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import CARD as CARD
 from stepsight.core.models.checkpoint import TOKENIZER as TOKENIZER
 from stepsight.core.models.checkpoint import WEIGHTS, read_tensor, tensor_files
+from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
@@ -58,9 +59,9 @@ class Evaluator:
         return found
 
     @property
-    def dtype(self) -> torch.dtype:
-        """Of the weights, wherever they are."""
-        return next(self.model.parameters()).dtype
+    def dtype(self) -> str:
+        """The type of the weights, such as float32."""
+        return dtype_name(next(self.model.parameters()).dtype)
 
     @property
     def parameters(self) -> int:
@@ -122,7 +123,7 @@ def save_evaluator(
         raise UserError("the evaluator's head is not a linear one of neg, neu and pos.", "Train one that is.")
     thresholds = thresholds or Thresholds()
     folder.mkdir(parents=True, exist_ok=True)
-    config = model.config.to_dict() | {"dtype": str(dtype).removeprefix("torch.")}
+    config = model.config.to_dict() | {"dtype": dtype_name(dtype)}
     config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
     _write_json(folder / "config.json", config)
     tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in _named_tensors(model)}

@@ -106,11 +106,8 @@ def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
 
 def _kind(evaluator: "Evaluator") -> dict[str, str]:
     """What `StoredEvaluator.outputs` and `StoredEvaluator.dtype` read, which take most for granted."""
-    from stepsight.core.models.placement import dtype_name
-
-    dtype = dtype_name(evaluator.dtype)
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
-    return kind if dtype == _DTYPE else kind | {"dtype": dtype}
+    return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:

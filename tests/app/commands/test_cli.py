@@ -14,11 +14,9 @@ import yaml
 
 from stepsight.app.commands.cli import main
 from stepsight.app.commands.serving import listen
-from stepsight.app.scoring import options
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace
 from stepsight.core.judgment import Mode
-from stepsight.core.models import placement
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import KINDS
@@ -227,11 +225,6 @@ def test_what_is_no_device_and_no_type_is_told(run, command, argv, message):
     outcome = run(*command, *argv)
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
-
-
-def test_types_and_ways_to_spread_are_those_that_there_are():
-    assert tuple(placement.DTYPES) == options._DTYPES
-    assert options._SPREADS == placement.SPREADS
 
 
 def test_standard_input_and_a_file_give_the_same(score, stdin, file, tmp_path):

@@ -96,7 +96,7 @@ def test_an_evaluator_that_cannot_load_fails_the_job_with_the_reason(sqlite_stor
 def test_a_job_is_for_weights_of_one_type(sqlite_store, tiny):
     """Also where a shipped evaluator is there twice, as it is and in the type that the server was given."""
     add(sqlite_store)
-    rough, shipped = Placement(dtype=torch.bfloat16), Path("mini-causal")
+    rough, shipped = Placement(dtype="bfloat16"), Path("mini-causal")
     found = [load_evaluator(tiny, dtype=torch.bfloat16), load_evaluator("mini-causal")]
     found.append(load_evaluator("mini-causal", dtype=torch.bfloat16))
     folders = (tiny, shipped, shipped)

@@ -2,7 +2,6 @@ import random
 from dataclasses import replace
 
 import pytest
-import torch
 
 from stepsight.app.score.exports import exports_html
 from stepsight.app.score.permalink import ScoreForm
@@ -59,7 +58,7 @@ def test_who_only_reads_cannot_save_and_learns_no_folder(evaluators, tiny):
 
 
 def test_the_type_of_the_weights_comes_back_with_the_code(tiny):
-    placed = Evaluators([tiny, "mini-causal"], shipped=False, place=Placement(dtype=torch.bfloat16))
+    placed = Evaluators([tiny, "mini-causal"], shipped=False, place=Placement(dtype="bfloat16"))
     form = replace(FORM, evaluators=("tiny (bfloat16)", "mini-causal (bfloat16)"))
     assert f"'tiny (bfloat16)': ({str(tiny)!r}, torch.bfloat16)" in exports(placed, form).text
     public = exports(placed, form, read_only=True).text

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
@@ -21,7 +20,7 @@ from tests.storage.samples import ERROR, add
 
 TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."], id="a")
 
-PLACED = Placement(dtype=torch.bfloat16)
+PLACED = Placement(dtype="bfloat16")
 
 
 @pytest.fixture
@@ -119,7 +118,7 @@ def test_those_that_are_named_are_placed_and_the_shipped_ones_are_not(tiny, tmp_
     assert set(evaluators.names) == {*shipped_evaluators(), *rough}
     assert {name: evaluators.spec(name) for name in rough} == rough
     for name in evaluators.names:
-        dtype = torch.bfloat16 if name in rough else torch.float32
+        dtype = "bfloat16" if name in rough else "float32"
         assert evaluators.scorer(name).evaluator.dtype == dtype
 
 

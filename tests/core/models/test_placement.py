@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -7,6 +5,7 @@ from transformers import AutoModel, ElectraConfig, LlamaConfig
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.devices import check_placement, check_split, torch_dtype
 from stepsight.core.models.placement import DTYPES, SPREADS, Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.evaluate.gallery import read_gallery
@@ -22,8 +21,8 @@ def judged(evaluator, traces=TRACES):
 
 
 def test_auto_is_a_gpu_where_there_is_one():
-    assert Placement("auto").checked().device == ("cuda" if GPUS else "cpu")
-    assert Placement(device_map="auto").checked() == Placement(device_map="auto")
+    assert check_placement(Placement("auto")).device == ("cuda" if GPUS else "cpu")
+    assert check_placement(Placement(device_map="auto")) == Placement(device_map="auto")
 
 
 @pytest.mark.parametrize(
@@ -36,39 +35,31 @@ def test_auto_is_a_gpu_where_there_is_one():
 )
 def test_a_device_that_is_not_there_is_named(place):
     with pytest.raises(UserError, match=r"the device 'cuda:77' is not there: .*Choose another device"):
-        place.checked()
+        check_placement(place)
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:x", "cpu,cuda"])
 def test_a_kind_of_device_that_there_is_not(name):
     with pytest.raises(UserError, match=f"there is no kind of device '{name}'"):
-        Placement(name).checked()
+        check_placement(Placement(name))
 
 
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.int64, torch.bool])
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "int64", "float"])
 def test_a_type_that_the_device_cannot_compute_in_is_refused(dtype):
     with pytest.raises(
         UserError, match=r"the device 'cpu' cannot compute in \w+\. Choose one of: float32, bfloat16"
     ):
-        Placement(dtype=dtype).checked()
-
-
-def test_without_accelerate_there_is_no_device_map(monkeypatch):
-    monkeypatch.setitem(sys.modules, "accelerate", None)
-    for device_map in (*SPREADS, "cpu", {"": "cpu"}):
-        with pytest.raises(UserError, match="a device map needs Accelerate, which is not installed"):
-            Placement(device_map=device_map).checked()
-    assert Placement().checked() == Placement()
+        check_placement(Placement(dtype=dtype))
 
 
 @pytest.mark.parametrize("device_map", SPREADS)
 def test_a_network_whose_parts_are_not_known_is_not_spread(device_map):
     place = Placement(device_map=device_map)
     with pytest.raises(UserError, match="a backbone of type 'electra' cannot be spread over several devices"):
-        place.check_split(AutoModel, ElectraConfig(**SMALL))
-    place.check_split(AutoModel, LlamaConfig(**SMALL, pad_token_id=None, bos_token_id=None, eos_token_id=None))
+        check_split(place, AutoModel, ElectraConfig(**SMALL))
+    check_split(place, AutoModel, LlamaConfig(**SMALL, pad_token_id=None, bos_token_id=None, eos_token_id=None))
     # On one device nothing is taken apart.
-    Placement(device_map="cpu").check_split(AutoModel, ElectraConfig(**SMALL))
+    check_split(Placement(device_map="cpu"), AutoModel, ElectraConfig(**SMALL))
 
 
 def test_a_device_map_that_leaves_parts_out_is_refused_before_weights_are_read(tmp_path):
@@ -89,13 +80,13 @@ def test_on_one_device_a_device_map_changes_nothing(tmp_path):
 
 def test_scores_in_another_type_are_those_of_another_evaluator(tmp_path):
     folder = write_evaluator(tmp_path / "own")
-    found = {name: load_evaluator(folder, dtype=dtype) for name, dtype in DTYPES.items()}
+    found = {name: load_evaluator(folder, dtype=torch_dtype(name)) for name in DTYPES}
     assert [one.name for one in found.values()] == ["own", "own (bfloat16)", "own (float16)"]
     assert len({one.fingerprint for one in found.values()}) == 3
     assert found["float32"].fingerprint == load_evaluator(folder).fingerprint
     for name, evaluator in found.items():
-        assert evaluator.dtype == DTYPES[name]
-        assert {weight.dtype for weight in evaluator.model.parameters()} == {DTYPES[name]}
+        assert evaluator.dtype == name
+        assert {weight.dtype for weight in evaluator.model.parameters()} == {torch_dtype(name)}
         assert typed_name("own", evaluator.dtype) == evaluator.name
 
 
@@ -105,7 +96,7 @@ def test_how_far_scores_in_another_type_are():
     traces = read_gallery()[:3]
     exact = judged(load_evaluator("mini-bidir"), traces)
     apart = {
-        dtype: np.abs(judged(load_evaluator("mini-bidir", dtype=DTYPES[dtype]), traces) - exact)
+        dtype: np.abs(judged(load_evaluator("mini-bidir", dtype=dtype), traces) - exact)
         for dtype in ("bfloat16", "float16")
     }
     assert 0 < apart["float16"].max() < 4 * 2**-11

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.placement import DTYPES, Placement
+from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning.grading import Grader
 from stepsight.training.experiments.finetuning.math500 import Asking, measure
 from stepsight.training.experiments.finetuning.problems import Problems, problems_path, read_problems
@@ -83,7 +83,7 @@ class Worker:
 
     def _asking(self) -> Asking:
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        place = Placement(device, DTYPES[self.study.dtype])
+        place = Placement(device, self.study.dtype)
         return Asking(self.study.engine, self.study.tokens, self.study.batch, place=place)
 
     def _launch(self, cell: Cell) -> None:

@@ -11,7 +11,7 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.backbone import main_device
-from stepsight.core.models.placement import Placement, dtype_name
+from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning.models import context_of, load_model
 
 ENGINES = ("auto", "vllm", "transformers")
@@ -99,7 +99,7 @@ class VllmEngine:
 
         self._model = LLM(
             model=str(folder),
-            dtype=dtype_name(place.dtype),
+            dtype=place.dtype,
             tensor_parallel_size=max(1, torch.cuda.device_count()),
             # What a checkpoint says of sampling is not to be heeded.
             generation_config="vllm",

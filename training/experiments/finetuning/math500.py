@@ -15,7 +15,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import write_json
-from stepsight.core.models.placement import Placement, dtype_name
+from stepsight.core.models.placement import Placement
 from stepsight.core.validation import validate
 from stepsight.training.experiments.finetuning.answers import answer_all
 from stepsight.training.experiments.finetuning.examples import prompt_ids
@@ -95,7 +95,7 @@ def _values(folder: Path, prompt: str, problems: Problems, asking: Asking) -> di
         "engine": chosen(asking.engine),
         "tokens": asking.tokens,
         "batch": asking.batch,
-        "dtype": dtype_name(asking.place.dtype),
+        "dtype": asking.place.dtype,
     }
 
 

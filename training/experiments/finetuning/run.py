@@ -21,7 +21,8 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json, write_json
-from stepsight.core.models.placement import DTYPES, Placement
+from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.placement import Placement
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.experiments.finetuning.examples import Example, build_examples
 from stepsight.training.experiments.finetuning.models import (
@@ -193,7 +194,7 @@ def _save(trainer: Any, tokenizer: Any, job: Job, output: Path, card: dict[str, 
     if not trainer.args.should_save:
         return
     made, rows = trainer.checkpoints.partial, trainer.state.log_history
-    dtype = DTYPES[job.recipe.saved_dtype]
+    dtype = torch_dtype(job.recipe.saved_dtype)
     try:
         trainer.checkpoints.clear()
         model = trainer.plain_model()

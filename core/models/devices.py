@@ -1,0 +1,104 @@
+"""Devices: whether those of a placement exist, compute in its type, and can share out a network."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from accelerate.utils import check_device_map
+from torch.nn import functional
+from transformers import PretrainedConfig, PreTrainedModel
+
+from stepsight.core.errors import UserError
+from stepsight.core.models.placement import DTYPES, SPREADS, Placement
+
+_DISK = "disk"
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Such as float32."""
+    return str(dtype).removeprefix("torch.")
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """The type of that name, one of `DTYPES`."""
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype
+
+
+def check_placement(place: Placement) -> Placement:
+    """The placement with `auto` as a device. Raises `UserError` where a device does not exist or cannot compute in
+    the type; no weight is read."""
+    place = replace(place, device=_default_device() if place.device == "auto" else place.device)
+    for device in _devices(place):
+        _check_device(device, place.dtype)
+    return place
+
+
+def check_split(place: Placement, kind: Any, config: PretrainedConfig) -> None:
+    """Raises `UserError` where the network that `kind`, one of Transformers' Auto classes, has for the config
+    cannot be spread as the placement's `device_map` asks for. No weight is read."""
+    if place.device_map is None or (isinstance(place.device_map, str) and place.device_map not in SPREADS):
+        return
+    with torch.device("meta"):
+        model: PreTrainedModel = kind.from_config(config)
+    if isinstance(place.device_map, str) and not model._no_split_modules:
+        # Accelerate would cut through the middle of layers.
+        raise UserError(
+            f"a backbone of type {config.model_type!r} cannot be spread over several devices: Transformers "
+            "does not say which of its parts belong together.",
+            "Give one device.",
+        )
+    if isinstance(place.device_map, dict):
+        try:
+            check_device_map(model, place.device_map)
+        except ValueError as error:
+            raise UserError(f"the device map does not fit: {' '.join(str(error).split())}") from None
+
+
+def _devices(place: Placement) -> Iterator[str]:
+    """The devices that a placement names; of those that Accelerate chooses from, one."""
+    if place.device_map is None:
+        yield place.device
+    elif not isinstance(place.device_map, dict):
+        yield _default_device() if place.device_map in SPREADS else place.device_map
+    else:
+        names = dict.fromkeys(place.device_map.values())
+        yield from (f"cuda:{one}" if isinstance(one, int) else str(one) for one in names if one != _DISK)
+
+
+def _default_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _check_device(name: str, dtype: str) -> None:
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"there is no kind of device {name!r:.40}.", "Give cpu, cuda, cuda:N or auto.") from None
+    if device.type == "cuda":
+        _check_gpu(device)
+    if dtype not in DTYPES or not _computes(device, torch_dtype(dtype)):
+        raise UserError(f"the device {name!r} cannot compute in {dtype}.", f"Choose one of: {', '.join(DTYPES)}.")
+
+
+def _check_gpu(device: torch.device) -> None:
+    count = torch.cuda.device_count()
+    if not torch.cuda.is_available() or not count:
+        built = "was built without CUDA" if torch.version.cuda is None else "finds no GPU"
+        raise UserError(f"the device '{device}' is not there: PyTorch {built}.", "Choose another device: cpu.")
+    if device.index is not None and device.index >= count:
+        there = "one, cuda:0" if count == 1 else f"{count}, cuda:0 to cuda:{count - 1}"
+        raise UserError(f"the device '{device}' is not there: of GPUs there is {there}.", "Choose another device.")
+
+
+@torch.inference_mode()
+def _computes(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether a device has what every backbone needs in a type: tried out, since no list says it."""
+    try:
+        states = torch.ones((1, 1, 2, 8), dtype=dtype, device=device)
+        mixed = functional.scaled_dot_product_attention(states, states, states)
+        probs = functional.softmax(functional.silu(functional.linear(mixed, states[0, 0])), -1)
+        return bool(probs.float().isfinite().all())
+    except (RuntimeError, AssertionError):
+        return False
