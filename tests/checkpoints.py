@@ -22,7 +22,8 @@ from transformers import (
 
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import StepModel
-from stepsight.core.prompts.encoding import Encoder, PromptTemplate
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.prompts.template import PromptTemplate
 from stepsight.training.data.tokenizer import train_tokenizer
 from tests import vocabularies
 

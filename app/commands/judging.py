@@ -71,7 +71,7 @@ class _Run:
     def find(self, name: str, stored: "Mapping[str, StoredEvaluator]") -> "StoredEvaluator | None":
         """The stored one that a name means; where it can run, only with its weights in the type that is asked
         for."""
-        from stepsight.core.formats.loading import can_load
+        from stepsight.core.models.location import can_load
 
         typed = stored.get(typed_name(name, self.place.dtype))
         return typed if typed is not None or can_load(name) else stored.get(name)
@@ -86,7 +86,8 @@ class _Run:
 
         A stored evaluator runs only where the name still leads to the same weights.
         """
-        from stepsight.core.formats.loading import can_load, load_evaluator
+        from stepsight.core.formats.loading import load_evaluator
+        from stepsight.core.models.location import can_load
         from stepsight.core.scoring.scorer import Scorer
         from stepsight.storage.judgments.evaluators import register_loaded
         from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments

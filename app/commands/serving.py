@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     from stepsight.app.scoring.evaluators import Evaluators
     from stepsight.app.scoring.seed import seed
     from stepsight.app.server import LOOPBACK, build_app, serve
-    from stepsight.core.formats.loading import shipped_evaluators
+    from stepsight.core.models.location import shipped_evaluators
     from stepsight.storage.database.location import locate
     from stepsight.storage.database.store import open_store
     from stepsight.storage.people.users import has_users

@@ -128,7 +128,8 @@ class Worker:
     def _load(self, job: Job) -> "Evaluator":
         """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named
         beside."""
-        from stepsight.core.formats.loading import load_evaluator, shipped_evaluators
+        from stepsight.core.formats.loading import load_evaluator
+        from stepsight.core.models.location import shipped_evaluators
 
         if self.place is None or job.spec in shipped_evaluators():
             found = load_evaluator(job.spec)

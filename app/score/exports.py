@@ -6,7 +6,7 @@ from stepsight.app.score.permalink import ScoreForm
 from stepsight.app.score.snippets import ADDRESS, curl_lines, python_snippet, threshold_line
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
-from stepsight.core.formats.loading import shipped_evaluators
+from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import typed_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import NAME_LENGTH

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from stepsight.app.scoring.batcher import Batcher
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import evaluator_folder, load_evaluator, shipped_evaluators
+from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.location import evaluator_folder, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer

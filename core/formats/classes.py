@@ -1,4 +1,4 @@
-"""What the classes of a classifier mean: neg, neu and pos, by the words of its config or of stepsight.json."""
+"""The classes of a classifier as neg, neu and pos, by the words of its config or of stepsight.json."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _WORDS = {
     Label.POS: ("pos", "positive", "right", "correct", "good", "valid", "true", "yes", "+"),
 }
 _MEANING = {word: label for label, words in _WORDS.items() for word in words}
-# Numbers mean something only beside the others: 0 is wrong beside 1, and neutral between -1 and 1.
+# A number means something only beside the others: 0 is wrong beside 1, and neutral between -1 and 1.
 _SCALES: dict[frozenset[int], dict[int, Label]] = {
     frozenset(scale): scale
     for scale in (
@@ -23,7 +23,7 @@ _SCALES: dict[frozenset[int], dict[int, Label]] = {
         {0: Label.NEG, 1: Label.NEU, 2: Label.POS},
     )
 }
-_MEND = 'Say in stepsight.json what each class is, in their order, such as {"labels": ["neg", "pos"]}.'
+_HINT = 'Say in stepsight.json what each class is, in their order, such as {"labels": ["neg", "pos"]}.'
 
 
 def class_words(config: Mapping[str, Any]) -> list[str]:
@@ -34,37 +34,37 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
     names, numbers = config.get("id2label"), config.get("label2id")
     try:
         if isinstance(names, dict):
-            found = {int(number): str(word) for number, word in names.items()}
+            words = {int(number): str(word) for number, word in names.items()}
         elif isinstance(numbers, dict):
-            found = {int(number): str(word) for word, number in numbers.items()}
+            words = {int(number): str(word) for word, number in numbers.items()}
         else:
             # Transformers' own default.
-            found = {number: f"LABEL_{number}" for number in range(min(int(config.get("num_labels", 2)), 100))}
+            words = {number: f"LABEL_{number}" for number in range(min(int(config.get("num_labels", 2)), 100))}
     except (TypeError, ValueError):
-        found = {}
-    if not found or sorted(found) != list(range(len(found))):
+        words = {}
+    if not words or sorted(words) != list(range(len(words))):
         raise UserError("config.json: id2label does not number its classes from 0.", "Copy it again.")
-    return [found[number] for number in range(len(found))]
+    return [words[number] for number in range(len(words))]
 
 
 def class_rows(words: Sequence[object]) -> Rows:
-    """For neg, neu and pos the number of the class that means it.
+    """The class of each of neg, neu and pos.
 
-    `words` are one per class: LABEL_0, neg, wrong, 0, -, good and the like. Raises `UserError` where they do not
-    say which class is which, or are not two or three.
+    `words` are one per class: LABEL_0, neg, wrong, 0, -, good and the like. Raises `UserError` where they leave
+    open which class is which, or are not two or three.
     """
-    told = ", ".join(repr(word) for word in words)
+    listed = ", ".join(repr(word) for word in words)
     if len(words) not in (2, 3):
-        raise UserError(f"there are {len(words)} classes ({told:.200}), expected two or three.")
-    found = _meanings([str(word).strip().casefold().removeprefix("label_") for word in words])
+        raise UserError(f"there are {len(words)} classes ({listed:.200}), expected two or three.")
+    labels = _labels([str(word).strip().casefold().removeprefix("label_") for word in words])
     expected = {Label.NEG, Label.POS} if len(words) == 2 else set(Label)
-    if set(found) != expected:
-        raise UserError(f"it is not clear which class is which: {told:.200}.", _MEND)
-    rows = {label: number for number, label in enumerate(found)}
+    if set(labels) != expected:
+        raise UserError(f"it is not clear which class is which: {listed:.200}.", _HINT)
+    rows = {label: number for number, label in enumerate(labels)}
     return rows[Label.NEG], rows.get(Label.NEU), rows[Label.POS]
 
 
-def _meanings(words: Sequence[str]) -> list[Label | None]:
+def _labels(words: Sequence[str]) -> list[Label | None]:
     try:
         numbers = [int(word) for word in words]
     except ValueError:

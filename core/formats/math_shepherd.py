@@ -5,7 +5,7 @@ config.json, abbreviated, is that of any Mistral:
     {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_size": 4096, "vocab_size": 32000,
      "sliding_window": 4096, "tie_word_embeddings": false, …}
 
-so the folder's or the hub's name has to say that it is Math-Shepherd's, or stepsight.json: `{"format":
+so the name of the folder or on the hub has to be Math-Shepherd's, or stepsight.json says so: `{"format":
 "math-shepherd"}`. Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
 
 The input is "PROBLEM Step 1: … ки\\nStep 2: … ки". At each tag (the token ▁ки, 12902) the softmax over the logits
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.layout import Loaded
+from stepsight.core.formats.format import Loaded
 from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.devices import torch_dtype
@@ -67,13 +67,13 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 def _tokens(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
     """The ids of - and +, in the order of the rows: wrong, right."""
     tokenizer = load_tokenizer(checkpoint.folder)
-    found: list[int] = []
+    ids: list[int] = []
     for token in (_WRONG, _RIGHT):
-        number = tokenizer.token_to_id(token)
-        if number is None or number >= vocabulary:
+        id = tokenizer.token_to_id(token)
+        if id is None or id >= vocabulary:
             raise UserError(
                 f"{checkpoint.folder}: the tokenizer has no token {token!r} that the weights know.",
                 "Copy the tokenizer that belongs to the checkpoint.",
             )
-        found.append(number)
-    return found
+        ids.append(id)
+    return ids

@@ -19,7 +19,7 @@ from typing import Any
 from torch import nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.layout import Loaded
+from stepsight.core.formats.format import Loaded
 from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import torch_dtype

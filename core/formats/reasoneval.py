@@ -10,18 +10,18 @@ A linear head of three classes, softmax order neg, neu, pos, on a causal backbon
 Tensors: `model.embed_tokens.weight`, `model.layers.0.self_attn.q_proj.weight`, …, `model.norm.weight`,
 `score_head.weight` (and `score_head.bias` where the config says so).
 
-Prompt and steps are separated by the tokenizer's pad token, which is taken out again before the forward pass and
-marks where scores are read: at the last token of each step. In the 7B script the pad token is also the one that
-begins an input: it is taken out with the others and put back without moving the marks, so that each step is read at
-the token before its last. The published scores were made so, and it is the default for checkpoints whose config
-says `score_dimension`; `{"template": {"read": "last"}}` in stepsight.json reads the last token instead.
+Prompt and steps are separated by the tokenizer's pad token, which is removed before the forward pass and marks
+where scores are read: at the last token of each step. In the 7B script the pad token also begins the input: it is
+removed with the others and put back without moving the marks, so that each step is read at the token before its
+last. The published scores were made so, and it is the default for checkpoints whose config has `score_dimension`;
+`{"template": {"read": "last"}}` in stepsight.json reads the last token instead.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.layout import Loaded
+from stepsight.core.formats.format import Loaded
 from stepsight.core.label import Label
 from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint
@@ -43,8 +43,8 @@ def recognises(checkpoint: Checkpoint) -> bool:
 
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     separator = checkpoint.special_token("pad_token")
-    told = checkpoint.card.get("template")
-    if separator is None and not (isinstance(told, dict) and "separator" in told):
+    own = checkpoint.card.get("template")
+    if separator is None and not (isinstance(own, dict) and "separator" in own):
         raise UserError(
             f"{checkpoint.folder}: the tokenizer has no pad token, which closes the steps of ReasonEval.",
             "Copy tokenizer_config.json and special_tokens_map.json too.",

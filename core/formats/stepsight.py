@@ -1,4 +1,4 @@
-"""StepSight's own layout, and any backbone's to which a score head and stepsight.json were added, LLaDA's included.
+"""StepSight's own format: any backbone, LLaDA's included, to which a score head and stepsight.json were added.
 
 config.json is the backbone's; the tensors are the backbone's below the prefix that its class has (`model.*`,
 `bert.*`, `transformer.*`) and `score.weight`, shape (3, hidden); stepsight.json, abbreviated:
@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.layout import Loaded
+from stepsight.core.formats.format import Loaded
 from stepsight.core.label import Label
 from stepsight.core.models import llada
 from stepsight.core.models.backbone import backbone_of, main_device
-from stepsight.core.models.checkpoint import CARD, Checkpoint, read_tensor
+from stepsight.core.models.checkpoint import Checkpoint, read_tensor
 from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.location import CARD
 from stepsight.core.models.model import linear_head
 from stepsight.core.models.placement import Placement
 

@@ -1,4 +1,4 @@
-"""Transformers' token classification: a step evaluator of two or three classes on any backbone it has.
+"""Transformers' token classifiers: step evaluators of two or three classes on any of its backbones.
 
 Decoders as TRL's PRM trainer leaves them, and encoders such as BERT, ModernBERT and EuroBERT. config.json,
 abbreviated:
@@ -13,7 +13,7 @@ Tensors: the backbone's below `model.` or `bert.`, then `score.weight` and `scor
 
 The input is TRL's: the token that begins an input, if the tokenizer has one, the problem, and each step with a line
 break after it, all turned into tokens by themselves; a step is read at the last token of its line break.
-Whether a backbone sees what comes later is tried out, not taken from its config.
+Whether a backbone sees later tokens is tried out, not taken from its config.
 """
 
 from collections.abc import Mapping
@@ -25,10 +25,11 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.classes import class_rows, class_words
-from stepsight.core.formats.layout import Loaded
+from stepsight.core.formats.format import Loaded
 from stepsight.core.models.backbone import load_weights, looks_ahead, main_device, read_config
-from stepsight.core.models.checkpoint import CARD, Checkpoint
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.location import CARD
 from stepsight.core.models.model import Rows, StepModel, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
@@ -71,11 +72,11 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def _labels(card: Mapping[str, Any], words: list[str]) -> list[Any]:
-    """What stepsight.json calls the classes, else what the config does."""
-    told = card.get("labels", words)
-    if not isinstance(told, list) or len(told) != len(words):
-        raise UserError(f"{CARD}: labels is {told!r:.60}, expected a list of one word for each of {words}.")
-    return told
+    """The words of stepsight.json for the classes, else those of the config."""
+    labels = card.get("labels", words)
+    if not isinstance(labels, list) or len(labels) != len(words):
+        raise UserError(f"{CARD}: labels is {labels!r:.60}, expected a list of one word for each of {words}.")
+    return labels
 
 
 def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> PreTrainedModel:
@@ -84,13 +85,13 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> PreTrained
     try:
         model = load_weights(AutoModelForTokenClassification, checkpoint.folder, config, place)
     except ValueError as error:
-        told = " ".join(str(error).split())
-        raise UserError(f"{checkpoint.folder}: {told:.200}", "Choose another backbone.") from None
+        message = " ".join(str(error).split())
+        raise UserError(f"{checkpoint.folder}: {message:.200}", "Choose another backbone.") from None
     return cast(PreTrainedModel, model.train(False))
 
 
 def _head(checkpoint: Checkpoint, model: PreTrainedModel, rows: Rows, place: Placement) -> nn.Module:
-    """What the model does after its backbone, with the rows of its last layer as neg, neu and pos."""
+    """The layers after the model's backbone, with the rows of the last as neg, neu and pos."""
     parts = [
         (name, part)
         for name, part in model.named_children()
@@ -109,21 +110,22 @@ def _head(checkpoint: Checkpoint, model: PreTrainedModel, rows: Rows, place: Pla
 
 
 def _check_attention(checkpoint: Checkpoint, backbone: PreTrainedModel) -> None:
-    """Note in the config what the mask is. Raises `UserError` where stepsight.json asks for another one."""
-    asked = checkpoint.card.get("attention")
+    """Set the mask that the backbone has in its config. Raises `UserError` where stepsight.json asks for
+    another."""
+    attention = checkpoint.card.get("attention")
     try:
         causal = not looks_ahead(backbone)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
-    if asked is not None and (asked == "causal") != causal:
+    if attention is not None and (attention == "causal") != causal:
         kind = backbone.config.model_type
-        raise UserError(f"{checkpoint.folder}: a backbone of type {kind!r} cannot be {asked}, as {CARD} says.")
+        raise UserError(f"{checkpoint.folder}: a backbone of type {kind!r} cannot be {attention}, as {CARD} says.")
     backbone.config.is_causal = causal
 
 
 @torch.inference_mode()
 def _check_head(checkpoint: Checkpoint, model: PreTrainedModel, loaded: Loaded) -> None:
-    """Raises `UserError` where backbone and head, put together again, are not what the model computes."""
+    """Raises `UserError` where backbone and head together do not compute what the model does."""
     ids = torch.arange(1, 9, device=main_device(model))[None] % int(model.config.vocab_size)
     mask, ends = torch.ones_like(ids), torch.tensor([[2, 7]], device=ids.device)
     theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()

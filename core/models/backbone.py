@@ -1,4 +1,4 @@
-"""The hidden-state network of a checkpoint, loaded by Transformers without remote code."""
+"""The backbone of a checkpoint: its network of hidden states, loaded by Transformers without remote code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,17 +15,18 @@ from transformers.utils import logging
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
 from stepsight.core.models import llada
-from stepsight.core.models.checkpoint import CARD, Checkpoint, tensor_files
+from stepsight.core.models.checkpoint import Checkpoint, tensor_files
 from stepsight.core.models.devices import check_split, torch_dtype
+from stepsight.core.models.location import CARD
 from stepsight.core.models.placement import Placement
 
 ATTENTIONS = ("bidirectional", "causal")
 
 
 def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
-    """The hidden-state network of a folder, LLaDA's layout included, without its head and without remote code.
+    """The network of hidden states of a folder, LLaDA's included, without its head.
 
-    `attention` sets the mask; None keeps what the folder's config says. Raises `UserError` naming the first
+    `attention` sets the mask; None keeps the config's. Raises `UserError` naming the first
     tensor that is missing or misshapen.
     """
     values = read_json(folder / "config.json")
@@ -36,10 +37,10 @@ def load_backbone(folder: Path, place: Placement | None = None, attention: str |
 
 
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
-    """A folder's config.json, given as `values`, with the mask that `attention` asks for.
+    """The Transformers config of a folder whose config.json holds `values`, with the mask `attention`.
 
-    Raises `UserError` where Transformers does not know the model or refuses a value, or the mask is no mask or
-    another than the config's.
+    Raises `UserError` where Transformers does not know the model or refuses a value, where there is no such mask,
+    and where the config has another.
     """
     kind = values.get("model_type")
     try:
@@ -56,8 +57,8 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
     except UserError as error:
         raise error.at(str(folder)) from None
     except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
-        told = " ".join(str(error).split())
-        raise UserError(f"{folder}/config.json: {told}", "Copy it again.") from None
+        message = " ".join(str(error).split())
+        raise UserError(f"{folder}/config.json: {message}", "Copy it again.") from None
     _set_attention(config, attention, folder, values)
     return config
 
@@ -67,8 +68,8 @@ def load_weights(
 ) -> PreTrainedModel:
     """A folder's weights in the class that `kind`, one of Transformers' Auto classes, has for the config.
 
-    Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be taken
-    apart as the placement asks for.
+    Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be spread
+    as the placement asks for.
     """
     tensor_files(folder)
     with _quiet():
@@ -94,25 +95,25 @@ def load_weights(
     try:
         return cast(PreTrainedModel, model.to(place.device))
     except (RuntimeError, AssertionError) as error:
-        told = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         raise UserError(
-            f"the device {place.device!r} cannot hold {folder}: {told:.200}", "Choose another device."
+            f"the device {place.device!r} cannot hold {folder}: {message:.200}", "Choose another device."
         ) from None
 
 
 def backbone_of(checkpoint: Checkpoint, place: Placement) -> PreTrainedModel:
-    """`load_backbone` for a checkpoint, with the mask that its stepsight.json asks for."""
+    """`load_backbone` of a checkpoint, with the mask that its stepsight.json names."""
     return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"))
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:
-    """Where the inputs of a model go: to its first weights that are held anywhere, else to `otherwise`."""
-    held = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
-    return next(held, otherwise or torch.device("cpu"))
+    """The device for the inputs of a model: that of its first weights in memory, else `otherwise`."""
+    devices = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
+    return next(devices, otherwise or torch.device("cpu"))
 
 
 def context_of(backbone: PreTrainedModel) -> int | None:
-    """The longest input in tokens; None where the config does not say."""
+    """The longest input in tokens, None where the config has no limit."""
     limit = getattr(backbone.config, "max_position_embeddings", None)
     if not isinstance(limit, int):
         return None
@@ -124,26 +125,26 @@ def context_of(backbone: PreTrainedModel) -> int | None:
 
 @torch.inference_mode()
 def looks_ahead(backbone: PreTrainedModel) -> bool:
-    """Whether what comes last changes any hidden state before it: the library's word is not taken for it.
+    """Whether the last token changes any hidden state before it: tried out, since configs do not always say.
 
     Raises `UserError` where that depends on padding: some encoders heed `is_causal` only in a batch without any.
     """
-    was = backbone.training
+    training = backbone.training
     backbone.train(False)
     ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 9], [5, 6, 7, 8]], device=main_device(backbone))
     ids %= int(backbone.config.vocab_size)
     mask = torch.ones_like(ids)
     padded = mask.clone()
     padded[2, 2:] = 0
-    found = set()
-    for rows, given in ((2, mask), (3, padded)):
-        hidden = backbone(input_ids=ids[:rows], attention_mask=given[:rows])[0][:2, :-1].float()
-        found.add(not torch.allclose(hidden[0], hidden[1], rtol=1e-6, atol=0))
-    backbone.train(was)
-    if len(found) > 1:
+    results = set()
+    for rows, attention_mask in ((2, mask), (3, padded)):
+        hidden = backbone(input_ids=ids[:rows], attention_mask=attention_mask[:rows])[0][:2, :-1].float()
+        results.add(not torch.allclose(hidden[0], hidden[1], rtol=1e-6, atol=0))
+    backbone.train(training)
+    if len(results) > 1:
         kind = backbone.config.model_type
         raise UserError(f"a backbone of type {kind!r} cannot have the mask that was asked for.", "Leave it out.")
-    return found.pop()
+    return results.pop()
 
 
 def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path, values: dict[str, Any]) -> None:
@@ -161,8 +162,8 @@ def _check_report(report: dict[str, Any], folder: Path) -> None:
         names = sorted(report["missing_keys"])
         raise UserError(f"{folder}: {len(names)} tensors are missing, the first is {names[0]}.", "Copy it again.")
     if report["mismatched_keys"]:
-        name, found, expected = sorted(report["mismatched_keys"])[0]
-        raise UserError(f"{folder}: {name} has shape {tuple(found)}, the config asks for {tuple(expected)}.")
+        name, shape, expected = sorted(report["mismatched_keys"])[0]
+        raise UserError(f"{folder}: {name} has shape {tuple(shape)}, the config asks for {tuple(expected)}.")
 
 
 @contextmanager

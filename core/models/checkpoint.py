@@ -1,4 +1,4 @@
-"""Reading a folder in Hugging Face layout: its config, its tokenizer and its safetensors, sharded or not."""
+"""A checkpoint on disk, a folder in Hugging Face layout: config, tokenizer and safetensors, sharded or not."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,19 +13,10 @@ from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
+from stepsight.core.models.location import CARD, INDEX, TOKENIZER, UNPICKLE, WEIGHTS
 
-WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-TOKENIZER = "tokenizer.json"
-CARD = "stepsight.json"
-# What a tokenizer.json can be made from.
+# Files that a tokenizer.json can be made from.
 _SLOW = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
-
-UNPICKLE = (
-    "If you trust who made it, load the model with Transformers once and write it with save_pretrained, which "
-    "makes safetensors; then give that folder."
-)
-"""What to do with a checkpoint that others saved as pickle files."""
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
@@ -49,15 +40,15 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """That of the folder, or of the model in a model hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
+        """The folder's, or the model's in a hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
         folder = self.folder.resolve()
-        kept = folder.parent.parent.name
-        return kept.split("--")[-1] if folder.parent.name == "snapshots" and "--" in kept else folder.name
+        cache = folder.parent.parent.name
+        return cache.split("--")[-1] if folder.parent.name == "snapshots" and "--" in cache else folder.name
 
     @property
     def architectures(self) -> list[str]:
-        found = self.config.get("architectures")
-        return [str(name) for name in found] if isinstance(found, list) else []
+        names = self.config.get("architectures")
+        return [str(name) for name in names] if isinstance(names, list) else []
 
     @cached_property
     def files(self) -> dict[str, Path]:
@@ -65,43 +56,43 @@ class Checkpoint:
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         """The tensor of that name. Raises `UserError` where it is missing or has another shape."""
-        found = read_tensor(self.files, [name])
-        if found is None:
+        tensor = read_tensor(self.files, [name])
+        if tensor is None:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
-        self._check(name, tuple(found.shape), shape)
-        return found
+        self._check(name, tuple(tensor.shape), shape)
+        return tensor
 
     def rows(self, name: str, rows: Sequence[int], shape: Sequence[int]) -> Tensor:
-        """Some rows of a tensor of that shape, the others never being read. Raises `UserError` as `tensor` does."""
+        """Some rows of a tensor of that shape; the others are not read. Raises `UserError` as `tensor` does."""
         if name not in self.files:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
         with safe_open(self.files[name], framework="pt") as file:
-            found = file.get_slice(name)
-            self._check(name, tuple(found.get_shape()), shape)
-            return torch.cat([found[row : row + 1] for row in rows])
+            tensor = file.get_slice(name)
+            self._check(name, tuple(tensor.get_shape()), shape)
+            return torch.cat([tensor[row : row + 1] for row in rows])
 
     def special_token(self, role: str) -> str | None:
-        """The token of a role such as `bos_token`, as the tokenizer's files name it, or None."""
+        """The token with a role such as `bos_token` in the tokenizer's files, or None."""
         for file in ("tokenizer_config.json", "special_tokens_map.json"):
             if not (self.folder / file).is_file():
                 continue
-            found = read_json(self.folder / file).get(role)
-            token = found.get("content") if isinstance(found, dict) else found
+            token = read_json(self.folder / file).get(role)
+            token = token.get("content") if isinstance(token, dict) else token
             if isinstance(token, str):
                 return token
         return None
 
     def size(self, key: str) -> int:
         """A whole number of the config. Raises `UserError` where it is none."""
-        found = self.config.get(key)
-        if isinstance(found, bool) or not isinstance(found, int):
+        size = self.config.get(key)
+        if isinstance(size, bool) or not isinstance(size, int):
             raise UserError(f"{self.folder}/config.json: the key {key!r} is missing or not a whole number.")
-        return found
+        return size
 
-    def _check(self, name: str, found: tuple[int, ...], expected: Sequence[int]) -> None:
-        if found != tuple(expected):
+    def _check(self, name: str, shape: tuple[int, ...], expected: Sequence[int]) -> None:
+        if shape != tuple(expected):
             raise UserError(
-                f"{self.folder}: {name} has shape {found}, expected {tuple(expected)}.",
+                f"{self.folder}: {name} has shape {shape}, expected {tuple(expected)}.",
                 "Check that config.json belongs to these weights.",
             )
 
@@ -125,20 +116,20 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def tensor_files(folder: Path) -> dict[str, Path]:
-    """Each tensor's name with the safetensors file that holds it.
+    """The safetensors file of each tensor, by the tensor's name.
 
     Raises `UserError` where the folder has no safetensors, a shard is missing, or a file is damaged.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in _weight_files(folder):
         if not path.is_file():
             raise UserError(f"{folder}: {path.name} is missing.", "An evaluator needs its safetensors weights.")
         try:
             with safe_open(path, framework="pt") as file:
-                found |= dict.fromkeys(file.keys(), path)
+                files |= dict.fromkeys(file.keys(), path)
         except (SafetensorError, OSError) as error:
             raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
-    return found
+    return files
 
 
 def _weight_files(folder: Path) -> list[Path]:
@@ -154,11 +145,6 @@ def _weight_files(folder: Path) -> list[Path]:
             UNPICKLE,
         )
     return [folder / WEIGHTS]
-
-
-def has_weights(folder: Path) -> bool:
-    """Whether a folder has safetensors; whether they are whole is not looked at."""
-    return any(folder.glob("*.safetensors"))
 
 
 def read_tensor(files: dict[str, Path], names: Iterable[str]) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""An evaluator: a step model with its tokenizer and template, on disk a folder in Hugging Face layout."""
+"""An evaluator: a step model with its tokenizer and prompt template, saved as a folder in Hugging Face layout."""
 
 import hashlib
 import json
@@ -17,10 +17,9 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
-from stepsight.core.models.checkpoint import CARD as CARD
-from stepsight.core.models.checkpoint import TOKENIZER as TOKENIZER
-from stepsight.core.models.checkpoint import WEIGHTS, read_tensor, tensor_files
+from stepsight.core.models.checkpoint import read_tensor, tensor_files
 from stepsight.core.models.devices import dtype_name
+from stepsight.core.models.location import CARD, TOKENIZER, WEIGHTS
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
@@ -30,11 +29,11 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """What turns traces into probabilities.
+    """Turns traces into probabilities.
 
-    `format` names the checkpoint layout it came from, `fingerprint` is the hash of weights, tokenizer and
-    template that every stored judgment carries, `provenance` says how it was trained. `outputs` is three-way, or
-    validity: then the probabilities are `(1 - v, 0, v)`, and its redundancy means nothing.
+    `format` is the checkpoint format it came in, `fingerprint` the hash of weights, tokenizer and template that
+    every stored judgment carries, `provenance` how it was trained. `outputs` is three-way, or validity: then the
+    probabilities are `(1 - v, 0, v)`, and its redundancy means nothing.
     """
 
     name: str
@@ -54,9 +53,9 @@ class Evaluator:
     @cached_property
     def context(self) -> int:
         """The longest input in tokens."""
-        found = context_of(self.model.model)
-        assert found is not None
-        return found
+        context = context_of(self.model.model)
+        assert context is not None
+        return context
 
     @property
     def dtype(self) -> str:
@@ -69,13 +68,13 @@ class Evaluator:
 
     @property
     def described(self) -> str:
-        """What was recognised, in a line: its format, backbone, mask, classes, and where it reads a step."""
-        says = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
+        """Its format, backbone, mask and classes, and where it reads a step, in a line."""
+        classes = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
         read = self.encoder.template.read
         at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
         kind = self.model.config.model_type
         return (
-            f"{self.name}: {self.format} format, {kind} backbone, {self.attention}, {says}, "
+            f"{self.name}: {self.format} format, {kind} backbone, {self.attention}, {classes}, "
             f"each step read at {at}, inputs of up to {self.context:,} tokens."
         )
 
@@ -93,8 +92,8 @@ class Evaluator:
         return encoded
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-        """Raises `UserError` naming the trace where one of its probabilities is not a number, as with weights that
-        overflow in their type."""
+        """Raises `UserError` naming the trace where one of its probabilities is not a number: weights can overflow
+        in their type."""
         if not all(np.isfinite(row).all() for row in probs):
             raise UserError(
                 f"{_named(trace)}: probabilities of {self.name} are not numbers.",
@@ -116,7 +115,7 @@ def save_evaluator(
 ) -> None:
     """Write an evaluator's folder: config.json, model.safetensors, tokenizer.json and stepsight.json.
 
-    Raises `UserError` where its head is not a linear one of three classes, which is all that the folder can hold.
+    Raises `UserError` where its head is not a linear one of three classes: the folder holds no other.
     """
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
@@ -150,8 +149,8 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
 
 
 def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
-    """SHA-256 over every tensor (name, type, shape, bytes), the tokenizer, the template, the mask, and what `more`
-    says of how the weights are read."""
+    """SHA-256 over every tensor (name, type, shape, bytes), the tokenizer, the template, the mask, and `more` that
+    tells how the weights are read."""
     digest = hashlib.sha256()
     files = tensor_files(folder)
     for name in sorted(files):

@@ -1,4 +1,4 @@
-"""LLaDA's own checkpoint layout, read without its remote code.
+"""LLaDA's own names of configuration and weights, read without its remote code.
 
 LLaDA is Llama with the mask switched: the same layers under other names, with bidirectional attention. Its
 `config.json`, abbreviated:

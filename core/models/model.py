@@ -1,4 +1,4 @@
-"""The network: a Transformers backbone and a head, mostly linear, read at step ends."""
+"""The step model: a Transformers backbone with a score head, read at step ends."""
 
 import inspect
 from typing import Any
@@ -32,9 +32,9 @@ class StepModel(nn.Module):
         # The modules that FSDP shards one by one.
         self._no_split_modules = backbone._no_split_modules
         self.score: nn.Module = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
-        # Encoders keep no cache, and some do not know the word.
-        keeps = "use_cache" in inspect.signature(backbone.forward).parameters
-        self._options: dict[str, Any] = {"use_cache": False} if keeps else {}
+        # Encoders keep no cache, and some do not take the argument.
+        cached = "use_cache" in inspect.signature(backbone.forward).parameters
+        self._options: dict[str, Any] = {"use_cache": False} if cached else {}
 
     @classmethod
     def from_config(cls, config: PretrainedConfig) -> "StepModel":
@@ -81,8 +81,8 @@ class StepModel(nn.Module):
         index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
         # The layers of a large model may lie on several devices.
         read = hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
-        found: Tensor = self.score(read)
-        return found
+        logits: Tensor = self.score(read)
+        return logits
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
         """Called by the trainer: the backbone's layers keep only their input and compute the rest again."""
@@ -90,7 +90,7 @@ class StepModel(nn.Module):
 
 
 Rows = tuple[int | None, int | None, int | None]
-"""For neg, neu and pos the class of a checkpoint's head that stands for it; None where no class does."""
+"""The classes of a checkpoint's head that stand for neg, neu and pos; None where no class does."""
 
 THREE_WAY: Rows = (0, 1, 2)
 VALIDITY: Rows = (0, None, 1)
@@ -98,7 +98,7 @@ VALIDITY: Rows = (0, None, 1)
 
 
 def outputs_of(rows: Rows) -> Outputs:
-    """What an evaluator with these rows says of a sub-step."""
+    """The outputs of an evaluator whose head has these rows."""
     return Outputs.VALIDITY if rows[Label.NEU] is None else Outputs.THREE_WAY
 
 

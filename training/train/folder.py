@@ -8,7 +8,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json, write_json
-from stepsight.core.models.evaluator import CARD
+from stepsight.core.models.location import CARD
 from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.train.config import TrainConfig
 

@@ -12,12 +12,15 @@ from transformers import LlamaConfig, PreTrainedModel, set_seed
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
-from stepsight.core.formats.loading import HEADS, evaluator_folder, load_backbone, load_evaluator, load_tokenizer
-from stepsight.core.models.backbone import looks_ahead
-from stepsight.core.models.checkpoint import tensor_files
-from stepsight.core.models.evaluator import CARD, fingerprint
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.formats.stepsight import HEADS
+from stepsight.core.models.backbone import load_backbone, looks_ahead
+from stepsight.core.models.checkpoint import load_tokenizer, tensor_files
+from stepsight.core.models.evaluator import fingerprint
+from stepsight.core.models.location import CARD, evaluator_folder
 from stepsight.core.models.model import StepModel
-from stepsight.core.prompts.encoding import Encoder, PromptTemplate
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture

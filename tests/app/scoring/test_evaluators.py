@@ -7,8 +7,9 @@ import pytest
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator, shipped_evaluators
+from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace

@@ -6,11 +6,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import can_load, load_evaluator
+from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models.evaluator import save_evaluator
+from stepsight.core.models.location import can_load
 from stepsight.core.models.model import StepModel
-from stepsight.core.prompts.encoding import Encoder, PromptTemplate
-from stepsight.core.prompts.template import Read
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from tests.checkpoints import (
@@ -69,7 +70,7 @@ def test_what_is_no_evaluator_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"config\.json is missing"):
         load_evaluator(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(UserError, match="nor a layout that StepSight knows"):
+    with pytest.raises(UserError, match="nor a format that StepSight knows"):
         load_evaluator(tmp_path)
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import LAYOUTS, format_of, recognise
+from stepsight.core.formats.loading import FORMATS, format_of, recognise
 from stepsight.core.models.checkpoint import Checkpoint
 from tests.checkpoints import (
     LLADA_CONFIG,
@@ -43,7 +43,7 @@ def test_each_layout_is_known_by_its_config_or_its_card(tmp_path, config, card, 
 
 def test_the_folder_s_name_tells_math_shepherd_from_any_mistral(tmp_path):
     assert found(tmp_path / "Math_Shepherd-7B", MATH_SHEPHERD) == "math-shepherd"
-    with pytest.raises(UserError, match=r"mistral: neither stepsight\.json nor a layout .*formats are: reasoneval"):
+    with pytest.raises(UserError, match=r"mistral: neither stepsight\.json nor a format .*formats are: reasoneval"):
         found(tmp_path / "mistral", MATH_SHEPHERD)
 
 
@@ -55,6 +55,6 @@ def test_a_format_of_no_name_is_refused(tmp_path):
 
 
 def test_every_layout_has_a_docstring_with_its_genuine_config_and_a_name_of_its_own():
-    assert len({layout.NAME for layout in LAYOUTS}) == len(LAYOUTS)
-    for layout in LAYOUTS:
-        assert json.dumps("architectures") in layout.__doc__ or layout.NAME == "stepsight"
+    assert len({kind.NAME for kind in FORMATS}) == len(FORMATS)
+    for kind in FORMATS:
+        assert json.dumps("architectures") in kind.__doc__ or kind.NAME == "stepsight"

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_backbone, load_evaluator
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.backbone import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLADA_CONFIG, write_llada

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.prompts.encoding import Encoder, PromptTemplate
-from stepsight.core.prompts.template import Read, Separator
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.prompts.template import PromptTemplate, Read, Separator
 from stepsight.core.trace import Trace
 from tests.checkpoints import tiny_tokenizer
 from tests.vocabularies import wordpiece

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from stepsight.core.models.model import IGNORED
-from stepsight.core.prompts.encoding import Encoder, PromptTemplate
-from stepsight.core.prompts.template import Read
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.trace import Trace
 from stepsight.training.data.examples import Example, build_examples, collate
 from tests.checkpoints import tiny_tokenizer

@@ -17,7 +17,8 @@ from safetensors.torch import load_file, save_file
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import format_trace
-from stepsight.core.prompts.encoding import Encoder, PromptTemplate
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.data.sources_config import Data, Source

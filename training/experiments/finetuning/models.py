@@ -18,9 +18,9 @@ from transformers.utils import logging
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
-from stepsight.core.formats.hub import download, is_hub_id
 from stepsight.core.models.backbone import load_weights, read_config
-from stepsight.core.models.evaluator import CARD, fingerprint
+from stepsight.core.models.evaluator import fingerprint
+from stepsight.core.models.location import CARD, download, is_hub_id
 from stepsight.core.models.placement import Placement
 from stepsight.training.data.tokenizer import PAD, train_tokenizer
 from stepsight.training.train.config import Backbone

@@ -9,8 +9,8 @@ import huggingface_hub
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.hub import cached, download, is_hub_id
-from stepsight.core.formats.loading import can_load, load_evaluator
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.location import cached, can_load, download, is_hub_id
 from tests.checkpoints import write_reasoneval
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -1,4 +1,4 @@
-"""What a checkpoint layout has to say: whether a folder is in it, how its inputs look, and how its weights load."""
+"""The protocol of a checkpoint format: recognising a folder in it, its prompt template, and loading it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from stepsight.core.models.placement import Placement
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A backbone and the head that makes three logits of its hidden states; `rows` says which of the checkpoint's
-    classes they are."""
+    """A backbone with the head that makes three logits of its hidden states; `rows` are the checkpoint's classes
+    that they stand for."""
 
     backbone: PreTrainedModel
     head: nn.Module
@@ -26,10 +26,10 @@ class CheckpointFormat(Protocol):
     """A module of this package."""
 
     NAME: str
-    """What `Evaluator.format` says, and stepsight.json may."""
+    """The value of `Evaluator.format`, and of `format` in stepsight.json."""
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
-        """Whether the folder is in this layout, by its config alone."""
+        """Whether the folder is in this format, by its config alone."""
         ...
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
@@ -37,5 +37,5 @@ class CheckpointFormat(Protocol):
         ...
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
-        """Raises `UserError` naming what is missing, misshapen or of another layout."""
+        """Raises `UserError` naming what is missing, misshapen or of another format."""
         ...
