@@ -1,11 +1,11 @@
-"""The one exception that a user can cause."""
+"""The error that a user can cause: a message, and a hint for mending it."""
 
 
 class UserError(Exception):
-    """A mistake in the input, told without a traceback.
+    """A mistake of the user, shown without a traceback.
 
-    `message` says where and what was found against what was expected; `hint` says how to put it right.
-    The command line prints `str(error)` and exits with 2; a page shows it as a notice.
+    `message` says where, what was found and what was expected; `hint` says how to put it right. The command line
+    prints `str(error)` and exits with 2; a page shows it as a notice.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

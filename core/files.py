@@ -1,4 +1,4 @@
-"""Files: JSON objects such as a config or the record of a run, and benchmark files in the folder of data."""
+"""Files: JSON objects, shipped assets, benchmark files in the folder of data, and cells of spreadsheets."""
 
 import json
 import os
@@ -14,6 +14,9 @@ from stepsight.core.errors import UserError
 DATA_VARIABLE = "STEPSIGHT_DATA"
 """The environment variable with the folder of data: benchmark files that are not shipped."""
 
+# What begins a formula in a spreadsheet, at once or after white space.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
     """The files that a path or a glob means, in order of name, in the first folder that has any: `root`, else the
@@ -22,9 +25,9 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
     folders = [root, Path(data)] if data else [root]
     for folder in folders:
         names = [pattern] if _is_file(folder / pattern) else sorted(glob(pattern, root_dir=folder, recursive=True))
-        files = [(portable_name(name), folder / name) for name in names if _is_file(folder / name)]
-        if files:
-            return files
+        matches = [(portable_name(name), folder / name) for name in names if _is_file(folder / name)]
+        if matches:
+            return matches
     hint = "Check the path." if data else f"Check the path, or name the folder of data with {DATA_VARIABLE}."
     raise UserError(f"there is no file {pattern} in {' or '.join(map(str, folders))}.", hint)
 
@@ -32,14 +35,6 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
 def portable_name(path: str) -> str:
     """A path without the part that is the machine's own."""
     return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        # Its name is longer than any file's.
-        return False
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -65,10 +60,6 @@ def asset(*parts: str) -> Path:
     return Path(str(files("stepsight.assets"))).joinpath(*parts)
 
 
-# What begins a formula in a spreadsheet, in a cell of its own or once white space is stripped.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
 def inert(text: str) -> str:
     """The text as a cell that is shown and never calculated: with a `'` before what would be a formula."""
     return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
@@ -77,3 +68,11 @@ def inert(text: str) -> str:
 def cell(value: object) -> object:
     """A value as a cell of a CSV file. None is an empty cell, a number is itself."""
     return inert(value) if isinstance(value, str) else value
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # Its name is longer than any file's.
+        return False

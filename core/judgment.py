@@ -1,4 +1,4 @@
-"""A judgment: what one evaluator said of one trace in one mode."""
+"""A judgment: the scores of one trace by one evaluator in one mode, and its JSON record."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,10 +11,12 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
 from stepsight.core.trace import Trace
 
+_DIGITS = 6
+
 
 class Mode(StrEnum):
     """offline: every step in one pass over the whole trace; online: step `i` on its own input
-    `(q, h_1 … h_i)`; hindsight: every step after every later step, which holds the other two."""
+    `(q, h_1 … h_i)`; hindsight: every step after every later step, which contains the other two."""
 
     OFFLINE = "offline"
     ONLINE = "online"
@@ -25,8 +27,8 @@ class Mode(StrEnum):
 class Judgment:
     """The scores of every sub-step of `trace`; in hindsight mode the whole triangle.
 
-    `solution` is what the evaluator said of the whole by itself, where it did (see `Outputs`). A sub-step of which
-    it said nothing has a row of zeros.
+    `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`). A sub-step without
+    scores has a row of zeros.
     """
 
     trace: Trace
@@ -54,21 +56,18 @@ class Judgment:
         return self.result if self.mode == mode else None
 
 
-_DIGITS = 6
-
-
 def judgment_record(
     judgment: Judgment,
     evaluator: str,
     thresholds: Thresholds | None = None,
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> dict[str, Any]:
-    """`id, evaluator, mode, steps, solution`; in hindsight mode also `online`, `offline` and `hindsight`.
+    """The JSON object that `stepsight score` writes: `id, evaluator, mode, steps, solution`, and in hindsight mode
+    also `online`, `offline` and `hindsight`.
 
     `steps` holds one object per sub-step, in the judgment's own mode (offline for hindsight); `hindsight` is the
     list of rows of the triangle, each a list of `[neg, neu, pos]`. Probabilities are rounded to 6 digits. Where the
-    evaluator's `outputs` are not three-way there is nothing but validity: an object per sub-step has that alone,
-    and so has each place of the triangle.
+    evaluator's `outputs` are not three-way, sub-steps and places of the triangle have a validity only.
     """
     scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
     assert scores is not None

@@ -24,7 +24,7 @@ LABEL_NAMES = tuple(label.text for label in Label)
 
 
 def parse_label(value: object) -> Label | None:
-    """Read `"neg"`, `"neu"`, `"pos"` or null (unlabelled). Raises `UserError` on anything else.
+    """The label `"neg"`, `"neu"` or `"pos"`, None for null (unlabelled). Raises `UserError` on anything else.
 
     Integers are refused: 0 is neg as an index and neutral as a PRM800K rating.
     """

@@ -1,4 +1,4 @@
-"""A label patch: corrections of a benchmark's gold that measuring can take into account, as a file.
+"""A label patch: corrections of a benchmark's gold as a file, which an evaluation can take into account.
 
     {"format": "stepsight-label-patch", "version": 1, "dataset": "mr-math-invalid", "sha256": "24317f01…",
      "moment": "2026-11-21T14:30:00+00:00", "digest": "9c1e…", "entries": [
@@ -7,60 +7,50 @@
 
 `step` counts from 1. `from` and `to` are what the gold says of a step and should say: neg, neu, pos, `valid` (not
 wrong, and the benchmark does not say whether redundant), or null (nothing). An entry holds for the trace of that id
-and digest alone, which `dataset` and `sha256` only tell the origin of. `digest` is the SHA-256 of the entries,
+and digest alone; `dataset` and `sha256` only tell where it came from. `digest` is the SHA-256 of the entries,
 sorted by trace and step, as JSON without spaces, with sorted keys and in ASCII: two patches of the same digest
 change the same labels for the same reasons, whenever they were written.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
+
+from pydantic import Field, PositiveInt
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.label import Label
 from stepsight.core.trace import Step
+from stepsight.core.validation import ListOf, Model, validate
 
 FORMAT = "stepsight-label-patch"
 VERSION = 1
 VALID = "valid"
 """What the gold says of a step that is not wrong, where it does not say whether it is redundant."""
 
-GOLD_VALUES = (*LABEL_NAMES, VALID, None)
-"""Everything that the gold can say of a step."""
+GoldValue = Literal["neg", "neu", "pos", "valid"]
+GOLD_VALUES = (*get_args(GoldValue), None)
+"""The gold that a step can have."""
 
-# The key of an entry in the file, the field here, and the type of its value.
-_FIELDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
-    ("trace", "trace", (str,)),
-    ("trace_digest", "digest", (str,)),
-    ("step", "step", (int,)),
-    ("from", "old", (str, type(None))),
-    ("to", "new", (str, type(None))),
-    ("reason", "reason", (str,)),
-    ("dispute", "dispute", (int, type(None))),
-    ("by", "by", (str,)),
-    ("moment", "moment", (str,)),
-)
-
-_TYPES = {str: "text", int: "a whole number", list: "a list", type(None): "null"}
+_EXPORTED = "Name a file that stepsight patch export wrote."
 
 
 def gold_of(step: Step) -> str | None:
-    """What the gold says of a step, one of `GOLD_VALUES`."""
+    """The gold of a step, one of `GOLD_VALUES`."""
     if step.label is not None:
         return step.label.text
     return None if step.valid is None else VALID if step.valid else Label.NEG.text
 
 
-def label_and_validity(said: str | None) -> tuple[Label | None, bool | None]:
-    """Label and validity of one of `GOLD_VALUES`, as `core.trace.Step` has them."""
-    if said in (None, VALID):
-        return None, None if said is None else True
-    label = Label[str(said).upper()]
+def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
+    """Label and validity of one of `GOLD_VALUES`, as a `Step` has them."""
+    if gold in (None, VALID):
+        return None, None if gold is None else True
+    label = Label[str(gold).upper()]
     return label, label != Label.NEG
 
 
@@ -69,7 +59,7 @@ class LabelChange:
     """One label changed: the gold says `old` of a step, 0-based, and should say `new`.
 
     `trace` is the id within the dataset and `digest` is `Trace.digest`; `dispute`, `by` and `moment` (ISO 8601)
-    tell who proposed it, where and when.
+    are who proposed it, where and when.
     """
 
     trace: str
@@ -84,12 +74,20 @@ class LabelChange:
 
     @property
     def place(self) -> str:
-        """In words, such as `trace '4', step 2`."""
+        """Such as `trace '4', step 2`."""
         return f"trace {self.trace!r}, step {self.step + 1}"
 
     def as_json(self) -> dict[str, Any]:
         """The entry of the file."""
-        return {key: getattr(self, name) for key, name, _ in _FIELDS} | {"step": self.step + 1}
+        where = {"trace": self.trace, "trace_digest": self.digest, "step": self.step + 1}
+        return where | {
+            "from": self.old,
+            "to": self.new,
+            "reason": self.reason,
+            "dispute": self.dispute,
+            "by": self.by,
+            "moment": self.moment,
+        }
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class Patch:
         return f"{labels} of {self.traces:,} trace{'' if self.traces == 1 else 's'}"
 
     def about(self) -> dict[str, Any]:
-        """What tells it from others, for the record of what was measured with it."""
+        """Its identity, for the record of an evaluation."""
         head = {"name": self.name, "format": FORMAT, "version": VERSION, "digest": self.digest}
         origin = {"dataset": self.dataset, "sha256": self.sha256, "moment": self.moment}
         return head | origin | {"labels": len(self.changes), "traces": self.traces}
@@ -147,7 +145,7 @@ def read_patch(path: str | Path) -> Patch:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8.", "Name a file that stepsight patch export wrote.") from None
+        raise UserError(f"{path}: not UTF-8.", _EXPORTED) from None
     return parse_patch(text, str(path))
 
 
@@ -160,52 +158,52 @@ def parse_patch(text: str, where: str) -> Patch:
         raise error.at(where) from None
 
 
+class _Entry(Model):
+    trace: str
+    trace_digest: str
+    step: PositiveInt
+    old: GoldValue | None = Field(alias="from")
+    new: GoldValue | None = Field(alias="to")
+    reason: str
+    dispute: int | None
+    by: str
+    moment: str
+
+    def change(self) -> LabelChange:
+        values = dict(self)
+        return LabelChange(digest=values.pop("trace_digest"), step=values.pop("step") - 1, **values)
+
+
+class _File(Model):
+    format: str
+    version: int
+    dataset: str
+    sha256: str
+    moment: str
+    digest: str
+    entries: ListOf[_Entry]
+
+
 def _parse(text: str, name: str) -> Patch:
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"not JSON ({error}).", "Name a file that stepsight patch export wrote.") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise UserError(f"not JSON ({error}).", _EXPORTED) from None
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise UserError("this is no label patch.", f"Its format must be {FORMAT}.")
-    if found.get("version") != VERSION:
+    if values.get("version") != VERSION:
         raise UserError(
-            f"version {found.get('version')!r} found, expected {VERSION}.", "Use the StepSight that wrote it."
+            f"version {values.get('version')!r} found, expected {VERSION}.", "Use the StepSight that wrote it."
         )
-    head = {key: _typed(found, key, (str,)) for key in ("dataset", "sha256", "moment", "digest")}
-    entries = _typed(found, "entries", (list,))
-    changes = tuple(_change(entry, number) for number, entry in enumerate(entries, start=1))
-    digest = head.pop("digest")
-    patch = Patch(changes=changes, name=name, **head)
-    if patch.digest != digest:
+    file = validate(_File, values)
+    patch = Patch(file.dataset, file.sha256, file.moment, tuple(entry.change() for entry in file.entries), name)
+    if patch.digest != file.digest:
         raise UserError(
-            f"its entries were changed after it was written: the file says the digest {digest:.12}…, they have"
+            f"its entries were changed after it was written: the file says the digest {file.digest:.12}…, they have"
             f" {patch.digest:.12}….",
             "Export it again.",
         )
     return patch
-
-
-def _change(entry: object, number: int) -> LabelChange:
-    where = f"entry {number}"
-    if not isinstance(entry, dict) or entry.keys() != {key for key, _, _ in _FIELDS}:
-        raise UserError(f"{where} does not have the fields {', '.join(key for key, _, _ in _FIELDS)}.")
-    values = {name: _typed(entry, key, kinds, f"{where}: ") for key, name, kinds in _FIELDS}
-    values["step"] -= 1
-    if values["step"] < 0:
-        raise UserError(f"{where}: step {entry['step']} found, expected 1 or more.")
-    for key in ("from", "to"):
-        if entry[key] not in GOLD_VALUES:
-            raise UserError(f"{where}: {key} is {entry[key]!r}, expected neg, neu, pos, valid or null.")
-    return LabelChange(**values)
-
-
-def _typed(row: Mapping[str, Any], key: str, kinds: tuple[type, ...], where: str = "") -> Any:
-    value = row.get(key)
-    # True is a whole number in Python.
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        wanted = " or ".join(_TYPES[kind] for kind in kinds)
-        raise UserError(f"{where}the field {key!r} is {value!r:.60}, expected {wanted}.")
-    return value
 
 
 def _digest(entries: list[dict[str, Any]]) -> str:

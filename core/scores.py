@@ -1,4 +1,4 @@
-"""What an evaluator says of a trace in one pass: three probabilities for each sub-step."""
+"""Scores of a trace: probabilities of each sub-step, verdicts by thresholds, and the hindsight matrix."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A solution's scores, `min_i s_val` and `max_i s_red`, and what the thresholds make of them."""
+    """A solution's scores, `min_i s_val` and `max_i s_red`, and the verdicts by the thresholds."""
 
     validity: float
     redundancy: float
@@ -106,7 +106,7 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class Hindsight:
-    """`H[j, i] = p(sub-step i | q, h_1 … h_j)` for `i <= j`, 0-based.
+    """The hindsight matrix: `H[j, i] = p(sub-step i | q, h_1 … h_j)` for `i <= j`, 0-based.
 
     `rows[j]` has shape (j + 1, 3), columns neg, neu, pos. The diagonal is the online result, the last row the
     offline one. Raises `ValueError` where the rows are not a lower triangle.
@@ -164,10 +164,9 @@ class Hindsight:
 
 
 class Outputs(StrEnum):
-    """three-way: probabilities of neg, neu, pos for each sub-step; validity: one number for each, read as
-    `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the steps it blames.
-
-    Whatever is not three-way knows nothing of redundancy, unless its verdict was on that.
+    """What an evaluator gives. three-way: probabilities of neg, neu, pos for each sub-step; validity: one number
+    for each, taken as `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the steps
+    that it blames. Only three-way outputs say anything of redundancy, and verdicts on it.
     """
 
     THREE_WAY = "three-way"
@@ -177,7 +176,7 @@ class Outputs(StrEnum):
 
     @property
     def may_say_redundant(self) -> bool:
-        """Whether it may call a solution redundant."""
+        """Whether a solution can be called redundant."""
         return self in (Outputs.THREE_WAY, Outputs.VERDICT)
 
     @property
@@ -186,5 +185,5 @@ class Outputs(StrEnum):
 
     @property
     def has_scores(self) -> bool:
-        """Whether it ranks what it judges: a verdict alone has no ROC curve."""
+        """Whether there are scores to rank by: a verdict alone has no ROC curve."""
         return self != Outputs.VERDICT

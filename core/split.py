@@ -1,4 +1,4 @@
-"""Splitting a pasted solution into steps."""
+"""Splitting a pasted solution into its steps."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def split_steps(text: str) -> list[str | list[str]]:
     for marker in (_STEP, _NUMBER):
         starts = _numbered(lines, marker)
         if starts:
-            return list(_blocks(lines, starts, marker))
+            return _items(lines, starts, marker)
     groups = _paragraphs(lines) if any(not line.strip() for line in lines) else lines
     return [group.strip() for group in groups if group.strip()]
 
@@ -52,20 +52,20 @@ def _json_list(text: str) -> list[str | list[str]] | None:
 
 def _lines(text: str) -> list[str]:
     """Lines, where a line break within a LaTeX block does not count."""
-    blocks = _blocks_of_latex(text)
+    formulas = _formulas(text)
     lines, start = [], 0
-    for found in re.finditer("\n", text):
-        while blocks and blocks[0][1] <= found.start():
-            blocks.pop(0)
-        if not blocks or found.start() < blocks[0][0]:
-            lines.append(text[start : found.start()])
-            start = found.end()
+    for line_break in re.finditer("\n", text):
+        while formulas and formulas[0][1] <= line_break.start():
+            formulas.pop(0)
+        if not formulas or line_break.start() < formulas[0][0]:
+            lines.append(text[start : line_break.start()])
+            start = line_break.end()
     return [*lines, text[start:]]
 
 
-def _blocks_of_latex(text: str) -> list[tuple[int, int]]:
+def _formulas(text: str) -> list[tuple[int, int]]:
     """Start and stop of each closed LaTeX block, in order."""
-    blocks = []
+    formulas = []
     unclosed: set[str] = set()
     position = 0
     while opener := _OPENERS.search(text, position):
@@ -76,8 +76,8 @@ def _blocks_of_latex(text: str) -> list[tuple[int, int]]:
             position = opener.end()
         else:
             position = stop + len(closer)
-            blocks.append((opener.start(), position))
-    return blocks
+            formulas.append((opener.start(), position))
+    return formulas
 
 
 def _numbered(lines: list[str], marker: re.Pattern[str]) -> list[int]:
@@ -85,16 +85,17 @@ def _numbered(lines: list[str], marker: re.Pattern[str]) -> list[int]:
     starts: list[int] = []
     expected: int | None = None
     for index, line in enumerate(lines):
-        found = marker.match(line)
-        if found and (expected is None or int(found[1]) == expected):
-            if expected is None and int(found[1]) > 1:
+        match = marker.match(line)
+        if match and (expected is None or int(match[1]) == expected):
+            if expected is None and int(match[1]) > 1:
                 continue
             starts.append(index)
-            expected = int(found[1]) + 1
+            expected = int(match[1]) + 1
     return starts if len(starts) > 1 else []
 
 
-def _blocks(lines: list[str], starts: list[int], marker: re.Pattern[str]) -> list[str]:
+def _items(lines: list[str], starts: list[int], marker: re.Pattern[str]) -> list[str | list[str]]:
+    """The texts of numbered steps without their numbers, and before them what precedes the first."""
     steps = ["\n".join(lines[: starts[0]]).strip()]
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
         first = marker.sub("", lines[start], count=1)

@@ -16,11 +16,10 @@ from stepsight.core.label import Label, parse_label
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a benchmark numbers and labels, split into the sub-steps that an evaluator scores.
+    """A step as a benchmark numbers and labels it, split into the sub-steps that an evaluator scores.
 
-    `label` is the gold label, or None where there is none. `valid` is what the gold says of validity alone:
-    a benchmark that only names the first error says that the steps before it are valid, but not whether they
-    are neu or pos, and says nothing of the steps after it (None).
+    `label` is the gold label, or None where there is none. `valid` is the gold on validity alone: of a benchmark
+    that only names the first error, the steps before it are valid, be they neu or pos, and those after it None.
     """
 
     substeps: tuple[str, ...]
@@ -38,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Trace:
-    """One problem `q` with its steps `h_1 … h_n`; `meta` keeps what else the source says of it.
+    """One problem `q` with its steps `h_1 … h_n`; `meta` keeps the other fields of its source.
 
     Raises `UserError` where the problem is empty, there is no step, a sub-step is empty, or a text holds a
     NUL byte or half of a surrogate pair (neither can be stored or encoded).
@@ -77,10 +76,10 @@ class Trace:
                 f"{len(labels)} labels for {len(steps)} steps.",
                 "Give one label per step, null where unlabelled.",
             )
-        golds = [parse_label(value) for value in labels] if labels is not None else [None] * len(steps)
+        gold = [parse_label(value) for value in labels] if labels is not None else [None] * len(steps)
         built = tuple(
-            Step((step,) if isinstance(step, str) else tuple(step), gold)
-            for step, gold in zip(steps, golds, strict=True)
+            Step((step,) if isinstance(step, str) else tuple(step), label)
+            for step, label in zip(steps, gold, strict=True)
         )
         return cls(id, problem, built, meta or {})
 

@@ -14,8 +14,8 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.judged import step_name
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
-from stepsight.core.scoring.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.revisions import hindsight_judges

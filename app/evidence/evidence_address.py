@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from stepsight.app.web.page_address import PageAddress, Query, choice_reader, number_reader
+from stepsight.core.evidence import Flip
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.scoring.evidence import Flip
 
 STAYED = "stayed"
 """The kind of the traces in which no verdict turned."""

@@ -9,8 +9,8 @@ from html import escape
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.evidence_address import EvidenceAddress
 from stepsight.app.evidence.evidence_view import evidence_html
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files import asset
-from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.storage.traces.queries import StoredTrace
 
 # What a file may weigh; one that would weigh more shows formulas as their source.

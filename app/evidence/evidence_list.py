@@ -13,9 +13,9 @@ from stepsight.app.web.judged import change_html, step_name
 from stepsight.app.web.rights import note_shown
 from stepsight.app.web.text import text_html
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.core.scoring.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.revisions import Turns, find_turns, hindsight_judges
 from stepsight.storage.database.schema import TraceRow

@@ -24,8 +24,8 @@ from stepsight.app.web.judged import (
 )
 from stepsight.app.web.text import text_html
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.scores import StepScores
-from stepsight.core.scoring.evidence import LeaveOneOut
 
 # Names beside the matrix at most, so that they do not touch.
 _MOST_NAMES = 20

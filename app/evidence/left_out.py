@@ -6,7 +6,7 @@ from collections import OrderedDict
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
-from stepsight.core.scoring.evidence import LeaveOneOut
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.scoring.scorer import Scorer
 
 # Entries of kept triangles in all, 12 bytes each.

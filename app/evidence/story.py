@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from stepsight.core.evidence import Jump, Removal, Revision
 from stepsight.core.scores import Hindsight
-from stepsight.core.scoring.evidence import Jump, Removal, Revision
 
 # What two decimals do not show is no change.
 _VISIBLE = 0.005
@@ -48,7 +48,7 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
 def left_out_sentence(
     names: Sequence[str], hindsight: Hindsight, step: int, found: Sequence[Removal], turned: bool
 ) -> str:
-    """Which later sub-step the verdict on one rests on: `found` as `core.scoring.evidence.removals` orders them,
+    """Which later sub-step the verdict on one rests on: `found` as `core.evidence.removals` orders them,
     `turned` whether online and offline verdict differ. "" where nothing comes after it."""
     if not found:
         return ""

@@ -69,11 +69,11 @@ def _tokens(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
     tokenizer = load_tokenizer(checkpoint.folder)
     ids: list[int] = []
     for token in (_WRONG, _RIGHT):
-        id = tokenizer.token_to_id(token)
-        if id is None or id >= vocabulary:
+        token_id = tokenizer.token_to_id(token)
+        if token_id is None or token_id >= vocabulary:
             raise UserError(
                 f"{checkpoint.folder}: the tokenizer has no token {token!r} that the weights know.",
                 "Copy the tokenizer that belongs to the checkpoint.",
             )
-        ids.append(id)
+        ids.append(token_id)
     return ids

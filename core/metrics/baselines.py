@@ -1,6 +1,6 @@
-"""The trivial baselines: evaluators that do not read what a step says.
+"""Trivial baselines: evaluators that do not read the steps.
 
-Whatever does not beat them has learnt nothing of mathematics. On benchmarks whose labelled steps end at the first
+An evaluator that does not beat them has learnt no mathematics. On benchmarks whose labelled steps end at the first
 error (PRM800K) `baseline:last-step` is nearly perfect offline: such traces show their error by their missing
 ending.
 """
@@ -28,11 +28,10 @@ _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Baseline:
-    """`validity(trace, last)` gives `s_val` of each step, shape (n,); `last` tells of each step whether it is the
-    last that is seen: all of them online."""
+    """`validity(trace, last)` gives `s_val` of each step, shape (n,); `last`, shape (n,), is whether each step is
+    the last one in view: online all of them are."""
 
     name: str
-    says: str
     validity: Callable[[Trace, Bools], Floats64]
 
     @property
@@ -44,7 +43,7 @@ class Baseline:
         return self.name
 
     def score(self, trace: Trace, mode: Mode) -> StepScores:
-        """What it says of each sub-step of a trace, online or offline."""
+        """Scores of each sub-step of a trace, online or offline."""
         last = np.ones(len(trace.steps), np.bool_)
         if mode != Mode.ONLINE:
             last[:-1] = False
@@ -53,21 +52,24 @@ class Baseline:
 
 
 def _constant(trace: Trace, last: Bools) -> Floats64:
+    """Every step alike."""
     return np.full(len(trace.steps), 0.5)
 
 
 def _position(trace: Trace, last: Bools) -> Floats64:
-    found: Floats64 = 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
-    return found
+    """The later, the less valid."""
+    validity: Floats64 = 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
+    return validity
 
 
 def _length(trace: Trace, last: Bools) -> Floats64:
-    """By the characters of the sub-steps joined by newlines: the longer, the less valid."""
-    found: Floats64 = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
-    return found
+    """The longer, the less valid, by the characters of the sub-steps joined by newlines."""
+    validity: Floats64 = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
+    return validity
 
 
 def _last_step(trace: Trace, last: Bools) -> Floats64:
+    """A last step without an answer is wrong."""
     answers = np.array([bool(_ANSWER.search(step.text)) for step in trace.steps])
     return np.where(last & ~answers, 0.0, 1.0)
 
@@ -75,16 +77,16 @@ def _last_step(trace: Trace, last: Bools) -> Floats64:
 BASELINES = {
     baseline.name: baseline
     for baseline in (
-        Baseline(f"{PREFIX}constant", "every step alike", _constant),
-        Baseline(f"{PREFIX}position", "the later, the less valid", _position),
-        Baseline(f"{PREFIX}length", "the longer, the less valid", _length),
-        Baseline(f"{PREFIX}last-step", "a last step without an answer is wrong", _last_step),
+        Baseline(f"{PREFIX}constant", _constant),
+        Baseline(f"{PREFIX}position", _position),
+        Baseline(f"{PREFIX}length", _length),
+        Baseline(f"{PREFIX}last-step", _last_step),
     )
 }
 
 
 def find_baseline(name: str) -> Baseline:
-    """The baseline of that name. Raises `UserError` naming those there are."""
+    """The baseline of that name. Raises `UserError` where there is none."""
     if name not in BASELINES:
         raise UserError(f"there is no baseline {name!r}.", f"The baselines are {', '.join(BASELINES)}.")
     return BASELINES[name]

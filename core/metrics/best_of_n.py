@@ -1,6 +1,8 @@
-"""Choosing one of several solutions of a problem: a score for each from its steps, the best, or a vote on answers.
+"""Best-of-n: choosing one of several solutions of a problem by their scores or a vote, and how often that is right.
 
-All arithmetic is on logarithms, so that the product over a long solution does not vanish.
+All arithmetic is on logarithms, so that the product over a long solution does not vanish. What a choice among `k`
+of `n` candidates reaches is the mean over all subsets of `k`, an unbiased estimate that uses all candidates. Among
+equals the choice counts as random there: to take the first would measure the order of the candidates too.
 """
 
 from dataclasses import dataclass
@@ -16,15 +18,18 @@ from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.scores import StepScores
 
 NO_ANSWER = -1
-"""The group of a candidate that gives no answer."""
+"""The group of a candidate without an answer."""
+MOST_SUBSETS = 1000
+"""Where there are more subsets, so many drawn at random stand for all."""
+
 # Stands for the logarithm of 0 where numbers have to be finite.
 _LOWEST = -1e300
 
 
 class By(StrEnum):
-    """What a solution's score is, of the validities of its steps: the least (Wang et al. 2024, Math-Shepherd), the
-    product, which is the probability that all are valid (Lightman et al. 2023), or that of the last (Snell et al.
-    2024). Lightman et al. count neutral steps as good, as validity does."""
+    """A solution's score from the validities of its steps: the least (Wang et al. 2024, Math-Shepherd), the
+    product, which is the probability that all are valid (Lightman et al. 2023), or the last (Snell et al. 2024).
+    Lightman et al. count neutral steps as good, as validity does."""
 
     MIN = "min"
     PRODUCT = "product"
@@ -33,8 +38,7 @@ class By(StrEnum):
 
 class Method(StrEnum):
     """best-of-n: the solution with the best score. weighted-vote: the answer whose solutions have the largest sum
-    of scores (Li et al. 2023). majority: the answer that most solutions come to (Wang et al. 2023), whatever their
-    scores."""
+    of scores (Li et al. 2023). majority: the answer of most solutions (Wang et al. 2023), whatever their scores."""
 
     BEST_OF_N = "best-of-n"
     WEIGHTED_VOTE = "weighted-vote"
@@ -56,7 +60,7 @@ def log_score(scores: StepScores, by: By) -> float:
 
 
 def choose(method: Method, logs: ArrayLike, groups: ArrayLike) -> int:
-    """The place of the candidate that is chosen, the first of equals.
+    """The place of the chosen candidate, the first of equals.
 
     `logs` are the candidates' log scores, shape (n,); `groups`, shape (n,), are equal for equal answers, and
     `NO_ANSWER` where there is none. Of the answer that wins a weighted vote the best-scored candidate is chosen, of
@@ -79,8 +83,8 @@ class Ballots:
     """A vote in each of many subsets of a problem's candidates.
 
     `answers`, shape (m, k), are the numbers of the subsets' answers, counted from 0 over the whole problem; `won`,
-    shape (m, answers), says which has most votes, several where they are equal; `stands`, shape (m, k), which
-    candidates stand for their answer: in a weighted vote the best-scored, by majority all that give it.
+    shape (m, answers), whether an answer has most votes, several where they are equal; `stands`, shape (m, k),
+    whether a candidate stands for its answer: in a weighted vote the best-scored, by majority all that give it.
     """
 
     answers: Ints
@@ -97,7 +101,7 @@ class Ballots:
         rows = np.arange(len(subsets))
         totals = np.full((len(subsets), int(answers.max()) + 1), -1.0)
         best = np.full(totals.shape, -np.inf)
-        # Who gives no answer votes for none, unless nobody gives one.
+        # A candidate without an answer votes for none, unless nobody has one.
         silent = (groups == NO_ANSWER)[subsets]
         counts = ~silent | silent.all(axis=1, keepdims=True)
         # Against the best of those that vote: beside one that does not, their weights could all vanish.
@@ -112,8 +116,8 @@ class Ballots:
         return cls(answers, won, scored == best[rows[:, None], answers])
 
     def right(self, correct: Bools) -> Floats64:
-        """How probably a correct candidate is chosen in each subset, shape (m,), where equals are chosen among at
-        random; `correct` has shape (m, k)."""
+        """The probability that a correct candidate is chosen in each subset, shape (m,), with a random choice among
+        equals; `correct` has shape (m, k)."""
         rows = np.arange(len(self.answers))
         standing, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
         for place in range(self.answers.shape[1]):
@@ -121,21 +125,8 @@ class Ballots:
             standing[theirs] += self.stands[:, place]
             hits[theirs] += self.stands[:, place] & correct[:, place]
         shares = np.divide(hits, standing, out=np.zeros(hits.shape), where=standing > 0)
-        found: Floats64 = (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
-        return found
-
-
-def _numbered(groups: Ints) -> Ints:
-    """Groups counted from 0, each candidate without an answer in one of its own."""
-    alone = groups == NO_ANSWER
-    found = groups.astype(np.int64)
-    found[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))
-    numbers: Ints = np.unique(found, return_inverse=True)[1]
-    return numbers
-
-
-MOST_SUBSETS = 1000
-"""Beyond so many subsets, so many drawn at random stand for all."""
+        probability: Floats64 = (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
+        return probability
 
 
 def sizes_up_to(most: int) -> list[int]:
@@ -183,3 +174,12 @@ def _subsets(count: int, size: int) -> Ints:
         return np.array(list(combinations(range(count), size)), np.int64)
     order = np.random.default_rng([count, size]).random((MOST_SUBSETS, count)).argsort(axis=1)
     return np.sort(order[:, :size], axis=1).astype(np.int64)
+
+
+def _numbered(groups: Ints) -> Ints:
+    """Groups counted from 0, each candidate without an answer in one of its own."""
+    alone = groups == NO_ANSWER
+    distinct = groups.astype(np.int64)
+    distinct[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))
+    numbers: Ints = np.unique(distinct, return_inverse=True)[1]
+    return numbers

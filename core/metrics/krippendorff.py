@@ -1,4 +1,4 @@
-"""Agreement: Krippendorff's alpha of what several people said of the same units.
+"""Krippendorff's alpha: agreement of several people's ratings of the same units.
 
 Alpha is one minus the disagreement within units over that expected where values fall to units by chance: 1 is
 perfect agreement, 0 what chance gives, below 0 worse than chance. The formulas are those of "Computing
@@ -26,7 +26,7 @@ ALL_SAME = "all labels are the same, so chance would agree as well"
 
 
 class Scale(StrEnum):
-    """How far apart two values are: all alike, or by the ratings that lie between them."""
+    """The distance between two values: nominal, all alike; ordinal, by the ratings that lie between them."""
 
     NOMINAL = "nominal"
     ORDINAL = "ordinal"
@@ -34,8 +34,8 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True)
 class Agreement:
-    """`alpha`, and the share of pairs of ratings of the same unit that are equal, `agreeing`. `n_units` are those
-    with at least two ratings, `n_pairs` the pairs within them."""
+    """`alpha`, and `agreeing`, the share of equal pairs among the pairs of ratings of a unit. `n_units` have at
+    least two ratings, and `n_pairs` pairs within them."""
 
     alpha: Value
     agreeing: Value
@@ -45,11 +45,11 @@ class Agreement:
 
 def alpha(
     ratings: Floats64,
-    scale: Scale | str = Scale.NOMINAL,
+    scale: Scale = Scale.NOMINAL,
     trace: Ints | None = None,
     weights: Weights | None = None,
 ) -> Agreement:
-    """How far people agree. `ratings` has shape (annotators, units) and NaN where there is none; of the other
+    """The agreement of people. `ratings` has shape (annotators, units) and NaN where there is none; of the other
     numbers only the order counts.
 
     With `trace`, the place of the trace that each unit belongs to, shape (units,), and `weights`, resamples of
@@ -61,7 +61,7 @@ def alpha(
     shared = counts[paired]
     hits, pairs = _pairs(shared)
     problem = _problem(ratings, shared)
-    value = Value.none(problem) if problem else Value(_alpha(shared, Scale(scale)))
+    value = Value.none(problem) if problem else Value(_alpha(shared, scale))
     agreeing = Value(float(hits.sum() / pairs.sum())) if len(shared) else Value.none(problem)
     if trace is not None and weights is not None and several(trace[paired]):
         value = interval(value, alpha_draws(ratings, scale, trace, weights))
@@ -70,11 +70,11 @@ def alpha(
 
 
 def several(trace: Ints) -> bool:
-    """Whether units are of more than one trace: of a single one all resamples are the same."""
+    """Whether units are of more than one trace: all resamples of a single one are the same."""
     return len(trace) > 0 and bool((trace != trace[0]).any())
 
 
-def alpha_draws(ratings: Floats64, scale: Scale | str, trace: Ints, weights: Weights) -> Floats64:
+def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) -> Floats64:
     """Alpha of each resample, shape (draws,); NaN where its ratings are all equal, or it has no pair of them."""
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
@@ -92,15 +92,15 @@ def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64
 
 
 def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
-    """Of the pairs of one person's ratings with those of all others of the same unit, the share that is equal."""
+    """The share of equal pairs among the pairs of one person's ratings with all others' of the same unit."""
     own, others = ratings[person], np.delete(ratings, person, axis=0)
-    said = ~(np.isnan(own) | np.isnan(others))
-    columns = np.column_stack([((others == own) & said).sum(axis=0), said.sum(axis=0)]).astype(np.float64)
+    both = ~(np.isnan(own) | np.isnan(others))
+    columns = np.column_stack([((others == own) & both).sum(axis=0), both.sum(axis=0)]).astype(np.float64)
     hits, pairs = columns.sum(axis=0)
     if not pairs:
         return Value.none(NO_OVERLAP)
     value = Value(float(hits / pairs))
-    if weights is None or not several(trace[said.any(axis=0)]):
+    if weights is None or not several(trace[both.any(axis=0)]):
         return value
     drawn = weighted_totals(_by_trace(columns, trace, weights), weights)
     with np.errstate(invalid="ignore"):
@@ -108,10 +108,10 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
-    """How often each unit got each of the values that occur, in their order: shape (units, values)."""
-    known = ~np.isnan(ratings)
-    values, codes = np.unique(ratings[known], return_inverse=True)
-    cells = np.nonzero(known)[1] * len(values) + codes
+    """How often each unit has each of the values that occur, in their order: shape (units, values)."""
+    rated = ~np.isnan(ratings)
+    values, codes = np.unique(ratings[rated], return_inverse=True)
+    cells = np.nonzero(rated)[1] * len(values) + codes
     counted = np.bincount(cells, minlength=ratings.shape[1] * len(values))
     return counted.reshape(ratings.shape[1], len(values)).astype(np.float64)
 
@@ -126,7 +126,7 @@ def _problem(ratings: Floats64, shared: Floats64) -> str:
 
 
 def _pairs(counts: Floats64) -> tuple[Floats64, Floats64]:
-    """Of each unit the pairs of ratings that are equal, and all of them, shape (units,)."""
+    """The number of equal pairs of ratings of each unit, and of all pairs, shape (units,)."""
     total = counts.sum(axis=1)
     hits: Floats64 = (counts * (counts - 1)).sum(axis=1) / 2
     pairs: Floats64 = total * (total - 1) / 2
@@ -134,12 +134,12 @@ def _pairs(counts: Floats64) -> tuple[Floats64, Floats64]:
 
 
 def _alpha(shared: Floats64, scale: Scale) -> float:
-    spelled: Literal["nominal", "ordinal"] = "nominal" if scale is Scale.NOMINAL else "ordinal"
-    return float(krippendorff.alpha(value_counts=shared, level_of_measurement=spelled))
+    level: Literal["nominal", "ordinal"] = "nominal" if scale is Scale.NOMINAL else "ordinal"
+    return float(krippendorff.alpha(value_counts=shared, level_of_measurement=level))
 
 
 def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """By the equal coincidences alone, since all others count alike."""
+    """From the equal coincidences alone, since all others count alike."""
     equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
     drawn = weighted_totals(_by_trace(np.column_stack([equal, shared]), trace, weights), weights)
     same, marginals = drawn[:, 0], drawn[:, 1:]
@@ -150,7 +150,7 @@ def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 
 
 def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """By the coincidences of every pair of values; how far these are apart follows from each resample itself."""
+    """From the coincidences of every pair of values, whose distance depends on the resample."""
     couples = list(combinations(range(shared.shape[1]), 2))
     others = shared.sum(axis=1) - 1
     met = [shared[:, low] * shared[:, high] / others for low, high in couples]

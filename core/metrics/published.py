@@ -1,7 +1,7 @@
-"""The figures that the paper prints, from the tables in assets/reference: a file a table, a line a row.
+"""Published figures: the paper's tables, from assets/reference: a file a table, a line a row.
 
-`names.json` says which benchmark a table's rows are on, and under which names people keep the same evaluators.
-What is not named there is not taken for a published evaluator, however similar its name.
+`names.json` has the benchmark of each table's rows, and other names of the evaluators. An evaluator that is not
+named there is not taken for a published one, however similar its name.
 """
 
 import json
@@ -16,13 +16,13 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 
 _NAMES = "names.json"
-# What `core.models.placement.typed_name` adds.
+# As `core.models.placement.typed_name` adds it.
 _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """`metric` is the name that the figure has in an evaluation, "" where it has none."""
+    """A column of a printed table; `metric` is its name in an evaluation, "" where it has none."""
 
     name: str
     unit: str
@@ -33,8 +33,8 @@ class PublishedColumn:
 class PublishedRow:
     """A printed row: a number for each column, in the column's unit, or in `unit` where the row has its own.
 
-    `section` is the heading that it stands under, or what tells it from rows of the same name. `dataset`,
-    `evaluator` and `mode` are "" where it does not say what one evaluator reaches on a benchmark.
+    `section` is the heading above it, or what distinguishes it from rows of the same name. `dataset`, `evaluator`
+    and `mode` are "" where the row is not of one evaluator on a benchmark.
     """
 
     name: str
@@ -58,7 +58,7 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a published figure was measured on: `traces` of an importer's `kind`, of all of them or of one `group`,
+    """The benchmark of a published figure: `traces` of an importer's `kind`, of all of them or of one `group`,
     looking for `errors`."""
 
     kind: str
@@ -69,8 +69,8 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Published:
-    """What the paper prints of one evaluator on one benchmark in one mode: `values` by metric, as fractions of one
-    with three decimals."""
+    """Published figures of one evaluator on one benchmark in one mode: `values` by metric, as fractions with three
+    decimals."""
 
     table: str
     evaluator: str
@@ -106,13 +106,13 @@ def reference_tables() -> tuple[PublishedTable, ...]:
 
 @cache
 def published(kind: str, group: str = "") -> tuple[Published, ...]:
-    """What is published on the benchmark that has that kind of importer and group, in the order of the paper; ()
-    where nothing is. A row that several tables print comes once."""
-    found: dict[tuple[str, Mode], Published] = {}
+    """The published figures on the benchmark of that kind of importer and group, in the order of the paper. A row
+    that several tables print comes once."""
+    rows: dict[tuple[str, Mode], Published] = {}
     for row in _rows():
         if (row.benchmark.kind, row.benchmark.group) == (kind, group):
-            found.setdefault((row.evaluator, row.mode), row)
-    return tuple(found.values())
+            rows.setdefault((row.evaluator, row.mode), row)
+    return tuple(rows.values())
 
 
 def _rows() -> list[Published]:

@@ -1,4 +1,4 @@
-"""A trace as token ids, with the position where each step is read."""
+"""The encoding of a trace as token ids, with the position at which each step is read."""
 
 import json
 import re
@@ -19,7 +19,12 @@ from stepsight.core.trace import Trace
 
 
 class Pieces:
-    """Turns pieces of an input into tokens. `goes_on` tells of each piece whether it has no mark of its own."""
+    """Turns pieces of an input into tokens, as they would be in one long text.
+
+    A SentencePiece tokenizer puts a space mark before a text, and a byte-level one may: once before the whole, or
+    before each stretch between two added tokens, as its tokenizer.json says. A piece that continues another must
+    not get one of its own.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -32,17 +37,17 @@ class Pieces:
             for part in _steps(json.loads(self._tokenizer.to_str()).get("pre_tokenizer"))
         )
 
-    def encode(self, texts: Sequence[str], goes_on: Sequence[bool]) -> list[list[int]]:
+    def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
         """The token ids of each text."""
-        found: dict[int, list[int]] = {}
+        pieces: dict[int, list[int]] = {}
         for bare in (False, True):
-            chosen = [place for place, flag in enumerate(goes_on) if flag == bare]
+            chosen = [place for place, flag in enumerate(continues) if flag == bare]
             if not chosen:
                 continue
             tokenizer = self._bare if bare else self._tokenizer
             encodings = tokenizer.encode_batch([texts[place] for place in chosen], add_special_tokens=False)
-            found |= {place: encoding.ids for place, encoding in zip(chosen, encodings, strict=True)}
-        return [found[place] for place in range(len(texts))]
+            pieces |= {place: encoding.ids for place, encoding in zip(chosen, encodings, strict=True)}
+        return [pieces[place] for place in range(len(texts))]
 
     @cached_property
     def _bare(self) -> Tokenizer:
@@ -80,7 +85,7 @@ def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """`ids`: all token ids, shape (tokens,). `ends`: the last position of each sub-step, ascending; `reads`: `e_i`,
-    the position it is read at, which mostly is its last.
+    the position it is read at, mostly the last.
 
     The prefix that ends with sub-step `i` is `ids[: ends[i] + 1]`, token for token.
     """
@@ -94,7 +99,7 @@ class Encoded:
 
 
 class _Mark(Enum):
-    """Between the parts of an input: a token that is left out stood here, or a step ends here."""
+    """A mark between the parts of an input: a token is left out here, or a step ends here."""
 
     LEFT_OUT = auto()
     END = auto()
@@ -104,9 +109,9 @@ _Part = int | str | _Mark
 
 
 class Encoder:
-    """Turns traces into token ids. Raises `UserError` where the tokenizer lacks the template's tokens.
+    """Turns traces into token ids; `closing` are the tokens of a separator, `separator` the last of them.
 
-    `closing` are the tokens of a separator, `separator` the last of them.
+    Raises `UserError` where the tokenizer lacks the template's tokens.
     """
 
     def __init__(self, tokenizer: Tokenizer, template: PromptTemplate) -> None:
@@ -133,7 +138,7 @@ class Encoder:
         """Token ids of problem and sub-steps, with the position that each sub-step is read at."""
         parts = self._merged(self._parts(trace))
         texts = [part for part in parts if isinstance(part, str)]
-        pieces = iter(self._pieces.encode(texts, self._goes_on(parts)))
+        pieces = iter(self._pieces.encode(texts, self._continues(parts)))
         ids: list[int] = []
         ends: list[int] = []
         for part in parts:
@@ -143,9 +148,9 @@ class Encoder:
                 ids += next(pieces)
             elif part is _Mark.END:
                 ends.append(len(ids) - 1)
-        found = np.asarray(ends, dtype=np.int64)
-        reads = np.maximum(found - 1, 0) if self.template.read == Read.SECOND_TO_LAST else found
-        return Encoded(np.asarray(ids, dtype=np.int64), found, reads)
+        last = np.asarray(ends, dtype=np.int64)
+        reads = np.maximum(last - 1, 0) if self.template.read == Read.SECOND_TO_LAST else last
+        return Encoded(np.asarray(ids, dtype=np.int64), last, reads)
 
     def _parts(self, trace: Trace) -> Iterable[_Part]:
         """The tokens and texts of an input in order, with a mark at the end of each sub-step."""
@@ -162,7 +167,7 @@ class Encoder:
             yield from [*separator, _Mark.END] if kept else [_Mark.END, *separator]
 
     def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
-        """The same with texts that follow each other made one, where the input counts as one text."""
+        """The parts with adjacent texts joined, where the template is `joined`."""
         merged: list[_Part] = []
         for part in parts:
             if self.template.joined and isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -171,43 +176,43 @@ class Encoder:
                 merged.append(part)
         return merged
 
-    def _goes_on(self, parts: list[_Part]) -> list[bool]:
-        """Of each text whether it is the rest of a longer one."""
-        found = []
+    def _continues(self, parts: list[_Part]) -> list[bool]:
+        """Whether each text continues a longer one."""
+        continues = []
         before: _Part | None = None
         for part in parts[len(self.bos) :]:
             if isinstance(part, str):
-                found.append(self.template.joined and before is not None and not self._begins_anew(before))
+                continues.append(self.template.joined and before is not None and not self._restarts(before))
             if part is not _Mark.END:
                 before = part
-        return found
+        return continues
 
-    def _begins_anew(self, before: _Part) -> bool:
-        """Whether a text after this part is marked as a beginning, as it is after an added token mostly."""
+    def _restarts(self, before: _Part) -> bool:
+        """Whether a text after this part is marked as a beginning, as after most added tokens."""
         added = before is _Mark.LEFT_OUT or before in self._added_ids
         return added and not self._pieces.marked_once
 
     def _token(self, token: str) -> int:
-        found: int | None = self.tokenizer.token_to_id(token)
-        if found is None:
+        token_id: int | None = self.tokenizer.token_to_id(token)
+        if token_id is None:
             raise UserError(
                 f"the tokenizer has no token {token!r}, which the template needs.",
                 "Add it to the tokenizer or name another one in stepsight.json.",
             )
-        return found
+        return token_id
 
     def _closing(self) -> list[int]:
         separator = self.template.separator
         if self.template.separator_is == Separator.TOKEN or not separator:
             return [self._token(separator)] if separator else []
-        found: list[int] = self.tokenizer.encode(separator, add_special_tokens=False).ids
-        if not found:
+        ids: list[int] = self.tokenizer.encode(separator, add_special_tokens=False).ids
+        if not ids:
             raise UserError(
                 f"the tokenizer makes no token of the separator {separator!r}.",
                 'Name another one in the template of stepsight.json, or leave it out: {"separator": "", '
                 '"read": "last"} reads each step at its own last token.',
             )
-        return found
+        return ids
 
     def _split(self, text: str) -> list[int | str]:
         """The template's own text with the added tokens that it spells as such."""
@@ -216,7 +221,7 @@ class Encoder:
         return [self._added.get(part, part) for part in parts if part]
 
     def _guard(self) -> None:
-        """Make the template's tokens special where they are not, so that no text can spell them."""
+        """Make the template's tokens special, so that no text can spell them."""
         used = {*self.bos, *self.closing, *(part for part in self._prompt if isinstance(part, int))}
         for number, token in self.tokenizer.get_added_tokens_decoder().items():
             if number in used and not token.special:

@@ -1,4 +1,4 @@
-"""How a trace becomes one input: the texts around its problem and steps, and where a step is read."""
+"""Prompt templates: the texts around a trace's problem and steps, and the token that a step is read at."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from stepsight.core.errors import UserError
 
 
 class Read(StrEnum):
-    """The token that a step is read at: the last of its separator, or of the step itself the last or the one
-    before it. In the latter two the separator is not part of the input."""
+    """The token that a step is read at: the last of its separator, or the last or second to last of the step
+    itself. In the latter two the separator is not part of the input."""
 
     SEPARATOR = "separator"
     LAST = "last"
@@ -19,7 +19,7 @@ class Read(StrEnum):
 
 
 class Separator(StrEnum):
-    """What the template's `separator` is: a token of the vocabulary, spelt as it is there, or any text."""
+    """The kind of a template's `separator`: a token of the vocabulary, spelt as it is there, or any text."""
 
     TOKEN = "token"
     TEXT = "text"
@@ -27,7 +27,7 @@ class Separator(StrEnum):
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """By default ReasonEval's prompt, then each step closed by a separator token.
+    """The template of an input; by default ReasonEval's prompt, then each step closed by a separator token.
 
     The paper leaves the prompt open. `prompt` holds `{problem}` once; tokens of the vocabulary that it spells, such
     as those of a chat template, are those tokens. `separator` comes after each step and, where `opening` says so,
@@ -63,16 +63,17 @@ class PromptTemplate:
         return template
 
     def to_dict(self) -> dict[str, Any]:
-        """What `from_dict` takes: prompt, separator, bos, and what else is not the default."""
+        """The values for `from_dict`: prompt, separator, bos, and what differs from the defaults."""
         always = ("prompt", "separator", "bos")
-        values = asdict(self)
-        kept = [field for field in fields(self) if field.name in always or values[field.name] != field.default]
+        values = {key: str(value) if isinstance(value, StrEnum) else value for key, value in asdict(self).items()}
         return {
-            field.name: str(value) if isinstance(value := values[field.name], StrEnum) else value for field in kept
+            field.name: values[field.name]
+            for field in fields(self)
+            if field.name in always or values[field.name] != field.default
         }
 
     def step_text(self, number: int, text: str) -> str:
-        """The text of the step of that number, from 1, without `between`."""
+        """The text of a step, whose number counts from 1, without `between`."""
         if self.step == "{step}":
             return text
         head, tail = self.step.split("{step}")

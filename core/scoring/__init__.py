@@ -4,5 +4,4 @@
 - inputs: prefixes of traces, what a forward pass runs on
 - padded, cpu: the forward pass for any backbone and device; the fast one for Llama layers on a processor
 - next_step, kv_cache: candidates for the next step; what a causal backbone has read already
-- evidence: which later step changed which verdict
 """

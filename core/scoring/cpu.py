@@ -1,4 +1,4 @@
-"""The forward pass for Llama layers on a CPU, several prefixes side by side without padding.
+"""The fast forward pass for Llama layers on a CPU: several prefixes side by side without padding.
 
 It computes what Transformers' `LlamaModel` computes, on the same weights, with less work:
 

@@ -1,4 +1,4 @@
-"""What the forward passes run on: a prefix of an encoded trace, and the positions to read."""
+"""Inputs of a forward pass: prefixes of encoded traces, with the positions to read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a causal backbone has read already: keys and values of beginnings of inputs, kept to go on from."""
+"""The KV cache: keys and values of prefixes that a causal backbone has read, to continue from."""
 
 import inspect
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from transformers.cache_utils import DynamicLayer
 from stepsight.core.arrays import Ints
 from stepsight.core.models.backbone import main_device
 
-# The tokens of all prefixes kept: 2 GB for a Mistral of 7B in bfloat16.
+# Tokens kept of all prefixes: 2 GB for a Mistral of 7B in bfloat16.
 _KEPT = 16_384
 
 
@@ -37,10 +37,10 @@ class Prefix:
 
 
 class Prefixes:
-    """The prefixes that a causal `backbone` read last, up to `kept` tokens of them.
+    """The prefixes that a causal `backbone` read last, `kept` tokens at most.
 
-    Whatever a tokenizer makes of the border between two steps, a prefix is one of token ids, and of two inputs only
-    the tokens that are the same are shared.
+    A prefix is one of token ids, whatever a tokenizer makes of the border between two steps: two inputs share only
+    the tokens that are the same.
     """
 
     def __init__(self, backbone: nn.Module, kept: int = _KEPT) -> None:
@@ -49,17 +49,18 @@ class Prefixes:
         self._prefixes: list[Prefix] = []
 
     def find(self, ids: Ints) -> Prefix:
-        """The prefix of these tokens; what the one kept that begins like it does not have is run."""
+        """The prefix of these tokens; those beyond the longest kept prefix that it begins with are run."""
         best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
         if len(begun) == len(ids):
             self._prefixes.sort(key=lambda one: one is best)
             return begun
-        # One that goes on is kept in place of what it goes on from; one that branches off, beside it.
-        self._prefixes = [*(one for one in self._prefixes if one is not begun), found := self._extended(begun, ids)]
+        # A longer prefix replaces the one that it extends; one that branches off is kept beside it.
+        prefix = self._extended(begun, ids)
+        self._prefixes = [*(one for one in self._prefixes if one is not begun), prefix]
         while len(self._prefixes) > 1 and sum(map(len, self._prefixes)) > self._kept:
             self._prefixes.pop(0)
-        return found
+        return prefix
 
     def _extended(self, prefix: Prefix, ids: Ints) -> Prefix:
         cache = _cache(prefix, 1)
@@ -69,7 +70,7 @@ class Prefixes:
 
     def after(self, prefix: Prefix, rows: Ints) -> Tensor:
         """Hidden states, shape (rows, tokens, hidden), of `rows`, shape (rows, tokens), each right after the prefix
-        and right-padded: what comes later does not change what is before it."""
+        and right-padded: later tokens do not change earlier states."""
         return self._run(_cache(prefix, len(rows)), rows)
 
     @torch.inference_mode()
@@ -80,7 +81,7 @@ class Prefixes:
 
 
 def shared(inputs: Sequence[Ints]) -> int:
-    """With how many tokens all of them begin."""
+    """The number of tokens that all of them begin with."""
     shortest = min(map(len, inputs))
     differs = np.zeros(shortest, np.bool_)
     for ids in inputs[1:]:
@@ -89,9 +90,9 @@ def shared(inputs: Sequence[Ints]) -> int:
 
 
 @torch.inference_mode()
-def can_go_on(backbone: nn.Module) -> bool:
-    """Whether going on from a prefix gives what the whole input does: the library's word is not taken for it."""
-    if "past_key_values" not in inspect.signature(backbone.forward).parameters or _turns_with_length(backbone):
+def can_continue(backbone: nn.Module) -> bool:
+    """Whether continuing from a prefix gives the same as the whole input: tried out, since no config tells."""
+    if "past_key_values" not in inspect.signature(backbone.forward).parameters or _rotates_by_length(backbone):
         return False
     vocabulary = int(getattr(backbone.config, "vocab_size", 1))
     ids = np.arange(3, 15)[None].repeat(2, 0) % vocabulary
@@ -100,24 +101,24 @@ def can_go_on(backbone: nn.Module) -> bool:
     try:
         prefixes = Prefixes(backbone)
         prefixes.find(ids[0, :3])
-        went_on = prefixes.after(prefixes.find(ids[0, :7]), ids[:, 7:]).float()
+        continued = prefixes.after(prefixes.find(ids[0, :7]), ids[:, 7:]).float()
         whole = backbone(input_ids=torch.from_numpy(ids).to(device))[0][:, 7:].float()
-    except Exception:  # a backbone with a memory of another kind can fail in any way, and is run from the start
+    except Exception:  # a backbone with another kind of cache can fail in any way, and is run from the start
         return False
     within = 1e-4 if next(backbone.parameters()).dtype == torch.float32 else 5e-2
-    return torch.allclose(went_on, whole, rtol=within, atol=within * float(whole.abs().max()))
+    return torch.allclose(continued, whole, rtol=within, atol=within * float(whole.abs().max()))
 
 
-def _turns_with_length(backbone: nn.Module) -> bool:
-    """Whether the rotation of early tokens depends on how many come later, which a short trial does not show."""
-    told = getattr(backbone.config, "rope_parameters", None) or {}
+def _rotates_by_length(backbone: nn.Module) -> bool:
+    """Whether the rotation of early tokens depends on how many follow, which a short trial does not show."""
+    rope = getattr(backbone.config, "rope_parameters", None) or {}
     # Backbones with layers of several kinds have such an object for each kind.
-    kinds = {str(part.get("rope_type")) for part in (told, *told.values()) if isinstance(part, dict)}
+    kinds = {str(part.get("rope_type")) for part in (rope, *rope.values()) if isinstance(part, dict)}
     return any("dynamic" in kind or kind == "longrope" for kind in kinds)
 
 
 def _cache(prefix: Prefix, rows: int) -> DynamicCache:
-    """A cache in which each of `rows` inputs has read the prefix; their copies are made as the layers run."""
+    """A cache in which each of `rows` inputs has read the prefix; the copies are made as the layers run."""
     cache = DynamicCache()
     for keys, values in prefix.layers:
         layer = DynamicLayer()  # type: ignore[no-untyped-call]

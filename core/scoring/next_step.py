@@ -1,4 +1,4 @@
-"""Candidates for the next step of an unfinished solution, each scored as the step that comes next."""
+"""Next-step scores: candidates for the next step of an unfinished solution, each scored as that step."""
 
 import threading
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scoring.inputs import Forward, Input, chunks
-from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_go_on, shared
+from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from stepsight.core.trace import Trace, check_text
 
-# Tokens of the prefix and the candidates of a batch, as many times as there are candidates.
+# Tokens of a batch: those of the prefix and the longest candidate, times the number of candidates.
 _BUDGET = 16_384
 
 
 class NextSteps:
     """Scores candidates with one evaluator. Safe to use from several threads.
 
-    A causal evaluator reads the problem and the steps once, keeps the keys and values, and goes on from them with
-    all candidates at a time; a later call goes on from the prefix that has most of its tokens. A bidirectional one
-    sees each step anew with every candidate, and reads the whole again, in batches.
+    A causal evaluator reads the problem and the steps once, keeps the keys and values, and continues from them with
+    all candidates at a time; a later call continues from the prefix that has most of its tokens. For a
+    bidirectional one every candidate changes every step, so that it reads the whole again, in batches.
     """
 
     def __init__(self, evaluator: Evaluator, forward: Forward) -> None:
@@ -43,7 +43,7 @@ class NextSteps:
             rows = self._forward.run(inputs)
         else:
             end = len(self._evaluator.encode(Trace.of(problem, steps))) if len(steps) else None
-            rows = self._go_on(self._prefixes, inputs, end)
+            rows = self._continue(self._prefixes, inputs, end)
         self._evaluator.check_numbers(rows)
         scored = dict(zip(unique, rows, strict=True))
         return np.concatenate([scored[text] for text in candidates])
@@ -51,7 +51,7 @@ class NextSteps:
     @cached_property
     def _prefixes(self) -> Prefixes | None:
         """None where every input is read from its start."""
-        if self._evaluator.attention != "causal" or not can_go_on(self._evaluator.model.model):
+        if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
             return None
         return Prefixes(self._evaluator.model.model)
 
@@ -62,9 +62,9 @@ class NextSteps:
             raise error.at(which) from None
         return Input(encoded.ids, len(encoded), encoded.reads[-1:])
 
-    def _go_on(self, prefixes: Prefixes, inputs: Sequence[Input], end: int | None) -> list[Floats32]:
-        """The probabilities of each input, shape (1, 3), from the prefix that they share. It stops at `end`, that
-        of the steps before: what all candidates begin with is not kept."""
+    def _continue(self, prefixes: Prefixes, inputs: Sequence[Input], end: int | None) -> list[Floats32]:
+        """The probabilities of each input, shape (1, 3), from the prefix that they share. It ends at `end`, with
+        the steps before the candidates, so that what all candidates begin with is not kept."""
         tokens = shared([item.ids for item in inputs])
         # A step that is read at the token before its last can be read in the prefix.
         tokens = min(tokens, *(int(item.reads[0]) for item in inputs), *([] if end is None else [end]))

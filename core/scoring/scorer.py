@@ -7,12 +7,12 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import RaggedForward
-from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.core.scoring.inputs import Forward, Input
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.padded import PaddedForward
@@ -96,10 +96,10 @@ class Scorer:
 
     def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Judgment]:
         causal = self.evaluator.attention == "causal"
-        plans = [_whole(encoded) if causal else _plan(encoded, mode) for _, encoded in window]
-        outputs = iter(self._run_unique([item for plan in plans for item in plan]))
-        for (trace, _), plan in zip(window, plans, strict=True):
-            rows = tuple(islice(outputs, len(plan)))
+        inputs = [_whole(encoded) if causal else _inputs(encoded, mode) for _, encoded in window]
+        outputs = iter(self._run_unique([item for part in inputs for item in part]))
+        for (trace, _), part in zip(window, inputs, strict=True):
+            rows = tuple(islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, _assemble(rows, mode, causal))
 
@@ -116,7 +116,7 @@ def _whole(encoded: Encoded) -> list[Input]:
     return [Input(encoded.ids, len(encoded), encoded.reads)]
 
 
-def _plan(encoded: Encoded, mode: Mode) -> list[Input]:
+def _inputs(encoded: Encoded, mode: Mode) -> list[Input]:
     """The inputs that a bidirectional evaluator needs for one trace."""
     if mode == Mode.OFFLINE:
         return _whole(encoded)

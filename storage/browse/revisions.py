@@ -10,9 +10,9 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.scoring.evidence import Flip
 from stepsight.storage.database.cache import memory_of
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgedRow, ProfileRow, StepRow, TraceRow
 from stepsight.storage.database.store import Store

@@ -15,9 +15,9 @@ from stepsight.app.evidence.page import page_html
 from stepsight.app.score.permalink import ScoreForm
 from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
-from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator

@@ -11,8 +11,8 @@ import pytest
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.evidence_address import EvidenceAddress
 from stepsight.app.evidence.evidence_file import bundle, evidence_file
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.core.scoring.evidence import LeaveOneOut
 from stepsight.core.trace import Trace
 from tests.app.injection import PAYLOADS
 

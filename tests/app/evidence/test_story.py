@@ -10,8 +10,8 @@ from stepsight.app.evidence.story import (
     jump_sentence,
     left_out_sentence,
 )
+from stepsight.core.evidence import Jump, Removal, Revision
 from stepsight.core.scores import Hindsight
-from stepsight.core.scoring.evidence import Jump, Removal, Revision
 
 NAMES = ("1", "2.1", "2.2", "3", "4", "5", "6")
 

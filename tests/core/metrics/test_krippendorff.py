@@ -28,7 +28,7 @@ OBSERVERS = np.array(
 
 
 def test_krippendorffs_nominal_example():
-    found = alpha(OBSERVERS, "nominal")
+    found = alpha(OBSERVERS, Scale.NOMINAL)
     # Unit 12 has one value and no pair. The other 40 values are 9, 13, 10, 5 and 3 of 1 to 5; of the coincidences
     # 7 + 10 + 8 + 4 + 3 = 32 are equal: (39 * 32 - (9*8 + 13*12 + 10*9 + 5*4 + 3*2)) / (40 * 39 - 344).
     assert found.alpha.number == pytest.approx((39 * 32 - 344) / (1560 - 344))
@@ -68,7 +68,7 @@ def test_two_annotators_by_hand():
 def test_the_order_of_labels_counts_in_the_ordinal_alpha_only():
     near = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 1, 2]])
     far = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 2, 2, 1, 2]])
-    assert alpha(near, "ordinal").alpha.number > alpha(far, "ordinal").alpha.number + 0.1
+    assert alpha(near, Scale.ORDINAL).alpha.number > alpha(far, "ordinal").alpha.number + 0.1
     assert abs(alpha(near).alpha.number - alpha(far).alpha.number) < 0.05
 
 
@@ -129,7 +129,7 @@ def test_the_interval_holds_the_value_and_narrows_with_more_traces():
     widths = []
     for traces in (30, 480):
         ratings, trace = campaign(7, traces)
-        value = alpha(ratings, "ordinal", trace, resamples(traces, 400)).alpha
+        value = alpha(ratings, Scale.ORDINAL, trace, resamples(traces, 400)).alpha
         assert value.low < value.number < value.high
         widths.append(value.high - value.low)
     # Sixteen times the traces: a quarter of the width, more or less.
@@ -139,7 +139,7 @@ def test_the_interval_holds_the_value_and_narrows_with_more_traces():
 def test_one_trace_alone_has_no_interval():
     ratings, weights = np.array([[0, 2, 1, NONE], [0, 2, 2, 1]]), resamples(2, 20)
     for trace in ([0, 0, 0, 0], [0, 0, 0, 1]):
-        found = alpha(ratings, "ordinal", np.array(trace), weights)
+        found = alpha(ratings, Scale.ORDINAL, np.array(trace), weights)
         others = agreeing_with_others(ratings, 0, np.array(trace), weights)
         assert found.alpha.exists
         assert np.isnan([found.alpha.low, found.agreeing.low, others.low]).all()

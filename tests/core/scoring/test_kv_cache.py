@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModel, LlamaConfig
 
-from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_go_on, shared
+from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from tests.checkpoints import TOKEN_CLASSIFIERS, random_model
 
 SIZES = {
@@ -83,22 +83,22 @@ def test_an_empty_prefix_has_no_layers():
 
 
 def test_a_backbone_is_tried_out(backbone):
-    assert can_go_on(backbone)
+    assert can_continue(backbone)
     # It has no such word, or sees what comes later.
     bert = TOKEN_CLASSIFIERS["bert"] | {"model_type": "bert", "vocab_size": 50, "bos_token_id": None}
-    assert not can_go_on(random_model(bert))
-    assert not can_go_on(AutoModel.from_config(LlamaConfig(**SIZES, is_causal=False)).eval())
+    assert not can_continue(random_model(bert))
+    assert not can_continue(AutoModel.from_config(LlamaConfig(**SIZES, is_causal=False)).eval())
 
 
 @pytest.mark.parametrize("kind", ["dynamic", "longrope"])
 def test_a_rotation_that_depends_on_the_length_is_not_gone_on_from(kind):
     rope = {"rope_type": kind, "rope_theta": 10000.0, "factor": 2.0}
     rope |= {"original_max_position_embeddings": 32, "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
-    assert not can_go_on(random_model({"model_type": "llama", **SIZES, "rope_parameters": rope}))
+    assert not can_continue(random_model({"model_type": "llama", **SIZES, "rope_parameters": rope}))
     # Nor in a backbone with rotations by kind of layer.
     backbone = random_model({"model_type": "llama", **SIZES})
     backbone.config.rope_parameters = {"full_attention": {"rope_type": kind}, "sliding_attention": None}
-    assert not can_go_on(backbone)
+    assert not can_continue(backbone)
 
 
 def test_a_backbone_whose_memory_is_of_another_kind_is_told(backbone, monkeypatch):
@@ -110,4 +110,4 @@ def test_a_backbone_whose_memory_is_of_another_kind_is_told(backbone, monkeypatc
         return forward(input_ids=input_ids, past_key_values=past_key_values, use_cache=use_cache)
 
     monkeypatch.setattr(backbone, "forward", forgetful)
-    assert not can_go_on(backbone)
+    assert not can_continue(backbone)

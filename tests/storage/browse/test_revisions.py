@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from stepsight.core.evidence import Flip, largest_revision, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
-from stepsight.core.scoring.evidence import Flip, largest_revision, revisions
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.browse.revisions import find_turns, hindsight_judges
 from stepsight.storage.judgments.judgments import save_judgments

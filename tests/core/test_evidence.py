@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.scores import Hindsight, StepScores
-from stepsight.core.scoring.evidence import (
+from stepsight.core.evidence import (
     Flip,
     Jump,
     LeaveOneOut,
@@ -16,6 +14,8 @@ from stepsight.core.scoring.evidence import (
     removals,
     revisions,
 )
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Step, Trace
 from tests.checkpoints import write_evaluator
