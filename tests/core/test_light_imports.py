@@ -1,0 +1,35 @@
+"""Modules that need no PyTorch import none: a command that only lists datasets would wait seconds for it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+HEAVY = ("torch", "transformers", "sklearn", "scipy", "pandas")
+# They compute with scikit-learn or SciPy, whose import takes as long as PyTorch's.
+WITH_STATISTICS = ("binary", "calibration", "krippendorff", "paired", "ternary")
+METRICS = {path.stem for path in (ROOT / "core" / "metrics").glob("*.py")} - {"__init__"}
+
+
+def loaded(modules):
+    """The heavy packages that a fresh interpreter has loaded after importing these modules of core."""
+    names = ", ".join(f"stepsight.core.{module}" for module in sorted(modules))
+    code = f"import sys, {names}; print(*(name for name in {HEAVY} if name in sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("modules", "allowed"),
+    [
+        ({path.stem for path in (ROOT / "core").glob("*.py")} - {"__init__"}, set()),
+        ({f"metrics.{name}" for name in METRICS - set(WITH_STATISTICS)}, set()),
+        ({f"metrics.{name}" for name in WITH_STATISTICS}, {"sklearn", "scipy", "pandas"}),
+        ({"models.location", "models.placement", "prompts.template", "prompts.encoding"}, set()),
+    ],
+    ids=["root", "metrics", "statistics", "placement"],
+)
+def test_light_modules_load_nothing_heavy(modules, allowed):
+    assert loaded(modules) <= allowed
