@@ -4,15 +4,15 @@ import random
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import TypeVar
 
-import yaml
-
-from stepsight.core.errors import UserError
-from stepsight.core.validation import validate
+from stepsight.core.validation import validate_yaml
 from stepsight.training.synth.planner import plan_story
-from stepsight.training.synth.quadratic import plan_quadratic
+from stepsight.training.synth.quadratic import QuadraticWording, plan_quadratic
 from stepsight.training.synth.solution import SolutionPlan
 from stepsight.training.synth.story import Story
+
+T = TypeVar("T")
 
 Planner = Callable[[bool, random.Random, bool], SolutionPlan]
 
@@ -67,7 +67,9 @@ HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")
 
 def planner(family: str) -> Planner:
     """What plans solutions of a family."""
-    return plan_quadratic if family == QUADRATIC else partial(_plan_any, load_stories(family))
+    if family == QUADRATIC:
+        return partial(plan_quadratic, read_family(family, QuadraticWording))
+    return partial(_plan_any, tuple(read_family(family, dict[str, Story]).values()))
 
 
 def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, larger: bool) -> SolutionPlan:
@@ -75,17 +77,6 @@ def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, large
 
 
 @cache
-def load_stories(family: str) -> tuple[Story, ...]:
-    """The stories of a family's file, which is read once."""
-    return read_stories(STORIES / f"{family}.yaml")
-
-
-def read_stories(path: Path) -> tuple[Story, ...]:
-    """The stories of a file. Raises `UserError` naming the file and the key where it holds no stories."""
-    try:
-        loaded = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        return tuple(validate(dict[str, Story], loaded).values())
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
-    except UserError as error:
-        raise error.at(str(path)) from None
+def read_family(family: str, kind: type[T]) -> T:
+    """A family's file, which is read once. Raises `UserError` naming it and the key where it is no `kind`."""
+    return validate_yaml(kind, STORIES / f"{family}.yaml")

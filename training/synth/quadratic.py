@@ -5,71 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from stepsight.core.validation import Model
 from stepsight.training.synth.mistakes import ErrorKind
 from stepsight.training.synth.solution import Check, RedundantStep, SolutionPlan, SolutionStep, StatedValues
+from stepsight.training.synth.story import Templates
 from stepsight.training.synth.style import Style, signed
 from stepsight.training.synth.wording import returns
 
-_PROBLEMS = (
-    "Find the roots of {e}.",
-    "Solve {e}.",
-    "What are the solutions of {e}?",
-    "Find {ask} of {e}.",
-    "Let {e}. Find {ask}.",
-    "Solve the quadratic equation {e} by factoring.",
-    "Determine the solutions of {e}.",
-    "For which values of x is {e}?",
-    "The equation {e} has two solutions. What is {ask}?",
-    "What is {ask} of the equation {e}?",
-    "Factor the left side of {e} to find {ask}.",
-)
-_NEEDS = (
-    "We need two numbers with product {c} and sum {b}.",
-    "Look for numbers with product {c} and sum {b}.",
-    "The numbers must multiply to {c} and add to {b}.",
-    "Find two numbers whose product is {c} and whose sum is {b}.",
-    "To factor, we look for a pair with product {c} and sum {b}.",
-    "Two numbers are wanted that add up to {b} and multiply to {c}.",
-)
-_PAIRS = (
-    "{pq}, and {sum}, so take {p} and {q}.",
-    "{p} and {q} work: {pq} and {sum}.",
-    "The numbers are {p} and {q}.",
-    "Take {p} and {q}.",
-    "These are {p} and {q}, since {pq}.",
-    "Use {p} and {q}, as {sum}.",
-    "Such numbers are {p} and {q}, because {pq} and {sum}.",
-    "A pair that fits is {p} and {q}.",
-    "Trying divisors of the constant, we find {p} and {q}.",
-    "With {p} and {q} we have {pq} and {sum}.",
-)
-_FACTORS = (
-    "So {f}.",
-    "It factors as {f}.",
-    "Thus {f}.",
-    "Factoring gives {f}.",
-    "The equation becomes {f}.",
-    "We can write this as {f}.",
-    "Then {f}.",
-)
-_ROOTS = (
-    "Hence {r} or {s}.",
-    "The roots are {r} and {s}.",
-    "So {r} or {s}.",
-    "This gives {r} and {s}.",
-    "One of the factors must be zero, so {r} or {s}.",
-    "Setting each factor to zero, we get {r} and {s}.",
-    "By the zero product property, {r} or {s}.",
-)
-_ANSWERS = (
-    "The answer is {a}.",
-    "So {ask} is {a}.",
-    "Answer: {a}.",
-    "Therefore {ask} is {a}.",
-    "Thus, {ask} is {a}.",
-    "The final answer is {a}.",
-    "We conclude that {ask} is {a}.",
-)
 _ASKS: dict[str, Callable[[int, int], int]] = {
     "the larger root": max,
     "the smaller root": min,
@@ -100,6 +42,18 @@ _EXPANDED = (
     ("which is right", "but we have {e}"),
     ("the same as {e}", "not {e}"),
 )
+
+
+class QuadraticWording(Model):
+    """Templates of the problem and of the five steps."""
+
+    problems: Templates
+    needs: Templates
+    pairs: Templates
+    factors: Templates
+    roots: Templates
+    answers: Templates
+
 
 _CheckParts = tuple[str, int, str, bool, bool]
 """Kind, target, text, whether it passes, and whether it would settle the focus."""
@@ -289,13 +243,16 @@ class _QuadraticWriter:
         return f"The same may be written {self.style.math(f'{_factor(v)}{_factor(u)} = 0')}."
 
 
-def plan_quadratic(wrong: bool, rng: random.Random, larger: bool = False) -> SolutionPlan:
+def plan_quadratic(
+    wording: QuadraticWording, wrong: bool, rng: random.Random, larger: bool = False
+) -> SolutionPlan:
     """Draw a plan of a quadratic with two different roots, neither of them 0."""
     right, faulty, kind, focus = _draw(rng, larger)
     style = Style.draw(rng)
-    template = rng.choice(_PROBLEMS)
+    template = rng.choice(wording.problems)
     ask = rng.choice(list(_ASKS)) if "{ask}" in template else None
-    templates = tuple(rng.choice(options) for options in (_NEEDS, _PAIRS, _FACTORS, _ROOTS, _ANSWERS))
+    options = (wording.needs, wording.pairs, wording.factors, wording.roots, wording.answers)
+    templates = tuple(map(rng.choice, options))
     writer = _QuadraticWriter(style, right, faulty if wrong else right, kind, focus, ask, templates, rng)
     count = 5 if ask or rng.random() < 0.5 else 4
     return SolutionPlan(

@@ -109,7 +109,8 @@ def _with_keys(entry: object) -> object:
 
 _Values = Annotated[Sequence[int], PlainValidator(_values)]
 _Words = Annotated[tuple[str, ...], PlainValidator(_words)]
-_Templates = Annotated[tuple[str, ...], PlainValidator(_templates)]
+Templates = Annotated[tuple[str, ...], PlainValidator(_templates)]
+"""Text in the file, one template a line."""
 # YAML reads a formula that is a number as one.
 _FormulaText = Annotated[str, BeforeValidator(lambda entry: str(entry) if type(entry) is int else entry),
                          AfterValidator(_formula)]  # fmt: skip
@@ -150,7 +151,7 @@ class Mistake(Model):
 
     kind: Annotated[ErrorKind, Strict(False)]
     formula: _FormulaText
-    wording: _Templates = ()
+    wording: Templates = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -169,7 +170,7 @@ class Calculation(Model):
     key: str
     formula: _FormulaText
     what: str = ""
-    wording: _Templates = ()
+    wording: Templates = ()
     mistakes: ListOf[Mistake] = ()
     unit: str = ""
 
@@ -221,7 +222,7 @@ class Story(Model):
     are calculated from them. `readings`: whether a step may read a quantity off the problem.
     """
 
-    problems: _Templates
+    problems: Templates
     quantities: Annotated[dict[str, Quantity], Field(min_length=1)]
     steps: Annotated[dict[str, Calculation], BeforeValidator(_with_keys), Field(min_length=1)]
     names: dict[str, _Words] = Field({})
@@ -233,8 +234,8 @@ class Story(Model):
     smallest: int = 1
     whole: bool = True
     decimals: bool = False
-    answers: _Templates = ()
-    outlines: _Templates = ()
+    answers: Templates = ()
+    outlines: Templates = ()
     readings: bool = True
 
     @model_validator(mode="after")

@@ -60,8 +60,8 @@ def test_the_corpus_does_not_change(corpus, trained):
 def test_stories_are_read_when_something_is_generated():
     code = """
 import stepsight.training.synth.corpus
-from stepsight.training.synth.families import load_stories
-print(load_stories.cache_info().currsize)
+from stepsight.training.synth.families import read_family
+print(read_family.cache_info().currsize)
 """
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "0"
 
