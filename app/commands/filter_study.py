@@ -32,13 +32,13 @@ def run(args: argparse.Namespace) -> None:
     from stepsight.training.experiments.finetuning.experiment import Experiment
     from stepsight.training.experiments.finetuning.report import make_filtering_report
     from stepsight.training.experiments.finetuning.study import read_study
-    from stepsight.training.experiments.processes import Share
     from stepsight.training.report.report import write_report
     from stepsight.training.report.tables import to_markdown
+    from stepsight.training.runs.processes import MachineShare
 
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem
-    jobs = args.jobs or Share(study.processes, study.threads).room()
+    jobs = args.jobs or MachineShare(study.processes, study.threads).room()
     count = len(list(study.cells()))
     print(f"{count} runs into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     Experiment(study, args.config, output).run(jobs)

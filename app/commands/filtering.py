@@ -8,18 +8,10 @@ stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --eng
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tqdm import tqdm
 
 from stepsight.app.scoring.options import add_placement, fraction, read_placement
 from stepsight.core.errors import UserError
-
-if TYPE_CHECKING:
-    from stepsight.training.experiments.filtering.pool import Watch
 
 # As stepsight.training.experiments.filtering has them, which brings PyTorch.
 _SUBSETS = ("val+red", "val", "red", "random")
@@ -88,8 +80,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> None:
     """Filter the pool, or go on with it, and print where the manifest is."""
-    from stepsight.training.experiments.filtering.manifest import MANIFEST, told
+    from stepsight.training.experiments.filtering.manifest import MANIFEST, summary
     from stepsight.training.experiments.filtering.run import Filtering, filter_pool
+    from stepsight.training.runs.progress import progress_bars
 
     place = read_placement(args)
     wanted = Filtering(
@@ -109,9 +102,9 @@ def run(args: argparse.Namespace) -> None:
         workers=_workers(args, place.device),
         place=place,
     )
-    with _shown() as watch:
+    with progress_bars() as watch:
         manifest = filter_pool(wanted, watch)
-    print(told(manifest, args.output), file=sys.stderr)
+    print(summary(manifest, args.output), file=sys.stderr)
     print(args.output / MANIFEST)
 
 
@@ -129,29 +122,6 @@ def _room(device: str) -> int:
     import torch
 
     return max(1, torch.cuda.device_count()) if device.startswith("cuda") else os.cpu_count() or 1
-
-
-@contextmanager
-def _shown() -> "Iterator[Watch]":
-    """Bars on stderr, one after the other, that appear after two seconds, and only in a terminal."""
-    bar: tqdm[Any] | None = None
-    shown = ""
-
-    def watch(what: str, done: int, total: int | None) -> None:
-        nonlocal bar, shown
-        if bar is None or what != shown:
-            if bar is not None:
-                bar.close()
-            shown = what
-            disable = not sys.stderr.isatty()
-            bar = tqdm(initial=done - 1, total=total, unit=f" {what}", delay=2, disable=disable, file=sys.stderr)
-        bar.update(done - bar.n)
-
-    try:
-        yield watch
-    finally:
-        if bar is not None:
-            bar.close()
 
 
 def _match(text: str) -> int | str:

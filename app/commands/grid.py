@@ -54,10 +54,10 @@ def run(args: argparse.Namespace) -> None:
     from stepsight.storage.database.store import open_store
     from stepsight.training.experiments.grid.grid import Grid
     from stepsight.training.experiments.grid.results import WHOLE
-    from stepsight.training.experiments.processes import Share
+    from stepsight.training.runs.processes import MachineShare
 
     output = args.output or Path("runs") / args.config.stem
-    jobs = args.jobs or Share(design.processes, design.threads).room()
+    jobs = args.jobs or MachineShare(design.processes, design.threads).room()
     count = "1 run" if len(cells) == 1 else f"{len(cells)} runs"
     print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     with nullcontext() if args.no_store else open_store(args.db) as store:

@@ -50,13 +50,14 @@ def run(args: argparse.Namespace) -> None:
     from stepsight.training.experiments.finetuning.problems import problems_path, read_problems
     from stepsight.training.experiments.finetuning.tables import model_table
     from stepsight.training.report.tables import to_markdown
+    from stepsight.training.runs.progress import progress_bars
 
     asking = Asking(args.engine, args.tokens, args.batch, args.prompt, read_placement(args))
     problems = read_problems(problems_path(args.problems))
     names = output_names(args.models)
-    with Grader() as grader:
+    with Grader() as grader, progress_bars() as watch:
         results = [
-            measure(model, problems, args.output / name, asking, grader)
+            measure(model, problems, args.output / name, asking, grader, watch)
             for model, name in zip(args.models, names, strict=True)
         ]
     print(to_markdown(model_table(results)), end="")

@@ -20,9 +20,9 @@ from stepsight.core.judgment import Mode
 if TYPE_CHECKING:
     from stepsight.core.models.evaluator import Evaluator
     from stepsight.training.experiments.reranking.accuracy import Accuracy
-    from stepsight.training.experiments.reranking.candidates import Pool
+    from stepsight.training.experiments.reranking.candidates import CandidateSet
     from stepsight.training.experiments.reranking.choices import Ranked
-    from stepsight.training.experiments.reranking.scores import Scored
+    from stepsight.training.experiments.reranking.scores import CandidateScores
 
 # As stepsight.core.metrics.best_of_n has them, which brings NumPy and PyTorch.
 _BY = ("min", "product", "last")
@@ -81,13 +81,13 @@ def run(args: argparse.Namespace) -> None:
     from stepsight.core.formats.loading import load_evaluator
     from stepsight.core.metrics.best_of_n import By, Method
     from stepsight.training.experiments.reranking.answers import Answers
-    from stepsight.training.experiments.reranking.candidates import read_pool
+    from stepsight.training.experiments.reranking.candidates import read_candidates
     from stepsight.training.experiments.reranking.choices import choices, rank
 
     kept = _scores_path(args)
     method = Method(args.method)
     place = read_placement(args)
-    pool = read_pool(args.candidates)
+    pool = read_candidates(args.candidates)
     _check_answers(pool, method)
     evaluator = load_evaluator(args.evaluator, place.device, place.dtype, place.device_map)
     scored = _score(args, evaluator, pool, kept)
@@ -111,7 +111,7 @@ def _line(row: dict[str, Any]) -> str:
     return f"{line}\n"
 
 
-def _check_answers(pool: "Pool", method: str) -> None:
+def _check_answers(pool: "CandidateSet", method: str) -> None:
     """A vote is one on answers."""
     if method != "best-of-n" and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(
@@ -131,9 +131,11 @@ def _scores_path(args: argparse.Namespace) -> Path | None:
     return path
 
 
-def _score(args: argparse.Namespace, evaluator: "Evaluator", pool: "Pool", path: Path | None) -> "list[Scored]":
+def _score(
+    args: argparse.Namespace, evaluator: "Evaluator", pool: "CandidateSet", path: Path | None
+) -> "list[CandidateScores]":
     from stepsight.core.scoring.scorer import Scorer
-    from stepsight.training.experiments.reranking.scores import score_pool
+    from stepsight.training.experiments.reranking.scores import score_candidates
 
     if evaluator.format != "stepsight":
         print(evaluator.described, file=sys.stderr)
@@ -143,10 +145,12 @@ def _score(args: argparse.Namespace, evaluator: "Evaluator", pool: "Pool", path:
         left_out.append(error)
         print(f"left out: {error.message}", file=sys.stderr)
 
-    def watch(scores: "Iterator[Scored]", count: int) -> "Iterator[Scored]":
+    def watch(scores: "Iterator[CandidateScores]", count: int) -> "Iterator[CandidateScores]":
         return progress(scores, count, "candidates")
 
-    scored = score_pool(Scorer(evaluator), pool, Mode(args.mode), path, skip if args.skip_too_long else None, watch)
+    scored = score_candidates(
+        Scorer(evaluator), pool, Mode(args.mode), path, skip if args.skip_too_long else None, watch
+    )
     if left_out:
         print(f"{len(left_out):,} too long, chosen only where nothing else is there.", file=sys.stderr)
     return scored

@@ -6,7 +6,6 @@ torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FO
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,18 +73,17 @@ def _plan(recipe: "Recipe", args: argparse.Namespace) -> None:
 def _fine_tune(recipe: "Recipe", args: argparse.Namespace) -> None:
     import torch
 
-    from stepsight.training.experiments.finetuning.run import Job, check_installed, fine_tune
+    from stepsight.training.experiments.finetuning.run import FineTuning, check_installed, fine_tune
+    from stepsight.training.runs.processes import is_main_process
 
     # A model may have to be fetched first, which takes a while.
     check_installed()
     if args.threads:
         torch.set_num_threads(args.threads)
-    job = Job.of(recipe, args.config.parent)
+    job = FineTuning.of(recipe, args.config.parent)
     output = args.output or Path("runs") / f"{args.config.stem}-{job.subset.name}-{recipe.seed}"
-    # Of processes launched together the first one speaks.
-    speaks = os.environ.get("RANK", "0") == "0"
-    if speaks:
+    if is_main_process():
         print(f"Fine-tuning into {output}; stop it whenever you like, the same command goes on.", file=sys.stderr)
     fine_tune(job, output)
-    if speaks:
+    if is_main_process():
         print(output)

@@ -6,7 +6,6 @@ torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +61,7 @@ def _plan(config: "TrainConfig", args: argparse.Namespace) -> None:
 def _train(config: "TrainConfig", args: argparse.Namespace) -> None:
     import torch
 
-    from stepsight.training.runs.folder import alone
+    from stepsight.training.runs.processes import is_main_process
     from stepsight.training.train.estimate import check_devices
     from stepsight.training.train.run import train
 
@@ -70,11 +69,8 @@ def _train(config: "TrainConfig", args: argparse.Namespace) -> None:
     if args.threads:
         torch.set_num_threads(args.threads)
     output = Path(args.output or Path("runs") / Path(args.config).stem)
-    # Of processes launched together the first one speaks.
-    speaks = os.environ.get("RANK", "0") == "0"
-    if speaks:
+    if is_main_process():
         print(f"Training into {output}; stop it whenever you like, the same command goes on.", file=sys.stderr)
-    with alone(output):
-        train(config, output, Path(args.config).parent)
-    if speaks:
+    train(config, output, Path(args.config).parent)
+    if is_main_process():
         print(output)

@@ -1,7 +1,9 @@
 """What everything that runs long shares.
 
-- folder: whose a folder is, and its lock
-- checkpoints, resumable: whole checkpoints only; going on from the last
+- folder: the folder of a run: a record of what its results depend on, and one process at a time
+- rows: JSON Lines that a run adds to, and goes on with
+- checkpoints, resumable: whole checkpoints only; the trainer that goes on from the last
 - batches: the batches of an epoch, on any number of devices
-- progress, provenance: how far a run is; where an evaluator comes from
+- processes: the runs of an experiment, several at once
+- progress, provenance: how far a run is; where its result comes from
 """

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: whole ones only."""
+"""The checkpoints of a run, whole ones only, and what it writes in the end."""
 
 import json
 import shutil
@@ -16,9 +16,9 @@ _KEPT = 2
 class Checkpoints:
     """`folder/checkpoint-STEP`, of which the newest two are kept.
 
-    One is written in `partial` and moved to its place when it is whole, so that a run which is killed, or finds
-    the disk full, leaves the earlier ones as they were. What the machine itself cut short, when it stopped, is
-    told by the sizes of the files and passed over.
+    Each is written in `partial` and moved to its place when it is whole, so that a run which is killed, or finds
+    the disk full, leaves the earlier ones as they were. One that the machine itself cut short, when it stopped, is
+    recognised by the sizes of its files and passed over.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,6 +40,12 @@ class Checkpoints:
         for old in self._by_step()[:-_KEPT]:
             shutil.rmtree(old, ignore_errors=True)
 
+    def adopt(self, folder: Path, last: str) -> None:
+        """Move what was written in `partial` to `folder`, and at the end `last`, which says that all is there."""
+        for path in sorted(self.partial.iterdir(), key=lambda path: (path.name == last, path.name)):
+            path.replace(folder / path.name)
+        self.partial.rmdir()
+
     def last(self) -> Path | None:
         """The newest whole one."""
         return next((path for path in reversed(self._by_step()) if is_whole(path)), None)
@@ -50,8 +56,8 @@ class Checkpoints:
         return _step(last) if last else 0
 
     def _by_step(self) -> list[Path]:
-        found = [path for path in self.folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdecimal()]
-        return sorted(found, key=_step)
+        paths = self.folder.glob(f"{_PREFIX}*")
+        return sorted((path for path in paths if path.name.removeprefix(_PREFIX).isdecimal()), key=_step)
 
 
 def is_whole(checkpoint: Path) -> bool:

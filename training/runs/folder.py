@@ -1,82 +1,117 @@
-"""What a folder belongs to: one run, told by the values that its results depend on, and one process at a time."""
+"""The folder of a run: a record of what its results depend on, and one process at a time.
 
-import fcntl
+FOLDER/run.json        what tells this run from others; some runs have another name for it
+FOLDER/running.lock    while a process works in the folder
+"""
+
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json, write_json
+from stepsight.training.runs.processes import is_main_process
 
 RECORD = "run.json"
 _LOCK = "running.lock"
+# Keys named where two runs differ.
+_NAMED = 4
 
 
-def check_claim(folder: Path, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
-    """Raises `UserError` where the folder holds another run, naming the keys that differ but for those in `free`,
-    or something that is no run."""
-    record = folder / RECORD
-    if not record.is_file():
-        if folder.exists() and not _is_free(folder):
-            raise UserError(f"{folder} holds something else.", "Choose another --output, or an empty folder.")
-        return
-    used, ours = read_json(record), json.loads(json.dumps(values))
-    keys = sorted(key for key in set(used) | set(ours) if key not in free and used.get(key) != ours.get(key))
-    if keys:
-        raise UserError(f"{folder} holds another run ({', '.join(map(_shown, keys))}).", "Choose another --output.")
+class RunFolder:
+    """The folder `path` with its `record`, a JSON file of the values that the results depend on.
 
+    Keys in `free` may differ when a run goes on, because they change nothing of its results.
+    """
 
-def claim(folder: Path, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
-    """Make a folder this run's. Raises `UserError` as `check_claim`, and where it cannot be written."""
-    check_claim(folder, values, free)
-    write_json(folder / RECORD, values)
+    def __init__(self, path: Path, record: str = RECORD, free: Collection[str] = ()) -> None:
+        self.path = path
+        self._record = path / record
+        self._free = free
+
+    def is_claimed(self) -> bool:
+        """Whether it is some run's already."""
+        return self._record.is_file()
+
+    def record(self) -> dict[str, Any]:
+        """The values of the run that it belongs to. Raises `UserError` where there is none."""
+        return read_json(self._record)
+
+    def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
+        """Raises `UserError` where the folder holds another run, naming the keys that differ, or something that is
+        no run."""
+        if not self.is_claimed():
+            if self.path.exists() and not self._is_free():
+                raise UserError(
+                    f"{self.path} holds something else.", "Choose another --output, or an empty folder."
+                )
+            return
+        used, ours = self.record(), json.loads(json.dumps(values))
+        compared = (used.keys() | ours.keys()) - {*self._free, *free}
+        keys = sorted(key.replace("_", " ") for key in compared if used.get(key) != ours.get(key))
+        if keys:
+            named = ", ".join([*keys[:_NAMED], *(["…"] if len(keys) > _NAMED else [])])
+            raise UserError(f"{self.path} holds another run ({named}).", "Choose another --output.")
+
+    def claim(self, values: Mapping[str, Any]) -> None:
+        """Make it this run's. Raises `UserError` as `check` does, and where it cannot be written."""
+        self.check(values)
+        write_json(self._record, values)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder; of processes that were launched together the first one does so for all.
+
+        Raises `UserError` where another process holds it, or it cannot be written.
+        """
+        if not is_main_process():
+            yield
+            return
+        is_new = not self.path.exists()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _not_written(self.path, error) from None
+        try:
+            with locked(self.path / _LOCK, self.path):
+                yield
+        finally:
+            if is_new:
+                # A run that was refused leaves nothing.
+                with suppress(OSError):
+                    self.path.rmdir()
+
+    def _is_free(self) -> bool:
+        """Whether it holds nothing but a lock and a record, which another one of several processes may just be
+        writing, or have been killed at."""
+        own = {_LOCK, self._record.name, f"{self._record.name}.partial"}
+        return self.path.is_dir() and all(path.name in own for path in self.path.iterdir())
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a run's folder; of processes launched together the first does so for all. Raises `UserError` where
-    another process holds it, or it cannot be written."""
-    if not is_first():
-        yield
-        return
-    path, was_there = folder / _LOCK, folder.exists()
+def locked(lock: Path, place: Path) -> Iterator[None]:
+    """Hold the file `lock`, which stands for `place` and is removed in the end.
+
+    Raises `UserError` where another process holds it, or it cannot be written.
+    """
+    held = FileLock(lock, timeout=0)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(path, "w")  # noqa: SIM115 (it is closed below, and with the process)
+        held.acquire()
+    except Timeout:
+        raise UserError(f"{place}: another process is at this run.", "Wait until it has ended.") from None
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Who held it may have removed the file meanwhile, and another one be there.
-            held = os.path.samestat(os.fstat(lock.fileno()), path.stat())
-        except OSError:
-            held = False
-        if not held:
-            raise UserError(f"{folder}: another process is at this run.", "Wait until it has ended.")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-            if not was_there:
-                # A run that was refused leaves nothing.
-                with suppress(OSError):
-                    folder.rmdir()
+        raise _not_written(place, error) from None
+    try:
+        yield
+    finally:
+        # Whoever opened the file meanwhile finds that it has no name any more, and makes another.
+        lock.unlink(missing_ok=True)
+        held.release()
 
 
-def is_first() -> bool:
-    """Whether this process is the first of those launched together, or was launched by itself."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def _is_free(folder: Path) -> bool:
-    """Whether there is nothing in it, but for a record that is only half written: one of several processes may be
-    at it, or have been killed at it."""
-    return folder.is_dir() and all(path.name == f"{RECORD}.partial" for path in folder.iterdir())
-
-
-def _shown(key: str) -> str:
-    return key.replace("_", " ")
+def _not_written(place: Path, error: OSError) -> UserError:
+    return UserError(f"{place}: cannot be written ({error.strerror}).", "Choose another --output.")

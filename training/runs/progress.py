@@ -1,6 +1,9 @@
-"""How far a run is, on standard error: a bar in a terminal, a line now and then elsewhere."""
+"""The progress of a long run, on standard error: a bar in a terminal, elsewhere a line now and then."""
 
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
@@ -8,19 +11,82 @@ from transformers import TrainerCallback
 
 # At most so many where there is no bar, for they stay.
 _LINES = 50
+# Seconds before anything is shown of what may be over soon.
+_DELAY = 2.0
+
+Watch = Callable[[str, int, int | None], None]
+"""Called with what is counted, such as `solutions scored`, how many are done, and of how many where it is known."""
 
 
-class Progress(TrainerCallback):
-    """Tells the loss at every log, and in a terminal the rate; the main process alone speaks."""
+def unwatched(counted: str, done: int, total: int | None) -> None:
+    """A `Watch` that shows nothing."""
+
+
+@contextmanager
+def progress_bars() -> Iterator[Watch]:
+    """A `Watch` with a `ProgressBar` for each thing that is counted, one after the other."""
+    bar: ProgressBar | None = None
+
+    def watch(counted: str, done: int, total: int | None) -> None:
+        nonlocal bar
+        if bar is None or bar.counted != counted:
+            if bar is not None:
+                bar.close()
+            bar = ProgressBar(counted, total, done - 1, _DELAY)
+        bar.log(done)
+
+    try:
+        yield watch
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+class ProgressBar:
+    """How many of `total` things `counted` are done, `start` of them before. Nothing is shown for `delay` seconds;
+    without a total there are no lines outside a terminal."""
+
+    def __init__(self, counted: str, total: int | None, start: int = 0, delay: float = 0.0) -> None:
+        self.counted = counted
+        self._total = total
+        self._logged = start
+        self._shown_from = time.monotonic() + delay
+        self._bar: Any = None
+        if sys.stderr.isatty():
+            self._bar = tqdm(total=total, initial=start, unit=f" {counted}", delay=delay, dynamic_ncols=True)
+
+    def move(self, done: int) -> None:
+        """Move the bar, where there is one."""
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+
+    def log(self, done: int, **figures: float) -> None:
+        """Move the bar, or print a line where the last one is long enough ago; with figures such as the loss."""
+        if self._bar is not None:
+            self._bar.set_postfix({name: f"{value:.4f}" for name, value in figures.items()}, refresh=False)
+            self.move(done)
+        elif self._total and (done - self._logged >= self._total / _LINES or done == self._total):
+            self._logged = done
+            if time.monotonic() >= self._shown_from:
+                parts = [f"{done:,} of {self._total:,} {self.counted}"]
+                parts += [f"{name} {value:.4f}" for name, value in figures.items()]
+                print(", ".join(parts), file=sys.stderr)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class TrainingProgress(TrainerCallback):
+    """The steps of a trainer with their loss; of several processes the first one shows them."""
 
     def __init__(self) -> None:
-        self._bar: Any = None
-        self._told = 0
+        self._bar: ProgressBar | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._close()
-        if state.is_world_process_zero and sys.stderr.isatty():
-            self._bar = tqdm(total=state.max_steps, initial=state.global_step, unit=" steps", dynamic_ncols=True)
+        if state.is_world_process_zero:
+            self._bar = ProgressBar("steps", state.max_steps, state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         # A checkpoint starts a new mean, so that a run which goes on from it logs what an uninterrupted one does;
@@ -28,16 +94,11 @@ class Progress(TrainerCallback):
         if control.should_save or state.global_step >= state.max_steps:
             control.should_log = True
         if self._bar is not None:
-            self._bar.update(state.global_step - self._bar.n)
+            self._bar.move(state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        if not state.is_world_process_zero or not logs or "loss" not in logs:
-            return
-        if self._bar is not None:
-            self._bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
-        elif state.global_step - self._told >= state.max_steps / _LINES or state.global_step == state.max_steps:
-            self._told = state.global_step
-            print(f"step {state.global_step} of {state.max_steps}, loss {logs['loss']:.4f}", file=sys.stderr)
+        if self._bar is not None and logs and "loss" in logs:
+            self._bar.log(state.global_step, loss=logs["loss"])
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._close()

@@ -1,11 +1,17 @@
-"""What a training run of ours does beyond Transformers' trainer: it shards on processors as on GPUs, keeps whole
-checkpoints only, goes on from the last, and says what ran out."""
+"""The trainer behind `stepsight train` and `stepsight sft`.
 
+Beyond Transformers' own it shards on processors as on GPUs, keeps whole checkpoints only, goes on from the last
+one, and says what ran out.
+"""
+
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import PartialState
 from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
@@ -20,6 +26,8 @@ from stepsight.training.train.config import Optimisation
 
 # A history of at least so many rows, and at most so many steps a row.
 _ROWS, _STEPS_A_ROW = 100, 20
+# Rows whose mean is called the final loss.
+_LAST_ROWS = 10
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _NOT_WRITTEN = ("PytorchStreamWriter", "No space left", "file write failed")
 
@@ -67,15 +75,24 @@ def check_processes(config: Optimisation, processes: int, command: str) -> None:
         )
 
 
+def final_loss(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The mean loss of the last ten rows of a history; None without rows."""
+    losses = [row["loss"] for row in rows[-_LAST_ROWS:]]
+    return round(float(np.mean(losses)), 6) if losses else None
+
+
 def logging_steps(steps: int) -> int:
     """How many steps each row of a run's history is of."""
     return max(1, min(_STEPS_A_ROW, steps // _ROWS))
 
 
 class Resumable(Trainer):
-    """A trainer with `checkpoints`, which are to be set before it is initialised, as is `_begun`, by `begin`."""
+    """A trainer with `checkpoints`, which `begin` sets before it is initialised. `steps` counts those of the whole
+    run, `parameters` those of its model."""
 
     checkpoints: Checkpoints
+    steps: int
+    parameters: int
     _begun: float
 
     def begin(self, checkpoints: Checkpoints) -> None:
@@ -100,13 +117,59 @@ class Resumable(Trainer):
             PartialState._shared_state["distributed_type"] = DistributedType.FSDP
             self.is_fsdp_enabled = True
 
+    @contextmanager
+    def whole_run(self, learnt: str, batch_size: int) -> Iterator[None]:
+        """A block around the run, which begins with a line about it; `learnt` is such as `24 traces, 900 tokens`.
+
+        Where it is interrupted, a line says how to go on. In the end processes that were launched together wait for
+        each other.
+        """
+        if self.args.should_save:
+            self._announce(learnt, batch_size)
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.args.should_save:
+                step = self.checkpoints.last_step()
+                print(f"\nThe same command goes on from step {step:,} of {self.steps:,}.", file=sys.stderr)
+            raise
+        if self.args.world_size > 1:
+            # A process that left while another one still writes would take the group's threads down with it.
+            self.accelerator.wait_for_everyone()
+            self.accelerator.end_training()
+
+    def _announce(self, learnt: str, batch_size: int) -> None:
+        done, epochs = self.checkpoints.last_step(), int(self.args.num_train_epochs)
+        print(
+            f"{learnt}; {self.steps:,} steps of {batch_size} in {epochs:,} {'epoch' if epochs == 1 else 'epochs'}; "
+            f"{self.parameters:,} parameters; {self.devices}"
+            + (f"; going on from step {done:,}." if done else "."),
+            file=sys.stderr,
+        )
+
+    @property
+    def devices(self) -> str:
+        """What it runs on, such as `2 x cuda`."""
+        return f"{self.args.world_size} x {self.args.device.type}"
+
+    def outcome(self) -> dict[str, Any]:
+        """What became of the run, for its record; `seconds` are those of all calls."""
+        rows = self.state.log_history
+        return {
+            "parameters": self.parameters,
+            "steps": self.state.global_step,
+            "final_loss": final_loss(rows),
+            "seconds": rows[-1]["seconds"],
+            "devices": self.devices,
+        }
+
     def finish(self) -> None:
         """Train to the end, from the last whole checkpoint where there is one; what runs out leaves that."""
         last = self.checkpoints.last()
         try:
             self.train(resume_from_checkpoint=str(last) if last else None)
         except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and not _tells(error, _NO_MEMORY):
+            if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and not _has(error, _NO_MEMORY):
                 raise
             raise UserError(
                 f"memory ran out in step {self.state.global_step + 1}.",
@@ -120,9 +183,9 @@ class Resumable(Trainer):
             super().log(logs | {"seconds": round(time.monotonic() - self._begun, 2)}, start_time)
 
     def _init_training_state(self, *args: Any, **options: Any) -> Any:
-        found = super()._init_training_state(*args, **options)
+        state = super()._init_training_state(*args, **options)
         self._begun = time.monotonic() - self._last_row().get("seconds", 0.0)
-        return found
+        return state
 
     def _last_row(self) -> dict[str, Any]:
         history = self.state.log_history
@@ -137,7 +200,7 @@ class Resumable(Trainer):
             if self.args.should_save:
                 self.checkpoints.publish(self.state.global_step)
         except (OSError, SafetensorError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not _tells(error, _NOT_WRITTEN):
+            if isinstance(error, RuntimeError) and not _has(error, _NOT_WRITTEN):
                 raise
             self.checkpoints.clear()
             raise UserError(
@@ -149,7 +212,7 @@ class Resumable(Trainer):
         self.accelerator.wait_for_everyone()
 
 
-def _tells(error: BaseException, texts: Sequence[str]) -> bool:
+def _has(error: BaseException, texts: Sequence[str]) -> bool:
     return any(text.lower() in str(error).lower() for text in texts)
 
 

@@ -1,24 +1,15 @@
-"""What a run logged, step by step: its losses, and their figure."""
+"""The figure of what a run logged, step by step: loss, gradient norm and learning rate."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-# Rows whose mean is called the final loss.
-_LAST = 10
 _CURVES = (("loss", "Cross-entropy"), ("grad_norm", "Gradient norm"), ("learning_rate", "Learning rate"))
 _INK, _GRID = "#1f5fa8", "#e3e6ea"
 
 Row = dict[str, Any]
-
-
-def final_loss(rows: Sequence[Row]) -> float | None:
-    """The mean loss of the last ten rows; None without rows."""
-    losses = [row["loss"] for row in rows[-_LAST:]]
-    return round(float(np.mean(losses)), 6) if losses else None
 
 
 def draw(rows: Sequence[Row], title: str) -> go.Figure:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,26 @@ from tqdm import tqdm
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.backbone import context_of
-from stepsight.core.models.evaluator import save_evaluator
+from stepsight.core.models.evaluator import CARD, save_evaluator
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.report.figures import write_figure
 from stepsight.training.runs import provenance
+from stepsight.training.runs.checkpoints import Checkpoints
+from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train import history
 from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.folder import RunFolder, settings
 from stepsight.training.train.init import start
 from stepsight.training.train.trainer import StepTrainer, arguments_of
+
+RECORD = "config.used.json"
+# Keys that may differ when a run goes on, for they change nothing of what is learnt; what the tokenizer in another
+# place makes of the traces is told by their hash.
+_FREE = ("notes", "accumulation", "activation_checkpointing", "plan", "tokenizer")
+# Beside the configuration, a hash of what it gave to learn from.
+_EXAMPLES = "examples_sha256"
 
 
 def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
@@ -36,36 +45,50 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
 
     Beside the evaluator's own files it gets `log_history.json` and `training.html` and `.png`, the curves.
     Checkpoints go to `output/checkpoints`; a killed run goes on from the last whole one, and a finished one is
-    left as it is. Raises `UserError` where `output` cannot be written or holds a run with another configuration
-    or on other traces, a data file has a bad line, memory or disk run out, or the loss is no number.
+    left as it is. Raises `UserError` where `output` cannot be written, holds another run or one on other traces, or
+    another process is at it; where a data file has a bad line, memory or disk run out, or the loss is no number.
     """
-    folder = RunFolder(output)
-    folder.check(config)
-    if folder.is_done():
+    folder = RunFolder(output, RECORD, _FREE)
+    folder.check(settings(config), free=[_EXAMPLES])
+    if (output / CARD).is_file():
         print(f"{output} is trained already; remove it to train it again.", file=sys.stderr)
         return output
-    arguments = arguments_of(config, folder.checkpoints.folder)
+    with folder.lock():
+        _train(config, folder, root)
+    return output
+
+
+def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
+    checkpoints = Checkpoints(folder.path / "checkpoints")
+    arguments = arguments_of(config, checkpoints.folder)
     mixture = Mixture(config.data, root, config.truncation, config.seed)
     encoder, model, origin = start(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
-        folder.claim(config, _digest(examples))
-    trainer = StepTrainer(config, model, examples, arguments, folder.checkpoints)
-    try:
-        _announce(trainer, examples, config)
+        _claim(folder, config, examples)
+        checkpoints.clear()
+    trainer = StepTrainer(config, model, examples, arguments, checkpoints)
+    with trainer.whole_run(f"{len(examples):,} traces, {_tokens(examples):,} tokens", config.batch_size):
         trainer.finish()
         sources = _sources(config, origin, mixture, examples, left_out)
-        _save(trainer, encoder, folder, sources | _outcome(trainer))
-    except KeyboardInterrupt:
-        if arguments.should_save:
-            step = folder.checkpoints.last_step()
-            print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
-        raise
-    if arguments.world_size > 1:
-        # A process that left while another one still writes would take the group's threads down with it.
-        trainer.accelerator.wait_for_everyone()
-        trainer.accelerator.end_training()
-    return output
+        _save(trainer, encoder, folder.path, sources | trainer.outcome())
+
+
+def settings(config: TrainConfig) -> dict[str, Any]:
+    """A configuration as JSON gives it back."""
+    values: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    return values
+
+
+def _claim(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
+    """Make the folder this run's. Raises `UserError` where its run began on other examples."""
+    digest = _digest(examples)
+    if folder.is_claimed() and folder.record().get(_EXAMPLES, digest) != digest:
+        raise UserError(
+            f"{folder.path} holds a run on other traces: a file, or the code that reads them, has changed.",
+            "Choose another --output.",
+        )
+    folder.claim(settings(config) | {_EXAMPLES: digest})
 
 
 def _examples(
@@ -100,19 +123,6 @@ def _digest(examples: Sequence[Example]) -> str:
     return digest.hexdigest()
 
 
-def _announce(trainer: StepTrainer, examples: Sequence[Example], config: TrainConfig) -> None:
-    if not trainer.args.should_save:
-        return
-    done = trainer.checkpoints.last_step()
-    print(
-        f"{len(examples):,} traces, {_tokens(examples):,} tokens; {trainer.steps:,} steps of {config.batch_size} "
-        f"in {config.epochs:,} {'epoch' if config.epochs == 1 else 'epochs'}; {trainer.parameters:,} parameters; "
-        f"{trainer.args.world_size} x {trainer.args.device.type}"
-        + (f"; going on from step {done:,}." if done else "."),
-        file=sys.stderr,
-    )
-
-
 def _sources(
     config: TrainConfig,
     origin: dict[str, str] | None,
@@ -136,38 +146,26 @@ def _sources(
     }
 
 
-def _outcome(trainer: StepTrainer) -> dict[str, Any]:
-    """What became of it; `seconds` are those of all calls."""
-    rows = trainer.state.log_history
-    return {
-        "parameters": trainer.parameters,
-        "steps": trainer.state.global_step,
-        "final_loss": history.final_loss(rows),
-        "seconds": rows[-1]["seconds"],
-        "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
-    }
-
-
 def _tokens(examples: Sequence[Example]) -> int:
     return sum(len(example.ids) for example in examples)
 
 
-def _save(trainer: StepTrainer, encoder: Encoder, folder: RunFolder, record: dict[str, Any]) -> None:
+def _save(trainer: StepTrainer, encoder: Encoder, output: Path, record: dict[str, Any]) -> None:
     """Write the evaluator, what was logged and its figure; every process takes part in collecting the weights."""
     model = trainer.whole_model()
     if not trainer.args.should_save:
         return
-    rows = trainer.state.log_history
-    made = folder.checkpoints.partial
+    rows, checkpoints = trainer.state.log_history, trainer.checkpoints
+    made = checkpoints.partial
     try:
         save_evaluator(made, model, encoder, record, dtype=_saved_dtype(model, record["config"]["saved_dtype"]))
         (made / "log_history.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        write_figure(history.draw(rows, folder.path.resolve().name), made / "training")
-        folder.adopt(made)
+        write_figure(history.draw(rows, output.resolve().name), made / "training")
+        checkpoints.adopt(output, last=CARD)
     except (OSError, SafetensorError) as error:
-        folder.checkpoints.clear()
+        checkpoints.clear()
         raise UserError(
-            f"{folder.path}: the evaluator cannot be written ({error}).", "Make room; the same command writes it."
+            f"{output}: the evaluator cannot be written ({error}).", "Make room; the same command writes it."
         ) from None
 
 

@@ -18,7 +18,7 @@ from stepsight.core.models.model import IGNORED, StepModel
 from stepsight.training.data.examples import Example, collate
 from stepsight.training.runs.batches import Batches
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.runs.progress import Progress
+from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
 from stepsight.training.train.config import TrainConfig
 
@@ -87,7 +87,7 @@ class StepTrainer(Resumable):
             args=arguments,
             train_dataset=[*examples, _EMPTY],
             data_collator=partial(collate, limit=context_of(model.model)),
-            callbacks=[Progress()],
+            callbacks=[TrainingProgress()],
         )
         self.keep_quiet()
 

@@ -1,6 +1,7 @@
 import pytest
 
-from stepsight.training.train.history import draw, final_loss
+from stepsight.training.runs.resumable import final_loss
+from stepsight.training.train.history import draw
 
 ROWS = [
     {"loss": 1.0 / step, "grad_norm": 10.0 / step, "learning_rate": 1e-3 * step, "step": 20 * step}

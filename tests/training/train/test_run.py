@@ -125,12 +125,12 @@ from pathlib import Path
 from stepsight.training import run, trainer
 from stepsight.training.train.config import read_config
 
-class Die(trainer.Progress):
+class Die(trainer.TrainingProgress):
     def on_step_begin(self, args, state, control, **_):
         if state.global_step == 45:
             os.kill(os.getpid(), signal.SIGKILL)
 
-trainer.Progress = Die
+trainer.TrainingProgress = Die
 run.train(read_config(sys.argv[1]), Path(sys.argv[2]))
 """
 
@@ -148,7 +148,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, tmp_path):
 def stop_at(monkeypatch, step, config, output, root=Path()):
     """A run that is interrupted before the step after `step`."""
 
-    class Stop(trainer.Progress):
+    class Stop(trainer.TrainingProgress):
         def on_step_begin(self, args, state, control, **_):
             if state.global_step == step:
                 raise KeyboardInterrupt
@@ -185,7 +185,7 @@ def test_an_interrupt_ends_it_and_says_how_to_go_on(tmp_path):
     command = ["train", write_config(tmp_path / "config.yaml"), "--output", output]
     process = Forked(None, command, {**os.environ, "OMP_NUM_THREADS": "1"})
     for line in process.stderr:
-        if line.startswith("step 22 of 60"):
+        if line.startswith("22 of 60 steps"):
             process.send_signal(signal.SIGINT)
             break
     out, rest = process.communicate(timeout=120)
@@ -210,7 +210,7 @@ def test_a_checkpoint_cut_short_is_passed_over(whole, tmp_path, file):
 
 def test_a_folder_with_another_configuration_is_refused(whole):
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
-    with pytest.raises(UserError, match=r"whole holds a run with another configuration \(seed\)\. Choose"):
+    with pytest.raises(UserError, match=r"whole holds another run \(seed\)\. Choose"):
         run.train(replace(CONFIG, seed=14), whole)
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
 

@@ -215,12 +215,12 @@ from stepsight.training import run, trainer
 from stepsight.training.train.config import read_config
 from stepsight.app.commands.cli import main
 
-class Limit(trainer.Progress):
+class Limit(trainer.TrainingProgress):
     def on_step_begin(self, args, state, control, **_):
         if state.global_step == {step}:
             {limit}
 
-trainer.Progress = Limit
+trainer.TrainingProgress = Limit
 sys.exit(main(["train", *sys.argv[1:]]))
 """
 # Files of at most 100 kB: the weights' 122 kB no longer fit. Memory: what there is, and 30 MB more.

@@ -1,4 +1,4 @@
-"""A row of a pool as a candidate: a query with a response, whose steps an evaluator judges.
+"""A row of a pool as a solution: a query with a response, whose steps an evaluator judges.
 
 MMIQC: {"instruction": "Compute $2 + 3$.", "output": "We add.\\nThe answer is: 5", "source": "MATH"}
 """
@@ -31,7 +31,7 @@ KNOWN: tuple[Fields, ...] = (
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Solution:
     """`trace` is the query with the response's steps; `rest` are the row's other fields."""
 
     where: str
@@ -61,7 +61,7 @@ def find_fields(rows: list[Row]) -> Fields | None:
     return next((fields for row in rows for fields in KNOWN if row.keys() >= {*fields}), None)
 
 
-def parse_candidate(row: Row, fields: Fields, where: str) -> Candidate:
+def parse_solution(row: Row, fields: Fields, where: str) -> Solution:
     """A row as a candidate; a response that is a list of texts is one of steps, any other is split into them.
 
     Raises `UserError` that starts with `where` where query or response is missing, empty or no text, or there is no
@@ -69,8 +69,8 @@ def parse_candidate(row: Row, fields: Fields, where: str) -> Candidate:
     """
     try:
         query = check_text(field(row, fields[0]), f"the field {fields[0]!r}")
-        found = field(row, fields[1])
-        trace = Trace.of(query, _steps(found, f"the field {fields[1]!r}"))
+        answer = field(row, fields[1])
+        trace = Trace.of(query, _steps(answer, f"the field {fields[1]!r}"))
         rest = {key: value for key, value in row.items() if key not in fields}
         if taken := rest.keys() & {QUERY, RESPONSE}:
             raise UserError(
@@ -79,15 +79,15 @@ def parse_candidate(row: Row, fields: Fields, where: str) -> Candidate:
             )
     except UserError as error:
         raise error.at(where) from None
-    response = found if isinstance(found, str) else "\n".join(trace.substeps)
-    return Candidate(where, query, response, trace, rest)
+    response = answer if isinstance(answer, str) else "\n".join(trace.substeps)
+    return Solution(where, query, response, trace, rest)
 
 
-def _steps(found: object, what: str) -> Sequence[str | list[str]]:
-    if not isinstance(found, list):
-        return split_steps(check_text(found, what))
-    for number, step in enumerate(found, start=1):
+def _steps(response: object, what: str) -> Sequence[str | list[str]]:
+    if not isinstance(response, list):
+        return split_steps(check_text(response, what))
+    for number, step in enumerate(response, start=1):
         parts = step if isinstance(step, list) else [step]
         if not all(isinstance(part, str) for part in parts):
             raise UserError(f"step {number} of {what} is {describe(step)}, expected a text or a list of texts.")
-    return found
+    return response

@@ -1,9 +1,10 @@
-"""Looking through a pool before anything is scored, so that a bad row is told at once and not after hours."""
+"""The check of a pool before anything is scored, so that a bad row is reported at once and not after hours."""
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.evaluator import Evaluator
-from stepsight.training.experiments.filtering.pool import Overlap, Pool, Watch
+from stepsight.training.experiments.filtering.pool import Overlap, Pool
 from stepsight.training.experiments.filtering.scoring import fault
+from stepsight.training.runs.progress import Watch
 
 SHOWN = 5
 
@@ -18,12 +19,12 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
     for rows, entry in enumerate(pool, start=1):
         watch("rows looked through", rows, None)
         overlapping += isinstance(entry, Overlap)
-        found = fault(entry, evaluator)
-        if found is None:
+        error = fault(entry, evaluator)
+        if error is None:
             continue
         bad += 1
         if len(first) < SHOWN:
-            first.append(str(found))
+            first.append(str(error))
     if not rows:
         raise UserError("there is no row in the pool.", "Write one object with query and response a line.")
     if overlapping == rows:
@@ -36,7 +37,7 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
 
 
 def refusal(rows: int, bad: int, first: list[str]) -> UserError:
-    """Of a pool with so many bad rows, the first of which are told."""
+    """The error of a pool with so many bad rows, which names the first of them."""
     if bad == 1:
         return UserError(first[0], "Mend the row, or leave it out with --skip-bad.")
     lines = [f"  {line}" for line in first]

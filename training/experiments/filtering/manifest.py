@@ -1,4 +1,4 @@
-"""What a folder of subsets says of itself: FOLDER/manifest.json, written last."""
+"""The manifest of a folder of subsets, FOLDER/manifest.json, which is written last."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.filtering.candidate import QUERY, RESPONSE
 from stepsight.training.experiments.filtering.pool import Pool
-from stepsight.training.experiments.filtering.scores import LeftOut, Overlapping, ScoreFile
-from stepsight.training.experiments.filtering.subsets import Rule, Scores, Subset, overlaps
+from stepsight.training.experiments.filtering.scores import LeftOutRow, OverlappingRow, ScoreFile
+from stepsight.training.experiments.filtering.subsets import PoolScores, Selection, SubsetRule, overlaps
 from stepsight.training.runs.provenance import versions
 
 MANIFEST = "manifest.json"
@@ -24,15 +24,16 @@ _NAMED = 1_000
 def make_manifest(
     pool: Pool,
     evaluator: Evaluator,
-    rule: Rule,
+    rule: SubsetRule,
     scores: ScoreFile,
-    found: Scores,
-    subsets: Mapping[str, Subset],
+    pool_scores: PoolScores,
+    subsets: Mapping[str, Selection],
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The same for the same pool, evaluator and rule, wherever and with how many workers it was scored."""
-    left_out = (row.left_out for row in scores if isinstance(row, LeftOut))
-    overlapping = Counter(row.problem_of for row in scores if isinstance(row, Overlapping))
+    """The manifest, which is the same for the same pool, evaluator and rule, wherever and with however many workers
+    it was scored."""
+    left_out = (row.left_out for row in scores.scores() if isinstance(row, LeftOutRow))
+    overlapping = Counter(row.problem_of for row in scores.scores() if isinstance(row, OverlappingRow))
     size = max(len(subset.rows) for subset in subsets.values())
     return {
         "format": FORMAT,
@@ -49,9 +50,9 @@ def make_manifest(
         "match": "val+red" if rule.match is None else rule.match,
         "size": size,
         "seed": rule.seed,
-        "solutions": _counts(found, rule, evaluator.outputs),
+        "solutions": _counts(pool_scores, rule, evaluator.outputs),
         "left_out": {
-            "rows": scores.rows - len(found) - overlapping.total(),
+            "rows": scores.rows - len(pool_scores) - overlapping.total(),
             "first": list(islice(left_out, _NAMED)),
         },
         "benchmarks": [
@@ -70,7 +71,7 @@ def make_manifest(
     }
 
 
-def told(manifest: Mapping[str, Any], folder: Path) -> str:
+def summary(manifest: Mapping[str, Any], folder: Path) -> str:
     """A manifest in a few lines."""
     solutions, thresholds = manifest["solutions"], manifest["thresholds"]
     names = ", ".join(manifest["subsets"])
@@ -93,11 +94,11 @@ def _overlap(rows: int, benchmark: str) -> str:
     return f"{rows:,} {'row is a problem' if rows == 1 else 'rows are problems'} of {benchmark}, and left out."
 
 
-def _counts(found: Scores, rule: Rule, outputs: Outputs) -> dict[str, int]:
-    counts = {"scored": len(found), "valid": int((found.validity >= rule.thresholds.validity).sum())}
+def _counts(scores: PoolScores, rule: SubsetRule, outputs: Outputs) -> dict[str, int]:
+    counts = {"scored": len(scores), "valid": int((scores.validity >= rule.thresholds.validity).sum())}
     if outputs != Outputs.THREE_WAY:
         return counts
     return counts | {
-        "redundant": int((found.redundancy >= rule.thresholds.redundancy).sum()),
-        "valid_and_not_redundant": int(found.passing(rule.thresholds).sum()),
+        "redundant": int((scores.redundancy >= rule.thresholds.redundancy).sum()),
+        "valid_and_not_redundant": int(scores.passing(rule.thresholds).sum()),
     }

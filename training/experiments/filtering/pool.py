@@ -1,7 +1,7 @@
 """A pool of candidates: files in order, read row by row as often as needed."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -11,13 +11,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources_config import PROBLEMS, Origin
-from stepsight.training.experiments.filtering.candidate import (
-    KNOWN,
-    Candidate,
-    Fields,
-    find_fields,
-    parse_candidate,
-)
+from stepsight.training.experiments.filtering.candidate import KNOWN, Fields, Solution, find_fields, parse_solution
 from stepsight.training.experiments.filtering.rows import read_rows
 
 # Rows at the start of a file that may tell what it calls its fields.
@@ -34,14 +28,14 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Overlap:
-    """A row whose query, or the question it was made from, is a problem of a benchmark, told by the first 16
+    """A row whose query, or the question it was made from, is a problem of a benchmark, named by the first 16
     digits of its file's SHA-256."""
 
     where: str
     benchmark: str
 
 
-Entry = Candidate | BadRow | Overlap
+Entry = Solution | BadRow | Overlap
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ class Pool:
 
     @classmethod
     def open(cls, paths: Sequence[Path], fields: Fields | None = None, benchmarks: Sequence[Path] = ()) -> "Pool":
-        """The pool of those files; `fields` are what they call query and response, found out where not given.
+        """The pool of those files; `fields` are what they call query and response, recognised where None.
 
         `benchmarks` are files with a problem or question in each line. Raises `UserError` where a file cannot be
         read, is given twice, or has no fields that are known.
@@ -77,7 +71,7 @@ class Pool:
             if whole.count(path) > 1:
                 raise UserError(f"{path.name} is given twice.", "Each of its rows would be in the pool twice.")
         plain = len({path.name for path in whole}) == len(whole)
-        names = [path.name if plain else str(given) for given, path in zip(paths, whole, strict=True)]
+        names = [path.name if plain else str(name) for name, path in zip(paths, whole, strict=True)]
         files = [
             PoolFile(path, name, fields or _find_fields(path, name), _sha256(path))
             for path, name in zip(whole, names, strict=True)
@@ -90,11 +84,11 @@ class Pool:
                 try:
                     if isinstance(row, UserError):
                         raise row
-                    yield self._sorted_out(parse_candidate(row, file.fields, where))
+                    yield self._sorted_out(parse_solution(row, file.fields, where))
                 except UserError as error:
                     yield BadRow(where, error)
 
-    def _sorted_out(self, candidate: Candidate) -> Entry:
+    def _sorted_out(self, candidate: Solution) -> Entry:
         if not self.benchmarks:
             return candidate
         # Rewritten questions come with the original one in another field, as MetaMathQA's do.
@@ -124,14 +118,14 @@ def read_benchmarks(paths: Sequence[Path]) -> dict[str, Benchmarks]:
 
     Raises `UserError` where a file cannot be read, a row of it has no problem, or two are the same.
     """
-    found: dict[str, Benchmarks] = {}
+    benchmarks: dict[str, Benchmarks] = {}
     for path in paths:
-        read = _read_benchmark(path)
-        digest = read.records[0]["files"][0]["sha256"][:16]
-        if digest in found:
+        benchmark = _read_benchmark(path)
+        digest = benchmark.records[0]["files"][0]["sha256"][:16]
+        if digest in benchmarks:
             raise UserError(f"the benchmark {path} is given twice.")
-        found[digest] = read
-    return found
+        benchmarks[digest] = benchmark
+    return benchmarks
 
 
 def _read_benchmark(path: Path) -> Benchmarks:
@@ -167,15 +161,15 @@ class Chunks:
 
 def _find_fields(path: Path, name: str) -> Fields:
     rows = [row for _, row in islice(read_rows(path, name), _FIRST) if not isinstance(row, UserError)]
-    found = find_fields(rows)
-    if found is None:
-        known = ", ".join(" and ".join(pair) for pair in KNOWN)
+    fields = find_fields(rows)
+    if fields is None:
+        pairs = ", ".join(" and ".join(pair) for pair in KNOWN)
         there = f"it has {', '.join(list(rows[0])[:12])}" if rows else "no row can be read"
         raise UserError(
-            f"{name}: its first rows have no query and response that are known by name ({known}); {there}.",
+            f"{name}: its first rows have no query and response that are known by name ({pairs}); {there}.",
             "Name the two with --fields.",
         )
-    return found
+    return fields
 
 
 def _sha256(path: Path) -> str:
@@ -184,11 +178,3 @@ def _sha256(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
         return digest.hexdigest()
-
-
-Watch = Callable[[str, int, int | None], None]
-"""Called with what is counted, such as `solutions scored`, how many are done, and of how many where it is known."""
-
-
-def unwatched(what: str, done: int, total: int | None) -> None:
-    """Tell nobody."""

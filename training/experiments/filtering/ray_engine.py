@@ -1,20 +1,23 @@
 """Scoring a pool with workers on Ray Data, on this machine or on a cluster.
 
 Each worker loads the evaluator and reads its chunks from the pool's files itself, which every machine has to have
-at the same place. Lines of scores come back in the pool's order; what a worker had that died, another one does.
+at the same place. Scores come back in the pool's order; what a worker had that died, another one does.
 """
 
+import json
 import logging
 import os
 import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
 from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.scores import ScoreRow, score_row
 from stepsight.training.experiments.filtering.scoring import ChunkScorer
 
 # A worker that waits for a processor which all workers together hold waits for ever: reading needs some too.
@@ -26,8 +29,8 @@ _MOST_BLOCKS = 1_000
 
 def score_on_ray(
     pool: Pool, evaluator: str, fingerprint: str, place: Placement, numbers: Sequence[int], size: int, workers: int
-) -> Generator[list[str], None, None]:
-    """Yield the lines of each of the chunks `numbers`, in their order.
+) -> Generator[list[ScoreRow], None, None]:
+    """Yield the scores of each of the chunks `numbers`, in their order.
 
     `evaluator` is what `load_evaluator` takes, and has to have that fingerprint wherever it is loaded. Each worker
     has one GPU of its own where `place` asks for one. Raises `UserError` where Ray is missing or has no room for so
@@ -43,8 +46,8 @@ def score_on_ray(
         context.enable_progress_bars = False
         context.print_on_execution_start = False
         blocks = min(len(numbers), _MOST_BLOCKS)
-        found = ray.data.range(len(numbers), override_num_blocks=blocks).map_batches(
-            _Worker,
+        scored = ray.data.range(len(numbers), override_num_blocks=blocks).map_batches(
+            _RayWorker,
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=workers),
             fn_constructor_kwargs={
@@ -59,8 +62,8 @@ def score_on_ray(
             num_gpus=gpus,
         )
         try:
-            for row in found.iter_rows():
-                yield row["lines"].splitlines(keepends=True)
+            for row in scored.iter_rows():
+                yield [score for values in json.loads(row["scores"]) if (score := score_row(values))]
         except ray.exceptions.RayError as error:
             raise UserError(
                 f"a worker failed: {_reason(error)}", "The same command goes on where it stopped."
@@ -69,7 +72,7 @@ def score_on_ray(
 
 def import_ray() -> Any:
     """The library. Raises `UserError` naming the extra that brings it where it is missing."""
-    # Nothing is sent to its makers, and only what stops a run is told.
+    # Nothing is sent to its makers, and only what stops a run is printed.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
@@ -94,7 +97,7 @@ def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
             raise UserError(f"Ray has {there} {kind}s, and --workers {workers} needs {count}.", "Give fewer.")
 
 
-class _Worker:
+class _RayWorker:
     """What Ray Data starts on each worker and calls with a batch of one chunk."""
 
     def __init__(
@@ -107,7 +110,8 @@ class _Worker:
         self._scorer = ChunkScorer(pool, loaded, size)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        return {"lines": ["".join(self._scorer(self._numbers[int(place)])) for place in batch["id"]]}
+        chunks = (self._scorer(self._numbers[int(place)]) for place in batch["id"])
+        return {"scores": [json.dumps([asdict(row) for row in rows]) for rows in chunks]}
 
 
 @contextmanager

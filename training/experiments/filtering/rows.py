@@ -1,4 +1,7 @@
-"""The rows of a pool's files: JSON Lines or a JSON array, gzipped or not, or Parquet, told by their first bytes."""
+"""The rows of a pool's files: JSON Lines or a JSON array, gzipped or not, or Parquet.
+
+The kind is recognised by the first bytes.
+"""
 
 import gzip
 import zlib

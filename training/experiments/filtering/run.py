@@ -23,16 +23,25 @@ from stepsight.core.scores import Outputs, Thresholds
 from stepsight.training.experiments.filtering.candidate import Fields
 from stepsight.training.experiments.filtering.check import SHOWN, check_pool, refusal
 from stepsight.training.experiments.filtering.manifest import MANIFEST, make_manifest
-from stepsight.training.experiments.filtering.pool import Pool, Watch, unwatched
+from stepsight.training.experiments.filtering.pool import Pool
 from stepsight.training.experiments.filtering.ray_engine import import_ray, score_on_ray
-from stepsight.training.experiments.filtering.scores import LeftOut, ScoreFile, copy_scores
+from stepsight.training.experiments.filtering.scores import LeftOutRow, ScoreFile, ScoreRow, copy_scores
 from stepsight.training.experiments.filtering.scoring import CHUNK, ChunkScorer
-from stepsight.training.experiments.filtering.subsets import BOTH, RANDOM, SUBSETS, VALIDITY, Rule, Scores, choose
+from stepsight.training.experiments.filtering.subsets import (
+    BOTH,
+    RANDOM,
+    SUBSETS,
+    VALIDITY,
+    PoolScores,
+    SubsetRule,
+    choose,
+)
 from stepsight.training.experiments.filtering.writing import subset_path, write_subsets
-from stepsight.training.runs.folder import RECORD, check_claim, claim
+from stepsight.training.runs.folder import RECORD, RunFolder
+from stepsight.training.runs.progress import Watch, unwatched
 
-Chunks = Generator[list[str], None, None]
-"""The lines of one chunk after the other; closing it ends the workers."""
+ScoredChunks = Generator[list[ScoreRow], None, None]
+"""The rows of one chunk after the other; closing it ends the workers."""
 
 LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
@@ -46,7 +55,7 @@ class Filtering:
     """What is asked for: subsets of the files `pool` by the scores of `evaluator`, in the folder `output`.
 
     `by`, `match`, `seed`: see `Rule`; `validity` and `redundancy` are thresholds, the evaluator's own where None.
-    `fields` are what the files call query and response, found out where None. `skip_bad` leaves out rows that
+    `fields` are what the files call query and response, recognised where None. `skip_bad` leaves out rows that
     cannot be scored, and `benchmarks` are files whose problems no row may have as its query. `scores` is the folder
     of another run on the same pool and evaluator, whose scores are taken. `chunk`: rows that are scored together.
     """
@@ -68,12 +77,12 @@ class Filtering:
     place: Placement = Placement()  # noqa: RUF009 (it is frozen)
     chunk: int = CHUNK
 
-    def rule(self, own: Thresholds) -> Rule:
+    def rule(self, own: Thresholds) -> SubsetRule:
         """The rule, with an evaluator's own thresholds where none are given."""
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
         by = tuple(name for name in SUBSETS if name in self.by)
-        return Rule(by, self.match, self.seed, Thresholds(validity, redundancy))
+        return SubsetRule(by, self.match, self.seed, Thresholds(validity, redundancy))
 
 
 def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
@@ -88,23 +97,25 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     rule = wanted.rule(evaluator.thresholds)
     _check_outputs(evaluator, rule)
     values = _identity(pool, evaluator, rule, wanted.chunk)
-    check_claim(wanted.output, values, free=[_ROWS])
+    folder = RunFolder(wanted.output, free=[_ROWS])
+    folder.check(values)
     if _is_done(wanted.output, rule):
         return _done(wanted)
-    _begin(wanted, pool, evaluator, values, watch)
-    with ScoreFile(wanted.output, wanted.chunk, read_json(wanted.output / RECORD)[_ROWS]) as scores:
-        _score(wanted, pool, evaluator, scores, watch)
-        found = Scores.read(scores)
-        _check_left_out(scores, wanted.skip_bad)
-        subsets = choose(found, rule)
-        hashes = write_subsets(wanted.output, pool, scores, subsets, watch)
-        manifest = make_manifest(pool, evaluator, rule, scores, found, subsets, hashes)
-    write_json(wanted.output / MANIFEST, manifest)
+    with folder.lock():
+        _begin(wanted, folder, pool, evaluator, values, watch)
+        with ScoreFile(wanted.output, wanted.chunk, folder.record()[_ROWS]) as scores:
+            _score(wanted, pool, evaluator, scores, watch)
+            pool_scores = PoolScores.read(scores.scores())
+            _check_left_out(scores, wanted.skip_bad)
+            subsets = choose(pool_scores, rule)
+            hashes = write_subsets(wanted.output, pool, scores, subsets, watch)
+            manifest = make_manifest(pool, evaluator, rule, scores, pool_scores, subsets, hashes)
+        write_json(wanted.output / MANIFEST, manifest)
     return manifest
 
 
 def _check(wanted: Filtering) -> None:
-    """Raises `UserError` on what can be told before anything is read."""
+    """Raises `UserError` on mistakes that show before anything is read."""
     unknown = sorted(set(wanted.by) - set(SUBSETS))
     if unknown or not wanted.by:
         raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
@@ -122,7 +133,7 @@ def _load(wanted: Filtering) -> Evaluator:
     return load_evaluator(wanted.evaluator, place.device, place.dtype, place.device_map)
 
 
-def _check_outputs(evaluator: Evaluator, rule: Rule) -> None:
+def _check_outputs(evaluator: Evaluator, rule: SubsetRule) -> None:
     if evaluator.outputs != Outputs.THREE_WAY and rule.needs_redundancy:
         raise UserError(
             f"{evaluator.name} says how valid a step is and nothing of redundancy.",
@@ -130,7 +141,7 @@ def _check_outputs(evaluator: Evaluator, rule: Rule) -> None:
         )
 
 
-def _identity(pool: Pool, evaluator: Evaluator, rule: Rule, chunk: int) -> dict[str, Any]:
+def _identity(pool: Pool, evaluator: Evaluator, rule: SubsetRule, chunk: int) -> dict[str, Any]:
     return {
         "pool": pool.sha256,
         "fields": [list(file.fields) for file in pool.files],
@@ -145,7 +156,7 @@ def _identity(pool: Pool, evaluator: Evaluator, rule: Rule, chunk: int) -> dict[
     }
 
 
-def _is_done(folder: Path, rule: Rule) -> bool:
+def _is_done(folder: Path, rule: SubsetRule) -> bool:
     return (folder / MANIFEST).is_file() and all(subset_path(folder, name).is_file() for name in rule.by)
 
 
@@ -158,24 +169,27 @@ def _done(wanted: Filtering) -> dict[str, Any]:
     return manifest
 
 
-def _begin(wanted: Filtering, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch) -> None:
-    """Claim the folder, once the pool has been looked through and scores of another run are there."""
-    if (wanted.output / RECORD).is_file():
+def _begin(
+    wanted: Filtering, folder: RunFolder, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch
+) -> None:
+    """Make the folder this run's, once the pool has been looked through and scores of another run are there."""
+    if folder.is_claimed():
         return
     if wanted.scores is None:
         rows = check_pool(pool, evaluator, wanted.skip_bad, watch)
     else:
         rows = _rows_of(wanted.scores, values)
-    claim(wanted.output, {**values, _ROWS: rows})
+    folder.claim({**values, _ROWS: rows})
     if wanted.scores is not None:
         copy_scores(wanted.scores, wanted.output)
 
 
 def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
     """The rows of another run's pool. Raises `UserError` where its scores are not those that this run needs."""
-    if not (folder / RECORD).is_file():
+    other = RunFolder(folder)
+    if not other.is_claimed():
         raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
-    theirs = read_json(folder / RECORD)
+    theirs = other.record()
     if keys := [key for key in _SCORING if theirs.get(key) != values[key]]:
         raise UserError(
             f"the scores in {folder} are of a run that differs in {' and '.join(keys)}.", "Leave --scores out."
@@ -189,8 +203,8 @@ def _score(wanted: Filtering, pool: Pool, evaluator: Evaluator, scores: ScoreFil
         return
     numbers = range(scores.chunks, scores.planned)
     with closing(_engine(wanted, pool, evaluator, numbers)) as chunks:
-        for lines in chunks:
-            scores.append(lines)
+        for rows in chunks:
+            scores.add_chunk(rows)
             watch("solutions scored", scores.rows, scores.total)
     if not scores.is_whole:
         raise UserError(
@@ -198,7 +212,7 @@ def _score(wanted: Filtering, pool: Pool, evaluator: Evaluator, scores: ScoreFil
         )
 
 
-def _engine(wanted: Filtering, pool: Pool, evaluator: Evaluator, numbers: range) -> Chunks:
+def _engine(wanted: Filtering, pool: Pool, evaluator: Evaluator, numbers: range) -> ScoredChunks:
     if wanted.engine == RAY:
         spec = wanted.evaluator
         if spec not in shipped_evaluators() and Path(spec).is_dir():
@@ -214,8 +228,8 @@ def _check_left_out(scores: ScoreFile, skip_bad: bool) -> None:
     if skip_bad:
         return
     bad, first = 0, []
-    for row in scores:
-        if isinstance(row, LeftOut):
+    for row in scores.scores():
+        if isinstance(row, LeftOutRow):
             bad += 1
             first += [row.left_out] if bad <= SHOWN else []
     if bad:

@@ -5,25 +5,21 @@
 {"row": 3, "problem_of": "32840b3bbf342e56"}
 """
 
-import fcntl
-import json
-import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.training.runs.rows import RowFile
 
 SCORES = "scores.jsonl"
 
 
 @dataclass(frozen=True)
-class Scored:
-    """A row, counted from 1: its solution's least validity, and its largest redundancy where the evaluator says
-    anything of that."""
+class ScoredRow:
+    """A row, counted from 1, with the validity of its solution and, where there is one, its redundancy."""
 
     row: int
     digest: str
@@ -33,68 +29,46 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A row that is no candidate, or too long: `left_out` says where and why."""
+class LeftOutRow:
+    """A row that is no solution, or too long: `left_out` says where and why."""
 
     row: int
     left_out: str
 
 
 @dataclass(frozen=True)
-class Overlapping:
-    """A row whose query is a problem of the benchmark `problem_of`, told by its hash."""
+class OverlappingRow:
+    """A row whose query is a problem of the benchmark `problem_of`, named by its hash."""
 
     row: int
     problem_of: str
 
 
-ScoreRow = Scored | LeftOut | Overlapping
+ScoreRow = ScoredRow | LeftOutRow | OverlappingRow
 
 
-def format_row(row: ScoreRow) -> str:
-    """Its line, with the line break."""
-    return f"{json.dumps(asdict(row), ensure_ascii=True)}\n"
-
-
-def parse_row(line: bytes) -> ScoreRow | None:
-    """What `format_row` wrote, None where the line is not whole or something else."""
+def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
+    """The row of a score file that was written with these values, None where they are no such row's."""
+    kind = LeftOutRow if "left_out" in values else OverlappingRow if "problem_of" in values else ScoredRow
     try:
-        values: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        kind = LeftOut if "left_out" in values else Overlapping if "problem_of" in values else Scored
         return kind(**values)
-    except (ValueError, TypeError):
+    except TypeError:
         return None
 
 
-class ScoreFile:
-    """`folder`/scores.jsonl, held by one process at a time; use it in a `with` block.
+class ScoreFile(RowFile):
+    """`folder`/scores.jsonl: rows are added in chunks of `size`, of which the last may be shorter, up to `total`.
 
-    Chunks have `size` rows, the last of `total` may be shorter. What a process that was killed left of a chunk is
-    cut off, so that a chunk is always scored as a whole. Raises `UserError` where another process holds the file,
-    or it cannot be written.
+    What a process that was killed left of a chunk is cut off, so that a chunk is always scored as a whole. Raises
+    `UserError` where it cannot be written.
     """
 
     def __init__(self, folder: Path, size: int, total: int) -> None:
-        self.path = folder / SCORES
+        super().__init__(folder / SCORES)
         self._size, self.total = size, total
-        try:
-            self._file = open(self.path, "a+b")  # noqa: SIM115 (it is closed by __exit__)
-        except OSError as error:
-            raise UserError(f"{self.path}: cannot be written ({error.strerror}).", "Check the folder.") from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise UserError(f"{folder}: another process is at it.", "Wait until it has ended.") from None
-        self.rows = self._whole()
-
-    def __enter__(self) -> "ScoreFile":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
+        rows = self._count()
+        self.rows = rows if rows == total else rows // size * size
+        self.keep(self.rows)
 
     @property
     def chunks(self) -> int:
@@ -110,45 +84,32 @@ class ScoreFile:
     def is_whole(self) -> bool:
         return self.rows == self.total
 
-    def append(self, lines: Sequence[str]) -> None:
-        """Add the lines of the next chunk. Raises `UserError` where they are not its rows or the disk is full."""
+    def add_chunk(self, rows: Sequence[ScoreRow]) -> None:
+        """Add the next chunk. Raises `UserError` where the rows are not its own, or the disk is full."""
         expected = range(self.rows + 1, min(self.rows + self._size, self.total) + 1)
-        found = [row.row if (row := parse_row(line.encode())) else None for line in lines]
-        if found != [*expected]:
+        if [row.row for row in rows] != [*expected]:
             raise UserError(
-                f"{len(lines)} scores came back for the rows {expected.start} to {expected.stop - 1} of the pool.",
+                f"{len(rows)} scores came back for the rows {expected.start} to {expected.stop - 1} of the pool.",
                 "It has changed meanwhile; start again, with another --output.",
             )
-        try:
-            self._file.write("".join(lines).encode())
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise UserError(
-                f"{self.path}: cannot be written ({error.strerror}).", "The same command goes on."
-            ) from None
-        self.rows += len(lines)
+        self.add(map(asdict, rows))
+        self.rows += len(rows)
 
-    def __iter__(self) -> Iterator[ScoreRow]:
-        with open(self.path, "rb") as file:
-            for line in file:
-                row = parse_row(line)
-                assert row is not None
-                yield row
+    def scores(self) -> Iterator[ScoreRow]:
+        """What is known of each row of the pool, in order."""
+        for values in self:
+            row = score_row(values)
+            assert row is not None
+            yield row
 
-    def _whole(self) -> int:
-        """Cut off what follows the last whole chunk; returns the rows that are left."""
-        rows = stop = rows_kept = kept = 0
-        with open(self.path, "rb") as file:
-            for line in file:
-                found = parse_row(line)
-                if found is None or found.row != rows + 1 or rows == self.total:
-                    break
-                rows, stop = rows + 1, stop + len(line)
-                if rows % self._size == 0 or rows == self.total:
-                    rows_kept, kept = rows, stop
-        self._file.truncate(kept)
-        return rows_kept
+    def _count(self) -> int:
+        """Rows up to the first one that does not belong where it stands."""
+        number = 0
+        for number, values in enumerate(self, 1):
+            row = score_row(values)
+            if row is None or row.row != number or number > self.total:
+                return number - 1
+        return number
 
 
 def copy_scores(source: Path, target: Path) -> None:

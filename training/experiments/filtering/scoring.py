@@ -10,16 +10,16 @@ from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scores import Outputs, judge_solution
 from stepsight.core.scoring.cpu import RaggedForward
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.training.experiments.filtering.candidate import Candidate
+from stepsight.training.experiments.filtering.candidate import Solution
 from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool
-from stepsight.training.experiments.filtering.scores import LeftOut, Overlapping, Scored, ScoreRow, format_row
+from stepsight.training.experiments.filtering.scores import LeftOutRow, OverlappingRow, ScoredRow, ScoreRow
 
 CHUNK = 128
 """Rows that are scored and kept together: few enough to lose little, enough to fill a GPU's batches."""
 
 
 class ChunkScorer:
-    """The scores of a chunk of the pool, as lines of a score file.
+    """The scores of a chunk of the pool, as rows of a score file.
 
     What a solution gets does not depend on which process scores it, nor on what was scored before. On a processor
     with the fast forward pass it does not depend on the number of threads either, to the last bit.
@@ -30,30 +30,28 @@ class ChunkScorer:
         self._evaluator = evaluator
         self._scorer = Scorer(evaluator)
 
-    def __call__(self, number: int) -> list[str]:
-        """The lines of the chunk of that number, from 0."""
-        entries = self._chunks[number]
-        first = number * self._size + 1
-        return [format_row(row) for row in self._score(entries, first)]
+    def __call__(self, number: int) -> list[ScoreRow]:
+        """The rows of the chunk of that number, from 0."""
+        return list(self._score(self._chunks[number], number * self._size + 1))
 
     def _score(self, entries: list[Entry], first: int) -> Iterator[ScoreRow]:
         reasons = [fault(entry, self._evaluator) for entry in entries]
         good = [entry for entry, reason in zip(entries, reasons, strict=True) if reason is None]
-        traces = [entry.trace for entry in good if isinstance(entry, Candidate)]
+        traces = [entry.trace for entry in good if isinstance(entry, Solution)]
         with _one_thread(isinstance(self._scorer.forward, RaggedForward)):
             judgments = iter(list(self._scorer.score(traces)))
         for row, (entry, reason) in enumerate(zip(entries, reasons, strict=True), start=first):
             if isinstance(entry, Overlap):
-                yield Overlapping(row, entry.benchmark)
+                yield OverlappingRow(row, entry.benchmark)
                 continue
-            if reason is not None or not isinstance(entry, Candidate):
-                yield LeftOut(row, str(reason))
+            if reason is not None or not isinstance(entry, Solution):
+                yield LeftOutRow(row, str(reason))
                 continue
             scores = next(judgments).offline
             assert scores is not None
             verdict = judge_solution(scores)
             redundancy = verdict.redundancy if self._evaluator.outputs == Outputs.THREE_WAY else None
-            yield Scored(row, entry.digest, len(scores), verdict.validity, redundancy)
+            yield ScoredRow(row, entry.digest, len(scores), verdict.validity, redundancy)
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:

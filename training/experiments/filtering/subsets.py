@@ -1,4 +1,4 @@
-"""Which solutions each subset holds: four rules that keep equally many (paper, §6.1).
+"""The rules of the four subsets, which keep equally many solutions (paper, §6.1).
 
 val+red   every step is valid and none is redundant, by the thresholds
 val       those with the largest validity
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
-from stepsight.training.experiments.filtering.scores import Scored, ScoreRow
+from stepsight.training.experiments.filtering.scores import ScoredRow, ScoreRow
 
 BOTH, VALIDITY, REDUNDANCY, RANDOM = "val+red", "val", "red", "random"
 SUBSETS = (BOTH, VALIDITY, REDUNDANCY, RANDOM)
@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Scores:
+class PoolScores:
     """Of each solution that was scored its row, counted from 1, and its scores, shapes (n,): 24 bytes a solution.
 
     The redundancy is NaN where the evaluator says nothing of it.
@@ -41,10 +41,10 @@ class Scores:
     redundancy: NDArray[np.float64]
 
     @classmethod
-    def read(cls, found: Iterable[ScoreRow]) -> "Scores":
+    def read(cls, score_rows: Iterable[ScoreRow]) -> "PoolScores":
         rows, validity, redundancy = array("q"), array("d"), array("d")
-        for row in found:
-            if isinstance(row, Scored):
+        for row in score_rows:
+            if isinstance(row, ScoredRow):
                 rows.append(row.row)
                 validity.append(row.validity)
                 redundancy.append(math.nan if row.redundancy is None else row.redundancy)
@@ -59,7 +59,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Rule:
+class SubsetRule:
     """What is asked for: the subsets `by`, each with `match` solutions, or as many as val+red has where None."""
 
     by: tuple[str, ...] = SUBSETS
@@ -73,7 +73,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Subset:
+class Selection:
     """The rows chosen, in the order of the pool; `edge` is the least good score among them, where it was ranked by
     one, and `tied` how many solutions of the pool have just that score."""
 
@@ -86,7 +86,7 @@ class Subset:
         return {"rows": len(self.rows)} | ranked
 
 
-def choose(scores: Scores, rule: Rule) -> dict[str, Subset]:
+def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, Selection]:
     """The subsets that are asked for, all of one size: `match`, or as many as there are to choose from if fewer.
 
     Raises `UserError` where there is nothing to choose from.
@@ -97,19 +97,21 @@ def choose(scores: Scores, rule: Rule) -> dict[str, Subset]:
     for name in rule.by:
         chance = _chance(scores.rows, f"{rule.seed} {name}")
         if name == BOTH:
-            chosen[name] = Subset(_first(scores.rows, [chance, ~passing], size))
+            chosen[name] = Selection(_first(scores.rows, [chance, ~passing], size))
         elif name == RANDOM:
-            chosen[name] = Subset(_first(scores.rows, [chance], size))
+            chosen[name] = Selection(_first(scores.rows, [chance], size))
         else:
             # What is best comes first.
             values = -scores.validity if name == VALIDITY else scores.redundancy
             edge = np.sort(values)[size - 1]
             shown = float(-edge if name == VALIDITY else edge)
-            chosen[name] = Subset(_first(scores.rows, [chance, values], size), shown, int((values == edge).sum()))
+            chosen[name] = Selection(
+                _first(scores.rows, [chance, values], size), shown, int((values == edge).sum())
+            )
     return chosen
 
 
-def subset_size(scores: Scores, rule: Rule) -> int:
+def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
     """How many solutions each subset gets. Raises `UserError` where it is none."""
     there = int(scores.passing(rule.thresholds).sum())
     if rule.match is None or BOTH in rule.by:
@@ -124,7 +126,7 @@ def subset_size(scores: Scores, rule: Rule) -> int:
     return min(len(scores), rule.match)
 
 
-def overlaps(subsets: Mapping[str, Subset]) -> dict[str, int]:
+def overlaps(subsets: Mapping[str, Selection]) -> dict[str, int]:
     """How many rows each two subsets share."""
     names = [*subsets]
     return {
@@ -142,4 +144,4 @@ def _first(rows: Rows, keys: Sequence[NDArray[Any]], size: int) -> Rows:
 def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:
     """A number for each row that looks random, and is the same on every machine."""
     hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in rows)
-    return np.fromiter((int.from_bytes(found) for found in hashes), np.uint64, len(rows))
+    return np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(rows))

@@ -11,10 +11,11 @@ import numpy as np
 
 from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.candidate import Candidate
-from stepsight.training.experiments.filtering.pool import Pool, Watch
-from stepsight.training.experiments.filtering.scores import Scored, ScoreFile
-from stepsight.training.experiments.filtering.subsets import Subset
+from stepsight.training.experiments.filtering.candidate import Solution
+from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.scores import ScoredRow, ScoreFile
+from stepsight.training.experiments.filtering.subsets import Selection
+from stepsight.training.runs.progress import Watch
 
 
 def subset_path(folder: Path, name: str) -> Path:
@@ -22,7 +23,7 @@ def subset_path(folder: Path, name: str) -> Path:
 
 
 def write_subsets(
-    folder: Path, pool: Pool, scores: ScoreFile, subsets: Mapping[str, Subset], watch: Watch
+    folder: Path, pool: Pool, scores: ScoreFile, subsets: Mapping[str, Selection], watch: Watch
 ) -> dict[str, str]:
     """Write each subset, whole or not at all; returns the SHA-256 of each file.
 
@@ -31,10 +32,10 @@ def write_subsets(
     with ExitStack() as stack:
         files = {name: stack.enter_context(_open(subset_path(folder, name))) for name in subsets}
         chosen = _members(subsets, scores.rows)
-        # A pool that has grown or shrunk is told by its hash.
-        for entry, row in zip(pool, scores, strict=False):
-            if isinstance(row, Scored):
-                if not isinstance(entry, Candidate) or entry.digest != row.digest:
+        # A pool that has grown or shrunk is noticed by its hash.
+        for entry, row in zip(pool, scores.scores(), strict=False):
+            if isinstance(row, ScoredRow):
+                if not isinstance(entry, Solution) or entry.digest != row.digest:
                     raise UserError(
                         f"row {row.row} of the pool is not what was scored.", "Start again, with another --output."
                     )
@@ -65,9 +66,9 @@ def _open(path: Path) -> Iterator[_Hashed]:
         file.flush()
 
 
-def _members(subsets: Mapping[str, Subset], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
+def _members(subsets: Mapping[str, Selection], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
     """For each row, counted from 1, a bit for each subset; shape (rows + 1,)."""
-    found = np.zeros(rows + 1, np.uint8)
+    members = np.zeros(rows + 1, np.uint8)
     for bit, subset in enumerate(subsets.values()):
-        found[subset.rows] |= np.uint8(1 << bit)
-    return found
+        members[subset.rows] |= np.uint8(1 << bit)
+    return members

@@ -1,15 +1,24 @@
-"""A model's answers to problems: batches of similar length, each written down as soon as it is there."""
+"""A model's answers to problems, in FOLDER/answers.jsonl: batches of similar length, each written as soon as it is
+there.
 
-import json
-import os
-from collections.abc import Callable, Iterator, Sequence
+{"problem": 1, "text": "196 = 2^2 * 7^2, so 9.", "tokens": 21, "ended": true}
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+from stepsight.core.atomic import whole_file
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.generation import Engine, Written
+from stepsight.training.experiments.finetuning.generation import Engine, GeneratedAnswer
+from stepsight.training.runs.progress import Watch
+from stepsight.training.runs.rows import RowFile
 
 FILE = "answers.jsonl"
+
+Answers = dict[int, GeneratedAnswer]
+"""By the index of the problem, from 0."""
 
 
 def batches_of(lengths: Sequence[int], size: int) -> list[list[int]]:
@@ -24,34 +33,33 @@ def answer_all(
     folder: Path,
     longest: int,
     size: int,
-    tell: Callable[[int, int], None],
-) -> list[Written]:
+    watch: Watch,
+) -> list[GeneratedAnswer]:
     """An answer to each prompt. Those in `folder` are not asked for again, if their whole batch is there: so a run
     that was stopped has the batches of one that was not. The model is not opened where nothing is missing.
 
     Where prompt and answer together are too long for the model, the answer may have fewer tokens. Raises
     `UserError` where a prompt alone is too long, or the file cannot be written.
     """
-    done = _read(folder / FILE, len(prompts))
     batches = batches_of([len(prompt) for prompt in prompts], size)
-    whole = [batch for batch in batches if all(index in done for index in batch)]
-    done = {index: done[index] for batch in whole for index in batch}
-    _write(folder / FILE, done)
-    left = [batch for batch in batches if not all(index in done for index in batch)]
-    if left:
+    with RowFile(folder / FILE) as file:
+        answers = _read(file, len(prompts))
+        if len(answers) == len(prompts):
+            return _in_order(answers)
+        done = _whole_batches(answers, batches)
+        answers = {index: answers[index] for batch in batches[:done] for index in batch}
+        file.keep(len(answers))
         engine = open_model()
         _check(prompts, engine)
-        with open(folder / FILE, "a", encoding="utf-8") as file:
-            for batch in left:
-                room = engine.context - max(len(prompts[index]) for index in batch)
-                written = engine.write([prompts[index] for index in batch], min(longest, room))
-                done |= dict(zip(batch, written, strict=True))
-                file.writelines(_lines({index: done[index] for index in batch}))
-                file.flush()
-                os.fsync(file.fileno())
-                tell(len(done), len(prompts))
-        _write(folder / FILE, done)
-    return [done[index] for index in range(len(prompts))]
+        for batch in batches[done:]:
+            room = engine.context - max(len(prompts[index]) for index in batch)
+            written = engine.write([prompts[index] for index in batch], min(longest, room))
+            answers |= dict(zip(batch, written, strict=True))
+            file.add(_row(index, answers[index]) for index in batch)
+            watch("problems answered", len(answers), len(prompts))
+    with whole_file(folder / FILE, force=True) as partial, RowFile(partial) as file:
+        file.add(_row(index, answer) for index, answer in enumerate(_in_order(answers)))
+    return _in_order(answers)
 
 
 def _check(prompts: Sequence[Sequence[int]], engine: Engine) -> None:
@@ -64,32 +72,33 @@ def _check(prompts: Sequence[Sequence[int]], engine: Engine) -> None:
             )
 
 
-def _read(path: Path, count: int) -> dict[int, Written]:
-    """The answers in a file; a line that was cut short is as if it were not there."""
-    if not path.is_file():
-        return {}
-    found = {}
-    for line in path.read_bytes().split(b"\n"):
+def _read(file: RowFile, count: int) -> Answers:
+    """The answers to so many problems that a file has, in its order, up to a row that is none."""
+    answers: Answers = {}
+    for row in file:
         try:
-            row = json.loads(line)
-            index, written = row.pop("problem"), Written(**row)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-        if isinstance(index, int) and 1 <= index <= count:
-            found[index - 1] = written
-    return found
+            index, answer = row.pop("problem") - 1, GeneratedAnswer(**row)
+        except (KeyError, TypeError):
+            break
+        if index not in range(count):
+            break
+        answers[index] = answer
+    return answers
 
 
-def _write(path: Path, answers: dict[int, Written]) -> None:
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text("".join(_lines(answers)), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Choose another --output.") from None
+def _whole_batches(answers: Answers, batches: Sequence[Sequence[int]]) -> int:
+    """How many of the first batches are there, one after the other."""
+    order, start = list(answers), 0
+    for number, batch in enumerate(batches):
+        if order[start : start + len(batch)] != [*batch]:
+            return number
+        start += len(batch)
+    return len(batches)
 
 
-def _lines(answers: dict[int, Written]) -> Iterator[str]:
-    for index in sorted(answers):
-        yield json.dumps({"problem": index + 1} | asdict(answers[index]), ensure_ascii=False) + "\n"
+def _in_order(answers: Answers) -> list[GeneratedAnswer]:
+    return [answers[index] for index in sorted(answers)]
+
+
+def _row(index: int, answer: GeneratedAnswer) -> dict[str, Any]:
+    return {"problem": index + 1} | asdict(answer)

@@ -1,8 +1,6 @@
-"""Runs of a study, one after the other: fine-tune on a subset, let the model answer, grade what it wrote.
+"""A run of a study: fine-tune on a subset, let the model answer, grade what it wrote.
 
-python -m stepsight.training.experiments.finetuning.cell training/configs/filter-mini.yaml runs/filter-mini 0 2
-
-does every second run, from the first.
+python -m stepsight.training.experiments.finetuning.cell STUDY.yaml FOLDER RUN      (what `stepsight filter-study` starts for each run)
 """
 
 import argparse
@@ -21,10 +19,11 @@ from stepsight.training.experiments.finetuning.math500 import Asking, measure
 from stepsight.training.experiments.finetuning.problems import Problems, problems_path, read_problems
 from stepsight.training.experiments.finetuning.recipe import Recipe
 from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
-from stepsight.training.experiments.finetuning.run import CARD, LOG, Job, fine_tune
-from stepsight.training.experiments.finetuning.study import Cell, Study, check_study, read_study, slug
-from stepsight.training.experiments.processes import Children, Share
-from stepsight.training.runs.folder import alone
+from stepsight.training.experiments.finetuning.run import CARD, LOG, FineTuning, fine_tune
+from stepsight.training.experiments.finetuning.study import Cell, Study, read_study, slug, study_folder
+from stepsight.training.runs.folder import RunFolder
+from stepsight.training.runs.processes import MachineShare, ProcessGroup, launcher
+from stepsight.training.runs.progress import progress_bars
 
 START, SUBSETS = "start", "subsets"
 _MEASURED = "math500"
@@ -40,6 +39,11 @@ def subsets_folder(folder: Path, evaluator: str) -> Path:
     return folder / slug(evaluator) / SUBSETS
 
 
+def share_of(study: Study) -> MachineShare:
+    """What a run of the study needs of the machine."""
+    return MachineShare(study.processes, study.threads)
+
+
 def _model_path(folder: Path, cell: Cell) -> Path:
     return folder / cell.name / Path(cell.name).name
 
@@ -52,21 +56,21 @@ def recipe_of(study: Study, cell: Cell, folder: Path, root: Path) -> Recipe:
 
 
 @dataclass(frozen=True)
-class Worker:
-    """Does runs of the study in the file `path`, one after the other, in the study's `folder`."""
+class StudyWorker:
+    """Does runs of the study in the file `path`, whose results go to `folder`."""
 
     study: Study
     path: Path
     folder: Path
     problems: Problems
     grader: Grader
-    children: Children
+    processes: ProcessGroup
 
     def run(self, cell: Cell) -> Result:
         """Do a run, or go on with it; one that is done is read. Raises `UserError` where it cannot be done, or
         another process is at it."""
         result = result_path(self.folder, cell)
-        with alone(self.folder / cell.name):
+        with RunFolder(self.folder / cell.name).lock():
             if result.is_file():
                 return read_result(result)
             model = _model_path(self.folder, cell)
@@ -76,10 +80,11 @@ class Worker:
                 _train(self.study, cell, self.path, self.folder)
             for name in (CARD, LOG):
                 shutil.copy(model / name, self.folder / cell.name / name)
-            found = measure(str(model), self.problems, result.parent, self._asking(), self.grader)
+            with progress_bars() as watch:
+                measured = measure(str(model), self.problems, result.parent, self._asking(), self.grader, watch)
             if not self.study.keep_models:
                 shutil.rmtree(model, ignore_errors=True)
-            return found
+            return measured
 
     def _asking(self) -> Asking:
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -88,60 +93,44 @@ class Worker:
 
     def _launch(self, cell: Cell) -> None:
         """Fine-tune in several processes, which end where this one does."""
-        count = self.study.processes
-        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
-        ours = [
+        module = [
             "-m",
             "stepsight.training.experiments.finetuning.cell",
             str(self.path),
             str(self.folder),
-            "0",
-            "1",
-            "--only",
             cell.name,
+            "--train-only",
         ]
-        if self.children.start([*launcher, *ours], 0, None).wait():
-            raise UserError("its training failed.", "What it said is above.")
+        if self.processes.start([*launcher(self.study.processes), *module]).wait():
+            raise UserError("its training failed.", "Its messages are above.")
 
 
 def _train(study: Study, cell: Cell, path: Path, folder: Path) -> None:
     # Somebody may have changed the recipe since the runs before.
-    check_study(study, path.parent, folder)
-    job = Job.of(recipe_of(study, cell, folder, path.parent), path.parent)
+    study_folder(folder).check(study.values(path.parent))
+    job = FineTuning.of(recipe_of(study, cell, folder, path.parent), path.parent)
     fine_tune(job, _model_path(folder, cell), study.keep_models)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do the runs of a share, leaving out those that fail; returns 0, or 2 where any did. Told to end (SIGTERM), it
-    ends the processes of a run first."""
+    """Do a run; returns 0, or 2 where it cannot be done. Told to end (SIGTERM), it ends the processes of the run
+    first."""
     parser = argparse.ArgumentParser()
     parser.add_argument("study", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("first", type=int)
-    parser.add_argument("step", type=int)
-    parser.add_argument("--only", help="train this run and do nothing else")
+    parser.add_argument("run", help="its name")
+    parser.add_argument("--train-only", action="store_true", help="train its model and do nothing else")
     args = parser.parse_args(argv)
-    study = read_study(args.study)
-    torch.set_num_threads(study.threads)
-    if args.only:
-        return _train_only(study, args.only, args.study, args.folder)
-    problems = read_problems(problems_path(study.problems_file, args.study.parent))
-    failed = 0
-    with Grader() as grader, Children(Share(study.processes, study.threads)) as children:
-        worker = Worker(study, args.study, args.folder, problems, grader, children)
-        for cell in list(study.cells())[args.first :: args.step]:
-            try:
-                worker.run(cell)
-            except UserError as error:
-                failed += 1
-                print(f"{cell.name}: {error}", file=sys.stderr)
-    return 2 if failed else 0
-
-
-def _train_only(study: Study, name: str, path: Path, folder: Path) -> int:
-    """What each process does of those that were launched for a run; returns 0, or 2 where it cannot be done."""
     try:
-        _train(study, next(cell for cell in study.cells() if cell.name == name), path, folder)
+        study = read_study(args.study)
+        cell = study.cell(args.run)
+        torch.set_num_threads(study.threads)
+        if args.train_only:
+            _train(study, cell, args.study, args.folder)
+            return 0
+        problems = read_problems(problems_path(study.problems_file, args.study.parent))
+        with Grader() as grader, ProcessGroup(share_of(study)) as processes:
+            StudyWorker(study, args.study, args.folder, problems, grader, processes).run(cell)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

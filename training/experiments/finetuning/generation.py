@@ -18,7 +18,7 @@ ENGINES = ("auto", "vllm", "transformers")
 
 
 @dataclass(frozen=True)
-class Written:
+class GeneratedAnswer:
     """What a model wrote: `tokens` without the one that ends a text, and whether it came to that end."""
 
     text: str
@@ -32,7 +32,7 @@ class Engine(Protocol):
     name: str
     context: int
 
-    def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[Written]:
+    def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
         """An answer of at most `longest` tokens to each prompt, of token ids; at every token the likeliest."""
 
 
@@ -66,7 +66,7 @@ class TransformersEngine:
         self._tokenizer: Any = tokenizer
 
     @torch.inference_mode()
-    def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[Written]:
+    def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
         """See `Engine`."""
         device, width = main_device(self._model), max(map(len, prompts))
         pad, end = int(self._tokenizer.pad_token_id), int(self._tokenizer.eos_token_id)
@@ -83,10 +83,10 @@ class TransformersEngine:
         found: Any = self._model.generate(input_ids=ids, attention_mask=mask, generation_config=config)
         return [self._written(row, end) for row in found[:, width:].tolist()]
 
-    def _written(self, ids: list[int], end: int) -> Written:
+    def _written(self, ids: list[int], end: int) -> GeneratedAnswer:
         ended = end in ids
         kept = ids[: ids.index(end)] if ended else ids
-        return Written(self._tokenizer.decode(kept, skip_special_tokens=True), len(kept), ended)
+        return GeneratedAnswer(self._tokenizer.decode(kept, skip_special_tokens=True), len(kept), ended)
 
 
 class VllmEngine:
@@ -107,7 +107,7 @@ class VllmEngine:
         )
         self.context = int(self._model.llm_engine.model_config.max_model_len)
 
-    def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[Written]:
+    def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
         """See `Engine`."""
         from vllm import SamplingParams
 
@@ -116,7 +116,7 @@ class VllmEngine:
         outputs = [output.outputs[0] for output in self._model.generate(inputs, params, use_tqdm=False)]
         return [self._written(output) for output in outputs]
 
-    def _written(self, output: Any) -> Written:
+    def _written(self, output: Any) -> GeneratedAnswer:
         ended = output.finish_reason == "stop"
         # The token that ends a text is among its tokens, and not in its text.
-        return Written(output.text, len(output.token_ids) - ended, ended)
+        return GeneratedAnswer(output.text, len(output.token_ids) - ended, ended)

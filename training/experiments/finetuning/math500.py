@@ -7,7 +7,6 @@ FOLDER/answers.jsonl   what the model wrote, as it comes
 FOLDER/math500.json    what it reached
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,14 +18,15 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.validation import validate
 from stepsight.training.experiments.finetuning.answers import answer_all
 from stepsight.training.experiments.finetuning.examples import prompt_ids
-from stepsight.training.experiments.finetuning.generation import Engine, Written, chosen, open_engine
+from stepsight.training.experiments.finetuning.generation import Engine, GeneratedAnswer, chosen, open_engine
 from stepsight.training.experiments.finetuning.grading import Grader
 from stepsight.training.experiments.finetuning.models import load_text_tokenizer, model_fingerprint, model_folder
 from stepsight.training.experiments.finetuning.problems import Problems
 from stepsight.training.experiments.finetuning.recipe import PROMPT, Prompt
 from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
 from stepsight.training.experiments.finetuning.run import model_name, read_card
-from stepsight.training.runs.folder import check_claim, claim
+from stepsight.training.runs.folder import RunFolder
+from stepsight.training.runs.progress import Watch, unwatched
 
 
 @dataclass(frozen=True)
@@ -48,32 +48,38 @@ class Asking:
             validate(Prompt, self.prompt)
 
 
-def measure(spec: str, problems: Problems, output: Path, asking: Asking, grader: Grader | None = None) -> Result:
+def measure(
+    spec: str,
+    problems: Problems,
+    output: Path,
+    asking: Asking,
+    grader: Grader,
+    watch: Watch = unwatched,
+) -> Result:
     """Ask a model all problems and grade what it writes; what is done already is read.
 
-    Writes the folder `output`. Raises `UserError` where the model is no causal language model, math-verify is not
-    installed, a problem is too long for the model, or `output` holds another run.
+    Writes the folder `output`. Raises `UserError` where the model is no causal language model, a problem is too
+    long for the model, `output` holds another run, or another process is at it.
     """
-    folder = model_folder(spec)
-    card = read_card(folder)
+    model = model_folder(spec)
+    card = read_card(model)
     prompt = asking.prompt or card.get("prompt") or PROMPT
-    values = _values(folder, prompt, problems, asking)
-    check_claim(output, values)
+    values = _values(model, prompt, problems, asking)
+    folder = RunFolder(output)
+    folder.check(values)
     if (output / FILE).is_file():
         return read_result(output / FILE)
-    if grader is None:
-        with Grader() as own:
-            return measure(spec, problems, output, asking, own)
-    tokenizer = load_text_tokenizer(folder)
+    tokenizer = load_text_tokenizer(model)
     prompts = [prompt_ids(tokenizer, prompt, problem.text) for problem in problems.items]
-    claim(output, values)
 
     def open_model() -> Engine:
-        return open_engine(asking.engine, folder, tokenizer, asking.place)
+        return open_engine(asking.engine, model, tokenizer, asking.place)
 
-    written = answer_all(prompts, open_model, output, asking.tokens, asking.batch, _tell(values["model"]))
-    result = _grade(problems, written, grader, values, card)
-    write_json(output / FILE, result.as_json())
+    with folder.lock():
+        folder.claim(values)
+        answers = answer_all(prompts, open_model, output, asking.tokens, asking.batch, watch)
+        result = _grade(problems, answers, grader, values, card)
+        write_json(output / FILE, result.as_json())
     return result
 
 
@@ -100,16 +106,20 @@ def _values(folder: Path, prompt: str, problems: Problems, asking: Asking) -> di
 
 
 def _grade(
-    problems: Problems, written: Sequence[Written], grader: Grader, values: dict[str, Any], card: Mapping[str, Any]
+    problems: Problems,
+    answers: Sequence[GeneratedAnswer],
+    grader: Grader,
+    values: dict[str, Any],
+    card: Mapping[str, Any],
 ) -> Result:
     before = grader.timeouts
-    pairs = zip((problem.answer for problem in problems.items), (one.text for one in written), strict=True)
+    pairs = zip((problem.answer for problem in problems.items), (one.text for one in answers), strict=True)
     data: Mapping[str, Any] = card.get("data", {})
     return Result(
         model=values["model"],
         correct=tuple(grader.grade_all(pairs)),
-        tokens=tuple(one.tokens for one in written),
-        cut=sum(not one.ended for one in written),
+        tokens=tuple(one.tokens for one in answers),
+        cut=sum(not one.ended for one in answers),
         given_up=grader.timeouts - before,
         subset=data.get("name", ""),
         scorer=data.get("scorer", ""),
@@ -118,10 +128,3 @@ def _grade(
         problems=values["problems"],
         about={key: values[key] for key in ("fingerprint", "prompt", "engine", "tokens", "batch", "dtype")},
     )
-
-
-def _tell(model: str) -> Any:
-    def tell(done: int, count: int) -> None:
-        print(f"{model}: {done:,} of {count:,} answered", file=sys.stderr)
-
-    return tell

@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json, write_json
+from stepsight.core.files import read_json
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.placement import Placement
 from stepsight.training.data.sources_config import Data, Source
@@ -34,11 +35,11 @@ from stepsight.training.experiments.finetuning.models import (
     no_bars,
 )
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
-from stepsight.training.experiments.finetuning.subset import Subset, read_subset
+from stepsight.training.experiments.finetuning.subset import SubsetFile, read_subset
 from stepsight.training.report.figures import write_figure
 from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.runs.folder import alone, check_claim, claim
+from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train import history
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.estimate import DEFAULT, Network, Plan, Work, find_gpu, network_of
@@ -49,15 +50,15 @@ _PACKAGES = ("trl", "datasets", "math_verify")
 
 
 @dataclass(frozen=True)
-class Job:
+class FineTuning:
     """A recipe with what it is applied to: the model in `folder` and a subset."""
 
     recipe: Recipe
     folder: Path
-    subset: Subset
+    subset: SubsetFile
 
     @classmethod
-    def of(cls, recipe: Recipe, root: Path = Path()) -> "Job":
+    def of(cls, recipe: Recipe, root: Path = Path()) -> "FineTuning":
         """Paths in the recipe are looked up in `root`. Raises `UserError` where `init` or `data` is not given, the
         model is no causal language model, or a row of the subset lacks a query or a response."""
         if recipe.init is None:
@@ -75,7 +76,7 @@ class Job:
         return json.loads(json.dumps(used | {"data": self.subset.as_json(), "init": model}))  # type: ignore[no-any-return]
 
 
-def fine_tune(job: Job, output: Path, draw: bool = True) -> Path:
+def fine_tune(job: FineTuning, output: Path, draw: bool = True) -> Path:
     """Fine-tune and write the model's folder to `output`; returns it.
 
     Beside the model's own files it gets `sft.json`, `log_history.json` and, unless they are not to be drawn, the
@@ -84,41 +85,34 @@ def fine_tune(job: Job, output: Path, draw: bool = True) -> Path:
     at it, no row is short enough, or memory or disk run out.
     """
     check_installed()
-    values = job.values()
-    check_claim(output, values, FREE)
+    folder, values = RunFolder(output, free=FREE), job.values()
+    folder.check(values)
     if (output / CARD).is_file():
         print(f"{output} is fine-tuned already; remove it to do it again.", file=sys.stderr)
         return output
+    with folder.lock():
+        _fine_tune(job, folder, values, draw)
+    return output
+
+
+def _fine_tune(job: FineTuning, folder: RunFolder, values: dict[str, Any], draw: bool) -> None:
     from stepsight.training.experiments.finetuning.trainer import FineTuner, arguments_of
 
-    checkpoints = Checkpoints(output / "checkpoints")
+    checkpoints = Checkpoints(folder.path / "checkpoints")
     arguments = arguments_of(job.recipe, checkpoints.folder)
     tokenizer = load_text_tokenizer(job.folder)
     model = load_model(job.folder, Placement())
     examples, left_out = _examples(job, tokenizer, context_of(model))
-    speaks = bool(arguments.should_save)
-    if speaks:
-        claim(output, values, FREE)
-    with alone(output):
-        if speaks:
-            checkpoints.clear()
-        trainer = FineTuner(model, tokenizer, examples, arguments, checkpoints)
-        try:
-            if speaks:
-                _announce(trainer, examples, left_out, job)
-            with no_bars():
-                trainer.finish()
-                _save(trainer, tokenizer, job, output, values | _outcome(trainer, examples, left_out), draw)
-        except KeyboardInterrupt:
-            if speaks:
-                step = checkpoints.last_step()
-                print(f"\nThe same command goes on from step {step:,} of {trainer.steps:,}.", file=sys.stderr)
-            raise
-    if arguments.world_size > 1:
-        # A process that left while another one still writes would take the group's threads down with it.
-        trainer.accelerator.wait_for_everyone()
-        trainer.accelerator.end_training()
-    return output
+    if arguments.should_save:
+        folder.claim(values)
+        checkpoints.clear()
+        if left_out:
+            print(f"{left_out:,} rows left out: over {job.recipe.max_length:,} tokens.", file=sys.stderr)
+    trainer = FineTuner(model, tokenizer, examples, arguments, checkpoints)
+    learnt = f"{len(examples):,} rows of {job.subset.name}, {_tokens(examples):,} tokens"
+    with trainer.whole_run(learnt, job.recipe.batch_size), no_bars():
+        trainer.finish()
+        _save(trainer, tokenizer, job, folder.path, values | _outcome(trainer, examples, left_out), draw)
 
 
 def read_card(folder: Path) -> dict[str, Any]:
@@ -140,25 +134,12 @@ def model_name(folder: Path) -> str:
     return kept.split("--")[-1] if folder.parent.name == "snapshots" and "--" in kept else folder.name
 
 
-def _examples(job: Job, tokenizer: Any, context: int) -> tuple[list[Example], int]:
+def _examples(job: FineTuning, tokenizer: Any, context: int) -> tuple[list[Example], int]:
     recipe, longest = job.recipe, min(job.recipe.max_length, context)
-    found, left_out = build_examples(job.subset.rows, tokenizer, recipe.prompt, recipe.loss == "all", longest)
-    if not found:
+    examples, left_out = build_examples(job.subset.rows, tokenizer, recipe.prompt, recipe.loss == "all", longest)
+    if not examples:
         raise UserError(f"no row of {job.subset.name} has at most {longest:,} tokens.", "Raise max_length.")
-    return found, left_out
-
-
-def _announce(trainer: Any, examples: Sequence[Example], left_out: int, job: Job) -> None:
-    if left_out:
-        print(f"{left_out:,} rows left out: over {job.recipe.max_length:,} tokens.", file=sys.stderr)
-    done, recipe = trainer.checkpoints.last_step(), job.recipe
-    print(
-        f"{len(examples):,} rows of {job.subset.name}, {_tokens(examples):,} tokens; {trainer.steps:,} steps of "
-        f"{recipe.batch_size} in {recipe.epochs:,} {'epoch' if recipe.epochs == 1 else 'epochs'}; "
-        f"{trainer.parameters:,} parameters; {trainer.args.world_size} x {trainer.args.device.type}"
-        + (f"; going on from step {done:,}." if done else "."),
-        file=sys.stderr,
-    )
+    return examples, left_out
 
 
 def _tokens(examples: Sequence[Example]) -> int:
@@ -166,7 +147,6 @@ def _tokens(examples: Sequence[Example]) -> int:
 
 
 def _outcome(trainer: Any, examples: Sequence[Example], left_out: int) -> dict[str, Any]:
-    rows = trainer.state.log_history
     return {
         "made": provenance.now(),
         "code": provenance.code_revision(),
@@ -174,21 +154,14 @@ def _outcome(trainer: Any, examples: Sequence[Example], left_out: int) -> dict[s
         "examples": len(examples),
         "left_out": left_out,
         "tokens": _tokens(examples) * int(trainer.args.num_train_epochs),
-        "parameters": trainer.parameters,
-        "steps": trainer.state.global_step,
-        "final_loss": history.final_loss(rows),
-        "seconds": rows[-1]["seconds"],
-        "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
-    }
+    } | trainer.outcome()
 
 
 def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
     return {name: version(name) for name in _PACKAGES if find_spec(name)}
 
 
-def _save(trainer: Any, tokenizer: Any, job: Job, output: Path, card: dict[str, Any], draw: bool) -> None:
+def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dict[str, Any], draw: bool) -> None:
     """Write the model, what was logged and its figure; every process takes part in collecting the weights."""
     weights = trainer.whole_weights()
     if not trainer.args.should_save:
@@ -205,15 +178,13 @@ def _save(trainer: Any, tokenizer: Any, job: Job, output: Path, card: dict[str, 
         (made / LOG).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         if draw:
             write_figure(history.draw(rows, output.resolve().name), made / "training")
-        for path in sorted(made.iterdir()):
-            path.replace(output / path.name)
-        shutil.rmtree(made)
+        (made / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+        trainer.checkpoints.adopt(output, last=CARD)
     except OSError as error:
         trainer.checkpoints.clear()
         raise UserError(
             f"{output}: the model cannot be written ({error}).", "Make room; the same command writes it."
         ) from None
-    write_json(output / CARD, card)
     # They are several times as large as the model, and the run is done.
     shutil.rmtree(trainer.checkpoints.folder, ignore_errors=True)
 

@@ -13,7 +13,6 @@ from pydantic import AfterValidator, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
 from stepsight.core.validation import (
     STRICT,
     ListOf,
@@ -28,12 +27,11 @@ from stepsight.core.validation import (
 from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.experiments.finetuning.run import model_name
+from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import Backbone, Precision, Seed
 
 RECORD = "study.json"
 """The file of a study's folder that tells whose it is."""
-# Keys that are named where studies differ.
-_SHOWN = 4
 # What the study itself sets.
 _OWN = ("data", "seed")
 # Keys of a study that its results do not depend on, and those that the recipe's own values tell of.
@@ -127,6 +125,13 @@ class Study(Record):
             for seed in self.seeds:
                 yield from (Cell(evaluator, subset, seed) for subset in self.subsets)
 
+    def cell(self, name: str) -> Cell:
+        """The run of that name. Raises `UserError` where there is none."""
+        for cell in self.cells():
+            if cell.name == name:
+                return cell
+        raise UserError(f"{self.name} has no run {name!r}.", "See the folder's study.json.")
+
     def recipe_for(self, root: Path) -> Recipe:
         """The recipe of every run, its seed aside; `root` is the folder of the study."""
         values = read_yaml(root / self.recipe) if self.recipe else {}
@@ -165,13 +170,6 @@ def read_study(path: Path) -> Study:
     return study
 
 
-def check_study(study: Study, root: Path, folder: Path) -> None:
-    """Raises `UserError` where the study that `folder` belongs to is not this one of the folder `root`, naming the
-    keys that differ."""
-    used, ours = read_json(folder / RECORD), study.values(root)
-    keys = [key for key in ours if key not in used or used[key] != ours[key]]
-    if keys:
-        named = ", ".join([*keys[:_SHOWN], *(["…"] if len(keys) > _SHOWN else [])])
-        raise UserError(
-            f"{folder} belongs to another study ({named}).", "Choose another --output, or change that back."
-        )
+def study_folder(folder: Path) -> RunFolder:
+    """The folder of a study's results, with the record of whose it is."""
+    return RunFolder(folder, RECORD, free=(*_FREE, *_OF_RECIPE))

@@ -17,7 +17,7 @@ from stepsight.training.experiments.filtering.subsets import SUBSETS
 
 
 @dataclass(frozen=True)
-class Subset:
+class SubsetFile:
     """`rows` are pairs of a query and a response; `sha256` is of the file. `scorer` is the name of the evaluator
     that chose them, "" where nothing tells."""
 
@@ -31,7 +31,7 @@ class Subset:
         return {"name": self.name, "rows": len(self.rows), "sha256": self.sha256, "scorer": self.scorer}
 
 
-def read_subset(path: Path) -> Subset:
+def read_subset(path: Path) -> SubsetFile:
     """Read a file. Raises `UserError` naming the line where a row has no query or no response, or there is none."""
     rows = []
     with open_input(path) as file:
@@ -43,7 +43,7 @@ def read_subset(path: Path) -> Subset:
             f"{path}: there is no row to learn from.", "Write one object with query and response a line."
         )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Subset(path.stem, tuple(rows), digest, _scorer(path))
+    return SubsetFile(path.stem, tuple(rows), digest, _scorer(path))
 
 
 def _filled(row: dict[str, Any], key: str) -> str:

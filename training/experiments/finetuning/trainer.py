@@ -16,7 +16,7 @@ from stepsight.training.experiments.finetuning.examples import IGNORED, Example
 from stepsight.training.experiments.finetuning.recipe import Recipe
 from stepsight.training.runs.batches import Batches
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.runs.progress import Progress
+from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
 from stepsight.training.train.trainer import EpochLoader
 
@@ -90,7 +90,7 @@ class FineTuner(Resumable, SFTTrainer):
                 {"input_ids": [list(row.ids) for row in rows], "labels": [list(row.labels) for row in rows]}
             ),
             processing_class=tokenizer,
-            callbacks=[Progress()],
+            callbacks=[TrainingProgress()],
         )
         self.keep_quiet()
 

@@ -31,11 +31,11 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.experiments.grid.design import Cell, Design, Held, read_design
 from stepsight.training.experiments.grid.figures import Figures, figures_of
 from stepsight.training.experiments.grid.results import RUNS, Key, RunResult, read_run
-from stepsight.training.runs.folder import alone, is_first
+from stepsight.training.runs.processes import is_main_process
 from stepsight.training.train.run import train
 
 TOKENIZER, TRAINED = "tokenizer", "runs"
-_TOLD = ("parameters", "examples", "left_out", "steps", "tokens", "final_loss", "seconds", "devices")
+_ABOUT = ("parameters", "examples", "left_out", "steps", "tokens", "final_loss", "seconds", "devices")
 
 
 def run_cell(design: Design, cell: Cell, folder: Path, root: Path, store: Store | None) -> RunResult | None:
@@ -50,16 +50,15 @@ def run_cell(design: Design, cell: Cell, folder: Path, root: Path, store: Store 
         return read_run(result)
     torch.set_num_threads(design.threads)
     tokenizer = str((folder / TOKENIZER).resolve()) if design.learn_tokenizer else None
-    with alone(output):
-        train(design.config(cell, tokenizer), output, root)
-        if not is_first():
-            return None
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        evaluator = replace(load_evaluator(output, device), name=f"{design.name} {cell.name}")
-        run = RunResult(cell, _measure(evaluator, design, root, store), _about(evaluator))
-        write_json(result, run.as_json())
-        # They are large, and the run is done.
-        shutil.rmtree(output / "checkpoints", ignore_errors=True)
+    train(design.config(cell, tokenizer), output, root)
+    if not is_main_process():
+        return None
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    evaluator = replace(load_evaluator(output, device), name=f"{design.name} {cell.name}")
+    run = RunResult(cell, _measure(evaluator, design, root, store), _about(evaluator))
+    write_json(result, run.as_json())
+    # They are large, and the run is done.
+    shutil.rmtree(output / "checkpoints", ignore_errors=True)
     return run
 
 
@@ -75,19 +74,19 @@ def dataset_name(design: Design, held: Held) -> str:
 
 def measure_baselines(design: Design, root: Path) -> dict[str, dict[Key, Figures]]:
     """What the trivial evaluators reach on each test and in each mode."""
-    found: dict[str, dict[Key, Figures]] = {name: {} for name in BASELINES}
+    measured: dict[str, dict[Key, Figures]] = {name: {} for name in BASELINES}
     for held in design.tests:
         traces = held.traces(root)
         for name, baseline in BASELINES.items():
             for mode in held.modes:
                 table = build_table((trace, baseline.score(trace, Mode(mode))) for trace in traces)
-                found[name][held.name, mode] = figures_of(table)
-    return found
+                measured[name][held.name, mode] = figures_of(table)
+    return measured
 
 
 def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | None) -> dict[Key, Figures]:
     scorer = Scorer(evaluator)
-    found: dict[Key, Figures] = {}
+    measured: dict[Key, Figures] = {}
     for held in design.tests:
         traces = held.traces(root)
         judgments: list[Judgment] = []
@@ -96,12 +95,12 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
             if store is not None:
                 _save(store, evaluator, dataset_name(design, held), judgments)
             table = build_table((judgment.trace, _scores(judgment)) for judgment in judgments)
-            found[held.name, mode] = figures_of(table)
-    return found
+            measured[held.name, mode] = figures_of(table)
+    return measured
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:
-    """Judgments in a mode; what a causal evaluator said in one it says in every one."""
+    """Judgments in a mode; a causal evaluator's are the same in every one."""
     if scorer.evaluator.attention == "causal" and before:
         return [replace(judgment, mode=mode) for judgment in before]
     return list(scorer.score(traces, mode))
@@ -112,16 +111,16 @@ def _scores(judgment: Judgment) -> StepScores | None:
 
 
 def _save(store: Store, evaluator: Evaluator, dataset: str, judgments: Sequence[Judgment]) -> None:
-    """Store what was said of a test's traces; one that it has twice is once in the store."""
+    """Store the judgments of a test's traces; a trace that it has twice is once in the store."""
     stored = {trace.id: trace for trace in iterate_traces(store, find_dataset(store, dataset).id)}
-    known = {judgment.trace.id: judgment for judgment in judgments if judgment.trace.id in stored}
-    found = (replace(judgment, trace=stored[id]) for id, judgment in known.items())
-    save_judgments(store, register_loaded(store, evaluator).id, found)
+    by_id = {judgment.trace.id: judgment for judgment in judgments if judgment.trace.id in stored}
+    of_stored = (replace(judgment, trace=stored[id]) for id, judgment in by_id.items())
+    save_judgments(store, register_loaded(store, evaluator).id, of_stored)
 
 
 def _about(evaluator: Evaluator) -> dict[str, object]:
-    told = {name: evaluator.provenance[name] for name in _TOLD}
-    return told | {"fingerprint": evaluator.fingerprint}
+    about = {name: evaluator.provenance[name] for name in _ABOUT}
+    return about | {"fingerprint": evaluator.fingerprint}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

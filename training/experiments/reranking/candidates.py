@@ -36,8 +36,9 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Problem:
-    """`candidates` are numbers of candidates in the order of the file; `gold` is the right answer, where known."""
+class ProblemGroup:
+    """The candidates of one problem, as their numbers in the order of the file; `gold` is its right answer, if the
+    file has it."""
 
     digest: str
     line: int
@@ -46,14 +47,17 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class CandidateSet:
     """The candidates of a file, and its problems in the order that they first occur in. `digest` is that of its
     bytes."""
 
     path: Path
     digest: str
     candidates: tuple[Candidate, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[ProblemGroup, ...]
+
+    def __len__(self) -> int:
+        return len(self.candidates)
 
     @property
     def where(self) -> str:
@@ -79,7 +83,7 @@ class Pool:
                 yield _reread(file.readline(), candidate, self)
 
 
-def read_pool(path: Path) -> Pool:
+def read_candidates(path: Path) -> CandidateSet:
     """Read and check the whole file, keeping little of it.
 
     Raises `UserError` naming the line where a row is no candidate, or disagrees with an earlier one on the text or
@@ -87,7 +91,7 @@ def read_pool(path: Path) -> Pool:
     """
     digest = hashlib.sha256()
     candidates: list[Candidate] = []
-    problems: dict[tuple[str, str], Problem] = {}
+    problems: dict[tuple[str, str], ProblemGroup] = {}
     start = 0
     with open_input(path) as file:
         for line, raw in enumerate(file, start=1):
@@ -107,7 +111,7 @@ def read_pool(path: Path) -> Pool:
             start += len(raw)
     if not candidates:
         raise UserError(f"{path}: no candidate found.", "Write one JSON object per line.")
-    return Pool(path, digest.hexdigest(), tuple(candidates), tuple(problems.values()))
+    return CandidateSet(path, digest.hexdigest(), tuple(candidates), tuple(problems.values()))
 
 
 def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
@@ -157,12 +161,12 @@ def _correct(row: Mapping[str, Any]) -> bool | None:
     return found
 
 
-def _add(problems: dict[tuple[str, str], Problem], row: Mapping[str, Any], line: int) -> Problem:
+def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], line: int) -> ProblemGroup:
     """The row's problem, which is made where it is new."""
     digest = hashlib.sha256(row["problem"].encode()).hexdigest()
     named = row.get("problem_id")
     key = ("text", digest) if named is None else ("id", _short(named, "problem_id"))
-    problem = problems.setdefault(key, Problem(digest, line))
+    problem = problems.setdefault(key, ProblemGroup(digest, line))
     if problem.digest != digest:
         raise UserError(
             f"problem {key[1]!r} has another text than on line {problem.line}.",
@@ -178,7 +182,7 @@ def _add(problems: dict[tuple[str, str], Problem], row: Mapping[str, Any], line:
     return problem
 
 
-def _reread(raw: bytes, candidate: Candidate, pool: Pool) -> dict[str, Any]:
+def _reread(raw: bytes, candidate: Candidate, pool: CandidateSet) -> dict[str, Any]:
     row = read_row(raw, candidate.line, pool.where)
     if row is None:
         raise UserError(f"{pool.path}: changed while it was read.", "Begin again.")

@@ -11,8 +11,8 @@ from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method, choose, log_score
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.answers import Answers
-from stepsight.training.experiments.reranking.candidates import Pool
-from stepsight.training.experiments.reranking.scores import Scored
+from stepsight.training.experiments.reranking.candidates import CandidateSet
+from stepsight.training.experiments.reranking.scores import CandidateScores
 
 _DIGITS = 6
 # What a row says of a candidate besides its scores, where it says it.
@@ -39,7 +39,7 @@ class Ranked:
         return bool((self.groups != NO_ANSWER).any())
 
 
-def rank(pool: Pool, scored: Sequence[Scored], answers: Answers) -> list[Ranked]:
+def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: Answers) -> list[Ranked]:
     """The candidates of every problem, in the order of the pool."""
     ranked = []
     for problem in pool.problems:
@@ -65,7 +65,12 @@ def rank(pool: Pool, scored: Sequence[Scored], answers: Answers) -> list[Ranked]
 
 
 def choices(
-    pool: Pool, scored: Sequence[Scored], ranked: Sequence[Ranked], method: Method, by: By, outputs: Outputs
+    pool: CandidateSet,
+    scored: Sequence[CandidateScores],
+    ranked: Sequence[Ranked],
+    method: Method,
+    by: By,
+    outputs: Outputs,
 ) -> Iterator[dict[str, Any]]:
     """A row for each problem: what is chosen, its `score` and its text, and every candidate with its answer, its
     score in each way, and the validity and redundancy of its steps; for a vote also the answers by weight.
@@ -89,7 +94,9 @@ def choices(
         yield row
 
 
-def _candidate(pool: Pool, scored: Sequence[Scored], one: Ranked, place: int, outputs: Outputs) -> dict[str, Any]:
+def _candidate(
+    pool: CandidateSet, scored: Sequence[CandidateScores], one: Ranked, place: int, outputs: Outputs
+) -> dict[str, Any]:
     candidate, scores = pool.candidates[one.numbers[place]], scored[one.numbers[place]]
     said: dict[str, Any] = {"line": candidate.line, "answer": candidate.answer}
     if one.correct is not None:
@@ -103,7 +110,7 @@ def _candidate(pool: Pool, scored: Sequence[Scored], one: Ranked, place: int, ou
     return said
 
 
-def _votes(pool: Pool, one: Ranked, method: Method, by: By) -> list[dict[str, Any]]:
+def _votes(pool: CandidateSet, one: Ranked, method: Method, by: By) -> list[dict[str, Any]]:
     """The answers that were given, those with most votes first."""
     found = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):

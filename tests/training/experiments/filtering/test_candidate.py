@@ -4,14 +4,14 @@ from datetime import date
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.candidate import find_fields, parse_candidate
+from stepsight.training.experiments.filtering.candidate import find_fields, parse_solution
 
 MMIQC = {"instruction": "Compute 2 + 3.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 FIELDS = ("instruction", "output")
 
 
 def test_a_row_of_mmiqc():
-    found = parse_candidate(MMIQC, FIELDS, "pool line 1")
+    found = parse_solution(MMIQC, FIELDS, "pool line 1")
     assert found.trace.problem == "Compute 2 + 3."
     assert found.trace.substeps == ("We add.", "The answer is: 5")
     assert (found.query, found.response, found.rest) == (MMIQC["instruction"], MMIQC["output"], {"source": "MATH"})
@@ -19,7 +19,7 @@ def test_a_row_of_mmiqc():
 
 def test_it_is_written_with_query_and_response_and_every_other_field():
     row = MMIQC | {"is_correct": True, "nested": {"a": [1, None]}, "day": date(2024, 1, 17), "sign": "é"}
-    line = parse_candidate(row, FIELDS, "").line
+    line = parse_solution(row, FIELDS, "").line
     assert "é".encode() in line
     assert json.loads(line) == {
         "query": MMIQC["instruction"],
@@ -33,13 +33,13 @@ def test_it_is_written_with_query_and_response_and_every_other_field():
 
 
 def test_half_of_a_surrogate_pair_in_another_field_is_kept():
-    line = parse_candidate(MMIQC | {"odd": "\ud83d"}, FIELDS, "").line
+    line = parse_solution(MMIQC | {"odd": "\ud83d"}, FIELDS, "").line
     assert json.loads(line)["odd"] == "\ud83d"
 
 
 def test_steps_that_are_given_are_not_split():
     row = {"problem": "Q", "steps": ["One\nstep.", ["a", "b"]], "id": 7}
-    found = parse_candidate(row, ("problem", "steps"), "")
+    found = parse_solution(row, ("problem", "steps"), "")
     assert [step.substeps for step in found.trace.steps] == [("One\nstep.",), ("a", "b")]
     assert json.loads(found.line) == {"query": "Q", "response": "One\nstep.\na\nb", "id": 7}
 
@@ -81,18 +81,18 @@ def test_unknown_fields_are_none():
 )
 def test_what_is_no_candidate_is_refused(change, message):
     with pytest.raises(UserError) as told:
-        parse_candidate(MMIQC | change, FIELDS, "pool line 3")
+        parse_solution(MMIQC | change, FIELDS, "pool line 3")
     assert str(told.value).startswith(f"pool line 3: {message}")
 
 
 def test_a_row_without_an_answer_is_refused():
     with pytest.raises(UserError, match="pool line 3: the field 'output' is missing"):
-        parse_candidate({"instruction": "Q"}, FIELDS, "pool line 3")
+        parse_solution({"instruction": "Q"}, FIELDS, "pool line 3")
 
 
 def test_the_digest_is_of_what_is_judged():
     digests = [
-        parse_candidate(row, FIELDS, "").digest
+        parse_solution(row, FIELDS, "").digest
         for row in (MMIQC, MMIQC | {"source": "other"}, MMIQC | {"output": "We add.\nThe answer is: 6"})
     ]
     assert digests[0] == digests[1] != digests[2]

@@ -2,7 +2,8 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.check import check_pool
-from stepsight.training.experiments.filtering.pool import Pool, unwatched
+from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.runs.progress import unwatched
 from tests.training.experiments.filtering.pools import open_pool, sums, write_rows
 
 BAD = {"instruction": "Q"}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.candidate import Candidate
+from stepsight.training.experiments.filtering.candidate import Solution
 from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Overlap, Pool
 from tests.training.experiments.filtering.pools import open_pool, sums, write_rows
 
@@ -15,7 +15,7 @@ GOOD = {"instruction": "Q", "output": "One.\nTwo."}
 def test_rows_and_what_is_none_come_in_order(tmp_path):
     pool = open_pool(tmp_path, [GOOD, "", {"instruction": "Q"}, "oops", GOOD])
     found = list(pool)
-    assert [type(entry) for entry in found] == [Candidate, BadRow, BadRow, Candidate]
+    assert [type(entry) for entry in found] == [Solution, BadRow, BadRow, Solution]
     assert [entry.where for entry in found] == [f"pool.jsonl line {number}" for number in (1, 3, 4, 5)]
     # Read again, it is the same.
     assert [entry.where for entry in pool] == [entry.where for entry in found]
@@ -72,7 +72,7 @@ def test_problems_of_benchmarks_are_no_candidates(tmp_path):
     first, other, *last = Pool.open([pool], benchmarks=paths)
     digests = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in paths]
     assert first == Overlap("pool.jsonl line 1", digests[0])
-    assert isinstance(other, Candidate)
+    assert isinstance(other, Solution)
     assert last == [Overlap(f"pool.jsonl line {number}", digests[1]) for number in (3, 4)]
     with pytest.raises(UserError, match="is given twice"):
         Pool.open([pool], benchmarks=[paths[0], write_rows(tmp_path / "copy.jsonl", [{"problem": "$Q$"}])])

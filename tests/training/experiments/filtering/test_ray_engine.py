@@ -95,5 +95,5 @@ def test_no_row_is_lost_or_doubled_where_a_worker_dies(tmp_path, tiny):
     assert len([number for _, number in calls if number == "9"]) >= 2
     assert next(pid for pid, number in calls if number == "9") == killed
     assert len({pid for pid, _ in calls}) >= 3
-    # Scores, subsets and manifest are those of one process.
+    # PoolScores, subsets and manifest are those of one process.
     assert files(tmp_path / "out") == files(tmp_path / "local")

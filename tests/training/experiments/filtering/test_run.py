@@ -102,17 +102,19 @@ def test_what_is_done_is_not_done_again(whole, tmp_path, tiny):
 
 KILLED = """
 import os, signal, sys
+from dataclasses import asdict
 from pathlib import Path
 from stepsight.training.experiments.filtering import run
 from stepsight.training.experiments.filtering.scores import ScoreFile
+from stepsight.training.runs.rows import format_line
 
 class Dying(ScoreFile):
-    def append(self, lines):
+    def add_chunk(self, rows):
         if self.rows == 16:
-            self._file.write("".join(lines)[:250].encode())
+            self._file.write("".join(format_line(asdict(row)) for row in rows)[:250].encode())
             self._file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
-        super().append(lines)
+        super().add_chunk(rows)
 
 run.ScoreFile = Dying
 folder, evaluator = map(Path, sys.argv[1:])

@@ -1,11 +1,18 @@
+from dataclasses import asdict
+
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.scores import LeftOut, Scored, ScoreFile, copy_scores, format_row
+from stepsight.training.experiments.filtering.scores import LeftOutRow, ScoredRow, ScoreFile, copy_scores
+from stepsight.training.runs.rows import format_line
 
 
-def line(row, validity=0.75):
-    return format_row(Scored(row, "0123456789abcdef", 2, validity, 0.25))
+def scored(row, validity=0.75):
+    return ScoredRow(row, "0123456789abcdef", 2, validity, 0.25)
+
+
+def line(row):
+    return format_line(asdict(scored(row)))
 
 
 def written(folder, rows, total=10):
@@ -13,17 +20,17 @@ def written(folder, rows, total=10):
     with ScoreFile(folder, 4, total) as scores:
         while scores.rows < rows:
             first = scores.rows + 1
-            scores.append([line(row) for row in range(first, min(first + 4, total + 1))])
+            scores.add_chunk([scored(row) for row in range(first, min(first + 4, total + 1))])
     return folder / "scores.jsonl"
 
 
 def test_rows_come_back_as_they_were(tmp_path):
-    rows = [Scored(1, "0123456789abcdef", 3, 0.1 + 0.2, 1e-7), LeftOut(2, "pool line 2: é")]
+    rows = [ScoredRow(1, "0123456789abcdef", 3, 0.1 + 0.2, 1e-7), LeftOutRow(2, "pool line 2: é")]
     with ScoreFile(tmp_path, 2, 3) as scores:
-        scores.append([format_row(row) for row in rows])
-        assert list(scores) == rows
+        scores.add_chunk(rows)
+        assert list(scores.scores()) == rows
         assert (scores.rows, scores.chunks, scores.planned, scores.is_whole) == (2, 1, 2, False)
-        scores.append([format_row(Scored(3, "0123456789abcdef", 3, 0.5, None))])
+        scores.add_chunk([ScoredRow(3, "0123456789abcdef", 3, 0.5, None)])
         assert scores.is_whole
 
 
@@ -60,14 +67,7 @@ def test_a_last_chunk_may_be_short(tmp_path):
 def test_no_row_is_lost_or_doubled(tmp_path, rows):
     with ScoreFile(tmp_path, 4, 10) as scores:
         with pytest.raises(UserError, match="scores came back for the rows 1 to 4"):
-            scores.append([line(row) for row in rows])
-        assert scores.rows == 0
-
-
-def test_one_process_at_a_time(tmp_path):
-    with ScoreFile(tmp_path, 4, 10), pytest.raises(UserError, match="another process is at it"):
-        ScoreFile(tmp_path, 4, 10)
-    with ScoreFile(tmp_path, 4, 10) as scores:
+            scores.add_chunk([scored(row) for row in rows])
         assert scores.rows == 0
 
 

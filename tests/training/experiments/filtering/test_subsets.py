@@ -7,8 +7,8 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
-from stepsight.training.experiments.filtering.scores import LeftOut, Scored
-from stepsight.training.experiments.filtering.subsets import Rule, Scores, choose, overlaps, subset_size
+from stepsight.training.experiments.filtering.scores import LeftOutRow, ScoredRow
+from stepsight.training.experiments.filtering.subsets import PoolScores, SubsetRule, choose, overlaps, subset_size
 
 #              row  1     2     3     4     5     6     7     8     9    10
 VALIDITY = [0.90, 0.49, 0.50, 0.80, 0.95, 0.60, 0.99, 0.70, 0.10, 0.85]
@@ -19,15 +19,15 @@ PASSING = [1, 3, 5, 6, 8, 10]
 
 def scores(validity=VALIDITY, redundancy=REDUNDANCY):
     rows = zip(validity, redundancy, strict=True)
-    return Scores.read(Scored(row, "", 1, *pair) for row, pair in enumerate(rows, start=1))
+    return PoolScores.read(ScoredRow(row, "", 1, *pair) for row, pair in enumerate(rows, start=1))
 
 
 def chosen(found=None, **rule):
-    return {name: subset.rows.tolist() for name, subset in choose(found or scores(), Rule(**rule)).items()}
+    return {name: subset.rows.tolist() for name, subset in choose(found or scores(), SubsetRule(**rule)).items()}
 
 
 def test_the_papers_rules():
-    subsets = choose(scores(), Rule())
+    subsets = choose(scores(), SubsetRule())
     assert {name: len(subset.rows) for name, subset in subsets.items()} == dict.fromkeys(
         ("val+red", "val", "red", "random"), 6
     )
@@ -84,13 +84,13 @@ def test_one_subset_is_matched_to_val_and_red_that_is_not_written():
 
 def test_nothing_that_passes_is_told():
     with pytest.raises(UserError, match=r"of 10 solutions none is valid \(from 0.999\) and not redundant \(0.15\)"):
-        subset_size(scores(), Rule(thresholds=Thresholds(0.999, 0.15)))
+        subset_size(scores(), SubsetRule(thresholds=Thresholds(0.999, 0.15)))
 
 
 def test_the_order_of_scoring_changes_nothing():
     found = scores()
     order = [7, 2, 9, 0, 4, 6, 1, 8, 3, 5]
-    shuffled = Scores(found.rows[order], found.validity[order], found.redundancy[order])
+    shuffled = PoolScores(found.rows[order], found.validity[order], found.redundancy[order])
     assert chosen(shuffled, match=4) == chosen(match=4)
 
 
@@ -113,26 +113,26 @@ def test_chance_favours_no_row():
     for counts in drawn.values():
         assert counts[1:].sum() == 1200
         assert np.all(np.abs(counts[1:] - 120) < 4 * 9.2), counts
-    assert choose(found, Rule(match=3))["val"].tied == 10
+    assert choose(found, SubsetRule(match=3))["val"].tied == 10
 
 
 def test_subsets_are_drawn_independently():
     found = scores([0.9] * 100, [0.0] * 100)
-    shared = [overlaps(choose(found, Rule(match=20, seed=seed))) for seed in range(50)]
+    shared = [overlaps(choose(found, SubsetRule(match=20, seed=seed))) for seed in range(50)]
     for pair in shared[0]:
         # 20 · 20 / 100 = 4 on average, with a standard deviation of 1.6, of 50 draws 0.23.
         assert abs(np.mean([counts[pair] for counts in shared]) - 4) < 1, pair
 
 
 def test_rows_left_out_are_in_no_subset():
-    found = Scores.read([Scored(1, "", 1, 0.9, 0.0), LeftOut(2, "empty"), Scored(3, "", 1, 0.8, 0.0)])
+    found = PoolScores.read([ScoredRow(1, "", 1, 0.9, 0.0), LeftOutRow(2, "empty"), ScoredRow(3, "", 1, 0.8, 0.0)])
     assert chosen(found) == {key: [1, 3] for key in ("val+red", "val", "red", "random")}
 
 
 def test_without_redundancy_nothing_passes():
-    found = Scores.read([Scored(1, "", 1, 0.9, None), Scored(2, "", 1, 0.8, None)])
+    found = PoolScores.read([ScoredRow(1, "", 1, 0.9, None), ScoredRow(2, "", 1, 0.8, None)])
     assert not found.passing(Thresholds()).any()
     assert chosen(found, by=("val", "random"), match=1)["val"] == [1]
-    assert not Rule(by=("val", "random"), match=1).needs_redundancy
-    assert Rule(by=("val", "random")).needs_redundancy
-    assert Rule(by=("red",), match=1).needs_redundancy
+    assert not SubsetRule(by=("val", "random"), match=1).needs_redundancy
+    assert SubsetRule(by=("val", "random")).needs_redundancy
+    assert SubsetRule(by=("red",), match=1).needs_redundancy

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from stepsight.training.experiments.finetuning.recipe import Recipe
-from stepsight.training.experiments.finetuning.run import Job
+from stepsight.training.experiments.finetuning.run import FineTuning
 from stepsight.training.train.config import Backbone
 
 BACKBONE = Backbone(hidden=32, layers=2, heads=2, mlp=48, context=160)
@@ -15,8 +15,8 @@ RECIPE = Recipe(
 )
 
 
-def job_of(start, subset, **changes):
-    return Job.of(replace(RECIPE, init=str(start), data=str(subset), **changes))
+def fine_tuning(start, subset, **changes):
+    return FineTuning.of(replace(RECIPE, init=str(start), data=str(subset), **changes))
 
 
 SMALL = {

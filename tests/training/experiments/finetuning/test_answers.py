@@ -6,7 +6,8 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.answers import FILE, answer_all, batches_of
-from stepsight.training.experiments.finetuning.generation import Written
+from stepsight.training.experiments.finetuning.generation import GeneratedAnswer
+from stepsight.training.runs.progress import unwatched
 
 # Their lengths are 3, 1, 2, 5, 4.
 PROMPTS = [[7] * length for length in (3, 1, 2, 5, 4)]
@@ -25,11 +26,11 @@ class Lengths:
             raise KeyboardInterrupt
         self.batches.append([len(prompt) for prompt in prompts])
         self.longest.append(longest)
-        return [Written(f"{len(prompt)} tokens", len(prompt), True) for prompt in prompts]
+        return [GeneratedAnswer(f"{len(prompt)} tokens", len(prompt), True) for prompt in prompts]
 
 
 def ask(engine, folder, longest=100, size=2, prompts=PROMPTS):
-    return answer_all(prompts, lambda: engine, folder, longest, size, lambda done, count: None)
+    return answer_all(prompts, lambda: engine, folder, longest, size, unwatched)
 
 
 def test_batches_are_of_similar_length_and_the_longest_come_first():
@@ -56,6 +57,7 @@ def test_what_is_there_is_not_asked_again_and_half_a_batch_is_asked_whole(tmp_pa
     engine = Lengths()
     found = ask(engine, tmp_path)
     assert engine.batches == [[3, 2], [1]]
+    (tmp_path / "other").mkdir()
     assert found == ask(Lengths(most=0), tmp_path) == ask(Lengths(), tmp_path / "other")
     assert (tmp_path / FILE).read_bytes() == (tmp_path / "other" / FILE).read_bytes()
 

@@ -4,7 +4,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning.examples import prompt_ids
-from stepsight.training.experiments.finetuning.generation import Written, chosen, open_engine
+from stepsight.training.experiments.finetuning.generation import GeneratedAnswer, chosen, open_engine
 from stepsight.training.experiments.finetuning.models import load_model, load_text_tokenizer
 
 PROMPT = "Q: {query}\nA: "
@@ -31,7 +31,7 @@ def test_a_batch_of_prompts_gets_the_greedy_answers(start):
     found = engine.write(prompts, 12)
     for prompt, written in zip(prompts, found, strict=True):
         ids, ended = greedy(model, tokenizer.eos_token_id, prompt, 12)
-        assert written == Written(tokenizer.decode(ids, skip_special_tokens=True), len(ids), ended)
+        assert written == GeneratedAnswer(tokenizer.decode(ids, skip_special_tokens=True), len(ids), ended)
 
 
 def test_an_answer_ends_at_its_end_and_does_not_count_it(start):
@@ -51,7 +51,7 @@ def test_an_answer_ends_at_its_end_and_does_not_count_it(start):
 
     engine._model.forward = ending
     (written,) = engine.write([prompt], 12)
-    assert written == Written(tokenizer.decode([first]), 1, True)
+    assert written == GeneratedAnswer(tokenizer.decode([first]), 1, True)
 
 
 def test_an_engine_that_is_not_installed_is_refused(monkeypatch):

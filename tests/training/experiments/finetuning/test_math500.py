@@ -83,11 +83,11 @@ def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader,
         measure(str(model), problems, output, asking, grader)
 
 
-def test_what_is_no_language_model_is_refused(tmp_path, problems):
+def test_what_is_no_language_model_is_refused(tmp_path, problems, grader):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
     with pytest.raises(UserError, match="no causal language model"):
-        measure(str(tmp_path / "model"), problems, tmp_path / "out", ASKING)
+        measure(str(tmp_path / "model"), problems, tmp_path / "out", ASKING, grader)
     assert not (tmp_path / "out").exists()
 
 

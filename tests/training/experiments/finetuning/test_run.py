@@ -19,9 +19,9 @@ from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning import trainer
 from stepsight.training.experiments.finetuning.examples import build_examples
 from stepsight.training.experiments.finetuning.models import load_model, load_text_tokenizer
-from stepsight.training.experiments.finetuning.run import CARD, Job, fine_tune, read_card
+from stepsight.training.experiments.finetuning.run import CARD, FineTuning, fine_tune, read_card
 from tests.training.experiments.finetuning import forks
-from tests.training.experiments.finetuning.small import RECIPE, ROWS, job_of
+from tests.training.experiments.finetuning.small import RECIPE, ROWS, fine_tuning
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def whole(start, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     path = folder / "red.jsonl"
     path.write_text("".join(json.dumps({"query": query, "response": response}) + "\n" for query, response in ROWS))
-    return fine_tune(job_of(start, path), folder / "whole")
+    return fine_tune(fine_tuning(start, path), folder / "whole")
 
 
 def history(output):
@@ -66,7 +66,7 @@ def test_a_run_writes_a_language_model(whole, start):
 
 def test_the_first_loss_is_the_mean_over_the_tokens_that_are_learnt(whole, start, subset):
     # One step of all rows from the same weights: no order, no dropout.
-    output = fine_tune(job_of(start, subset, batch_size=24, epochs=1), whole.parent / "one-step")
+    output = fine_tune(fine_tuning(start, subset, batch_size=24, epochs=1), whole.parent / "one-step")
     tokenizer, model = load_text_tokenizer(start), load_model(start, Placement())
     examples, _ = build_examples(ROWS, tokenizer, RECIPE.prompt, False, 128)
     total = learnt = 0
@@ -78,14 +78,14 @@ def test_the_first_loss_is_the_mean_over_the_tokens_that_are_learnt(whole, start
         learnt += int((labels[1:] != -100).sum())
     assert history(output)[0]["loss"] == pytest.approx(total / learnt, abs=1e-4)
     # The same in three parts, one after the other.
-    parts = fine_tune(job_of(start, subset, batch_size=24, epochs=1, accumulation=3), whole.parent / "parts")
+    parts = fine_tune(fine_tuning(start, subset, batch_size=24, epochs=1, accumulation=3), whole.parent / "parts")
     assert history(parts)[0]["loss"] == pytest.approx(total / learnt, abs=1e-4)
 
 
 def test_a_finished_run_is_left_as_it_is(whole, start, tmp_path, capsys):
     copy = shutil.copytree(whole, tmp_path / "whole")
     before = {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
-    fine_tune(job_of(start, whole.parent / "red.jsonl", save_steps=3, accumulation=2), copy)
+    fine_tune(fine_tuning(start, whole.parent / "red.jsonl", save_steps=3, accumulation=2), copy)
     assert {path: path.stat().st_mtime_ns for path in copy.rglob("*")} == before
     assert "whole is fine-tuned already" in capsys.readouterr().err
 
@@ -95,9 +95,9 @@ def test_a_folder_with_another_run_is_refused(whole, start, subset):
     subset.write_text("\n".join(rows[1:]))
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
     for job, keys in (
-        (job_of(start, whole.parent / "red.jsonl", seed=43), "seed"),
-        (job_of(start, subset), "data"),
-        (job_of(whole, whole.parent / "red.jsonl"), "init"),
+        (fine_tuning(start, whole.parent / "red.jsonl", seed=43), "seed"),
+        (fine_tuning(start, subset), "data"),
+        (fine_tuning(whole, whole.parent / "red.jsonl"), "init"),
     ):
         with pytest.raises(UserError, match=rf"whole holds another run \({keys}\)\. Choose another --output"):
             fine_tune(job, whole)
@@ -107,7 +107,7 @@ def test_a_folder_with_another_run_is_refused(whole, start, subset):
 def test_a_folder_that_another_process_is_at_is_left_to_it(start, subset, tmp_path):
     output = tmp_path / "out"
     (output / "checkpoints" / "partial").mkdir(parents=True)
-    job = job_of(start, subset)
+    job = fine_tuning(start, subset)
     (output / "run.json").write_text(json.dumps(job.values()))
     with open(output / "running.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -120,17 +120,17 @@ def test_a_folder_that_another_process_is_at_is_left_to_it(start, subset, tmp_pa
 def dies_at(step, job, output):
     """A run that is killed before the step after `step`."""
 
-    class Die(trainer.Progress):
+    class Die(trainer.TrainingProgress):
         def on_step_begin(self, args, state, control, **_):
             if state.global_step == step:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    trainer.Progress = Die
+    trainer.TrainingProgress = Die
     fine_tune(job, output)
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, start, tmp_path):
-    job, output = job_of(start, whole.parent / "red.jsonl"), tmp_path / "whole"
+    job, output = fine_tuning(start, whole.parent / "red.jsonl"), tmp_path / "whole"
     assert forks.ended(forks.start(lambda: dies_at(5, job, output))) == -signal.SIGKILL
     assert not (output / CARD).exists()
     assert sorted(path.name for path in (output / "checkpoints").iterdir()) == ["checkpoint-2", "checkpoint-4"]
@@ -154,8 +154,8 @@ def one_of_two(rank, port, job, output):
 @pytest.mark.parametrize(("fsdp", "rows", "accumulation"), [(True, 17, 1), (False, 19, 2)])
 def test_two_processes_learn_what_one_does(start, subset, tmp_path, fsdp, rows, accumulation):
     subset.write_text("".join(subset.read_text().splitlines(keepends=True)[:rows]))
-    one = fine_tune(job_of(start, subset), tmp_path / "one")
-    job, output = job_of(start, subset, fsdp=fsdp, accumulation=accumulation), tmp_path / "two"
+    one = fine_tune(fine_tuning(start, subset), tmp_path / "one")
+    job, output = fine_tuning(start, subset, fsdp=fsdp, accumulation=accumulation), tmp_path / "two"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -185,36 +185,36 @@ def assert_same_learning(left, right):
 def test_parts_of_a_step_learn_what_it_does(start, subset, tmp_path):
     # 17 rows in batches of 8: the last step's second part has no row.
     subset.write_text("".join(subset.read_text().splitlines(keepends=True)[:17]))
-    one = fine_tune(job_of(start, subset), tmp_path / "one")
-    two = fine_tune(job_of(start, subset, accumulation=2), tmp_path / "two")
+    one = fine_tune(fine_tuning(start, subset), tmp_path / "one")
+    two = fine_tune(fine_tuning(start, subset, accumulation=2), tmp_path / "two")
     assert_same_learning(two, one)
     assert history(two)[2]["mean_token_accuracy"] == pytest.approx(history(one)[2]["mean_token_accuracy"], abs=0.01)
 
 
 def test_an_interrupt_says_how_to_go_on(start, subset, tmp_path, monkeypatch, capsys):
-    class Stop(trainer.Progress):
+    class Stop(trainer.TrainingProgress):
         def on_step_begin(self, args, state, control, **_):
             if state.global_step == 3:
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(trainer, "Progress", Stop)
     with pytest.raises(KeyboardInterrupt):
-        fine_tune(job_of(start, subset), tmp_path / "out")
+        fine_tune(fine_tuning(start, subset), tmp_path / "out")
     assert "The same command goes on from step 2 of 6." in capsys.readouterr().err
 
 
 def test_what_cannot_be_done_is_refused_before_the_folder_is_claimed(start, subset, tmp_path):
     output = tmp_path / "out"
     with pytest.raises(UserError, match="no row of red has at most 5 tokens"):
-        fine_tune(job_of(start, subset, max_length=5), output)
+        fine_tune(fine_tuning(start, subset, max_length=5), output)
     with pytest.raises(UserError, match="fsdp is true, but there is one process only"):
-        fine_tune(job_of(start, subset, fsdp=True), output)
+        fine_tune(fine_tuning(start, subset, fsdp=True), output)
     assert not output.exists()
     for missing, message in (("init", "names no model"), ("data", "names no subset")):
         with pytest.raises(UserError, match=message):
-            Job.of(replace(RECIPE, **({"init": str(start), "data": str(subset)} | {missing: None})))
+            FineTuning.of(replace(RECIPE, **({"init": str(start), "data": str(subset)} | {missing: None})))
 
 
 def test_a_loss_that_is_no_number_ends_the_run(start, subset, tmp_path):
     with pytest.raises(UserError, match=r"the loss became nan in step \d\. Lower learning_rate"):
-        fine_tune(job_of(start, subset, learning_rate=1e30, clip=1e30), tmp_path / "out")
+        fine_tune(fine_tuning(start, subset, learning_rate=1e30, clip=1e30), tmp_path / "out")

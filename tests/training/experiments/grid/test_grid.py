@@ -103,12 +103,12 @@ from stepsight.training import trainer
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.grid import Grid
 
-class Die(trainer.Progress):
+class Die(trainer.TrainingProgress):
     def on_step_begin(self, args, state, control, **_):
         if state.global_step == 2 and "causal" in str(args.output_dir):
             os.kill(os.getpid(), signal.SIGKILL)
 
-trainer.Progress = Die
+trainer.TrainingProgress = Die
 design = read_design(sys.argv[1])
 Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.cells()), 1, None)
 """
@@ -204,7 +204,7 @@ def test_a_run_that_fails_does_not_keep_the_others_back(whole, tmp_path):
 
 def test_the_folder_of_another_grid_is_refused(whole, tmp_path):
     other = write_toy(tmp_path, base=TOY["base"] | {"epochs": 2})
-    with pytest.raises(UserError, match="out belongs to another grid"):
+    with pytest.raises(UserError, match="out holds another run"):
         run(Grid(read_design(other), other, whole / "whole" / "out"))
 
 
@@ -219,6 +219,7 @@ time.sleep(60)
 
 def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
     made = grid(tmp_path)
+    made.run([], 1, None)
     first = next(made.design.cells())
     folder = made.folder / "runs" / first.name
     folder.mkdir(parents=True)

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.reranking.candidates import read_pool
+from stepsight.training.experiments.reranking.candidates import read_candidates
 from tests.training.experiments.reranking.samples import ROWS, write_rows
 
 
 def test_candidates_by_problem(tmp_path):
-    pool = read_pool(write_rows(tmp_path / "c.jsonl", ROWS))
+    pool = read_candidates(write_rows(tmp_path / "c.jsonl", ROWS))
     assert [problem.candidates for problem in pool.problems] == [[0, 2, 3, 4], [1]]
     assert [problem.gold for problem in pool.problems] == ["5", "5"]
     assert [candidate.answer for candidate in pool.candidates] == ["6", "5", "5.0", "5", None]
@@ -30,20 +30,20 @@ def test_blank_lines_other_fields_and_a_mark_at_the_beginning(tmp_path):
     path = tmp_path / "c.jsonl"
     rows = [json.dumps(row | {"more": [1]}) for row in ROWS]
     path.write_bytes("\ufeff".encode() + "\n\n".join(rows).encode() + b"\n \n")
-    pool = read_pool(path)
+    pool = read_candidates(path)
     assert [candidate.line for candidate in pool.candidates] == [1, 3, 5, 7, 9]
     assert [trace.problem for trace in pool.traces()] == [row["problem"] for row in ROWS]
 
 
 def test_problems_with_an_id_are_told_apart_by_it(tmp_path):
     twice = [row | {"problem_id": number} for number in (1, "2") for row in ROWS[:1]]
-    pool = read_pool(write_rows(tmp_path / "c.jsonl", [*twice, ROWS[0]]))
+    pool = read_candidates(write_rows(tmp_path / "c.jsonl", [*twice, ROWS[0]]))
     assert [problem.candidates for problem in pool.problems] == [[0], [1], [2]]
 
 
 def test_it_is_said_of_a_candidate_whether_it_is_right(tmp_path):
     rows = [ROWS[0] | {"correct": True}, ROWS[2] | {"correct": None}]
-    pool = read_pool(write_rows(tmp_path / "c.jsonl", rows))
+    pool = read_candidates(write_rows(tmp_path / "c.jsonl", rows))
     assert [candidate.correct for candidate in pool.candidates] == [True, None]
 
 
@@ -73,25 +73,25 @@ BAD = [
 def test_a_bad_row_is_named_by_its_line(tmp_path, row, told):
     path = write_rows(tmp_path / "c.jsonl", [GOOD, row])
     with pytest.raises(UserError, match=f"^{path} {told}"):
-        read_pool(path)
+        read_candidates(path)
 
 
 def test_one_id_for_two_problems_is_refused(tmp_path):
     rows = [ROWS[0] | {"problem_id": "7"}, ROWS[1] | {"problem_id": 7}]
     with pytest.raises(UserError, match="line 2: problem '7' has another text than on line 1"):
-        read_pool(write_rows(tmp_path / "c.jsonl", rows))
+        read_candidates(write_rows(tmp_path / "c.jsonl", rows))
 
 
 def test_a_file_without_candidates_or_without_json_is_refused(tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_text("\n\n")
     with pytest.raises(UserError, match="no candidate found"):
-        read_pool(path)
+        read_candidates(path)
     path.write_text(json.dumps(GOOD) + '\n{"problem":')
     with pytest.raises(UserError, match="line 2: not JSON"):
-        read_pool(path)
+        read_candidates(path)
     path.write_bytes(json.dumps(GOOD).encode() + b"\n\xff\n")
     with pytest.raises(UserError, match="line 2: byte 1 is not UTF-8"):
-        read_pool(path)
+        read_candidates(path)
     with pytest.raises(UserError, match=r"none\.jsonl: cannot be read"):
-        read_pool(tmp_path / "none.jsonl")
+        read_candidates(tmp_path / "none.jsonl")

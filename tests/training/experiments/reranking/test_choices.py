@@ -8,7 +8,7 @@ import pytest
 from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.training.experiments.reranking.answers import Answers
-from stepsight.training.experiments.reranking.candidates import read_pool
+from stepsight.training.experiments.reranking.candidates import read_candidates
 from stepsight.training.experiments.reranking.choices import choices, rank
 from tests.training.experiments.reranking.samples import ROWS, write_rows
 
@@ -23,7 +23,7 @@ SCORED = [scores(0.8, 0.9), scores(0.9), scores(0.5, 1.0), scores(0.6, 0.4), Non
 
 @pytest.fixture
 def pool(tmp_path):
-    return read_pool(write_rows(tmp_path / "c.jsonl", ROWS))
+    return read_candidates(write_rows(tmp_path / "c.jsonl", ROWS))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_an_evaluator_of_validity_alone_says_nothing_of_redundancy(pool, ranked)
 
 def test_without_a_right_answer_nothing_is_said_of_it(tmp_path):
     plain = [{key: row[key] for key in row if key != "gold"} for row in ROWS]
-    pool = read_pool(write_rows(tmp_path / "c.jsonl", plain))
+    pool = read_candidates(write_rows(tmp_path / "c.jsonl", plain))
     with Answers(symbolic=False) as answers:
         ranked = rank(pool, SCORED, answers)
     assert ranked[0].correct is None
@@ -98,7 +98,7 @@ def test_without_a_right_answer_nothing_is_said_of_it(tmp_path):
 
 def test_what_is_said_of_a_candidate_goes_before_its_answer(tmp_path):
     told = [ROWS[0] | {"correct": True}, *ROWS[1:]]
-    pool = read_pool(write_rows(tmp_path / "c.jsonl", told))
+    pool = read_candidates(write_rows(tmp_path / "c.jsonl", told))
     with Answers(symbolic=False) as answers:
         assert rank(pool, SCORED, answers)[0].correct.tolist() == [True, True, True, False]
 

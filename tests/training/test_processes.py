@@ -1,0 +1,87 @@
+"""Processes of an experiment: their share of the machine, and that none is left. One that is told to end is tested
+with the grid."""
+
+import os
+import signal
+
+import pytest
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.training.runs.processes import MachineShare, PlannedRun, ProcessGroup, run_here, run_in_processes
+
+
+def test_there_is_room_for_one_at_least():
+    cores = len(os.sched_getaffinity(0))
+    if not torch.cuda.device_count():
+        assert MachineShare(1, 1).room() == cores
+    assert MachineShare(1000, 1).room() == MachineShare(1, 1000).room() == 1
+
+
+def test_gpus_are_shared_out_by_place(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    share = MachineShare(2, 3)
+    assert share.room() == 2
+    assert [share.environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(3)] == ["0,1", "2,3", "0,1"]
+    assert share.environment(0)["OMP_NUM_THREADS"] == "3"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6,5,7")
+    assert share.environment(1)["CUDA_VISIBLE_DEVICES"] == "5,7"
+
+
+def test_what_is_not_done_is_ended_and_its_output_is_kept(tmp_path, capfd):
+    before = signal.getsignal(signal.SIGTERM)
+    log = tmp_path / "logs" / "1.txt"
+    with ProcessGroup(MachineShare(1, 1)) as processes:
+        assert processes.start(["-c", "import sys; print('lost'); sys.exit('said')"]).wait(60) == 1
+        done = processes.start(["-c", "print('one')"], 0, log)
+        assert done.wait(60) == 0
+        left = processes.start(["-c", "import time; time.sleep(600)"], 1, tmp_path / "2.txt")
+        again = processes.start(["-c", "print('two')"], 0, log)
+        assert again.wait(60) == 0
+        assert left.poll() is None
+    assert (done.returncode, left.returncode) == (0, -signal.SIGTERM)
+    assert log.read_text() == "one\ntwo\n"
+    assert capfd.readouterr() == ("", "said\n")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def planned(folder, name, code):
+    result, log = folder / f"{name}.json", folder / "logs" / f"{name}.txt"
+    return PlannedRun(
+        name, result, ("-c", f"from pathlib import Path; result = Path({str(result)!r}); {code}"), log
+    )
+
+
+def test_a_failed_run_keeps_no_other_from_being_done(tmp_path):
+    done = "result.write_text('done')"
+    runs = [
+        planned(tmp_path, "one", done),
+        planned(tmp_path, "bad", "import sys; sys.exit('no\\nsuch file\\n')"),
+        planned(tmp_path, "silent", "pass"),
+        planned(tmp_path, "two", done),
+    ]
+    # What an earlier call added to a log is no reason of this one.
+    runs[2].log.parent.mkdir()
+    runs[2].log.write_text("no memory\n")
+    announced = []
+    failures = run_in_processes(runs, MachineShare(1, 1), 2, lambda run, number, total: announced.append(run.name))
+    assert sorted(announced) == ["one", "two"]
+    with pytest.raises(UserError) as raised:
+        failures.check()
+    for part in ("2 of 4 runs failed: ", f"bad: such file ({runs[1].log})", "silent: it ended without a word"):
+        assert part in str(raised.value)
+
+
+def test_runs_of_this_process_are_announced_or_fail(tmp_path):
+    runs = [planned(tmp_path, name, "") for name in ("one", "bad")]
+    announced = []
+
+    def do(run):
+        if run.name == "bad":
+            raise UserError("no row.", "Add one.")
+
+    failures = run_here(runs, do, lambda run, number, total: announced.append((run.name, number, total)))
+    assert announced == [("one", 1, 2)]
+    with pytest.raises(UserError, match=r"^1 of 2 runs failed: bad: no row\. Add one\. The same command"):
+        failures.check()

@@ -1,0 +1,180 @@
+"""The runs of an experiment, one after the other or several at once, each with its share of the machine.
+
+None of their processes outlives the one that started it.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from stepsight.core.errors import UserError
+
+Process = subprocess.Popen[bytes]
+
+_POLL = 0.2
+# Failed runs whose reason is told.
+_NAMED = 3
+
+
+def is_main_process() -> bool:
+    """Whether this process is the first of those that torchrun launched together, or was launched by itself."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def launcher(processes: int) -> list[str]:
+    """Python's arguments that launch a module in so many processes, followed by `-m MODULE`; none for one."""
+    if processes == 1:
+        return []
+    return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+
+
+@dataclass(frozen=True)
+class MachineShare:
+    """What a run needs: `processes`, each on a GPU where there are any, and else on `threads` processor cores."""
+
+    processes: int
+    threads: int
+
+    def room(self) -> int:
+        """How many runs there is room for at once."""
+        gpus = torch.cuda.device_count()
+        if gpus:
+            return max(1, gpus // self.processes)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return max(1, cores // (self.processes * self.threads))
+
+    def environment(self, slot: int) -> dict[str, str]:
+        """The variables of a run, with the GPUs of its place among those that run at once."""
+        threads = {"OMP_NUM_THREADS": str(self.threads)}
+        gpus = torch.cuda.device_count()
+        if not gpus:
+            return os.environ | threads
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = visible.split(",") if visible else [str(number) for number in range(gpus)]
+        first = slot * self.processes % len(names)
+        return os.environ | threads | {"CUDA_VISIBLE_DEVICES": ",".join(names[first : first + self.processes])}
+
+
+class ProcessGroup:
+    """Starts processes; a context manager at whose end those that are not done are ended, as they are where this
+    process is told to end (SIGTERM). To be used in the main thread."""
+
+    def __init__(self, share: MachineShare) -> None:
+        self._share = share
+        self._started: list[Process] = []
+        self._handler: Any = None
+
+    def __enter__(self) -> "ProcessGroup":
+        self._handler = signal.signal(signal.SIGTERM, _end)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._started:
+            process.terminate()
+        for process in self._started:
+            process.wait()
+        signal.signal(signal.SIGTERM, self._handler)
+
+    def start(self, arguments: Sequence[str], slot: int = 0, log: Path | None = None) -> Process:
+        """Python with these arguments, in a place among those that run at once; its output is added to `log`, or,
+        without one, its errors are where this process's are."""
+        command, environment = [sys.executable, *arguments], self._share.environment(slot)
+        if log is None:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+        else:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("ab") as file:
+                process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+        self._started.append(process)
+        return process
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of an experiment, which is done once the file `result` is there. `arguments` are those of Python for a
+    process of its own, whose output is added to `log`."""
+
+    name: str
+    result: Path
+    arguments: tuple[str, ...]
+    log: Path
+
+
+Announce = Callable[[PlannedRun, int, int], None]
+"""Called with a run that is done, its number among those that were missing, and how many those are."""
+
+
+class RunFailures:
+    """Runs that failed, of `total`, each with the reason."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._reasons: list[str] = []
+
+    def add(self, run: PlannedRun, reason: str) -> None:
+        self._reasons.append(f"{run.name}: {reason}")
+
+    def check(self) -> None:
+        """Raises `UserError` with the first reasons where any run failed."""
+        if self._reasons:
+            raise UserError(
+                f"{len(self._reasons)} of {self._total} runs failed: {'; '.join(self._reasons[:_NAMED])}",
+                "The same command tries again.",
+            )
+
+
+def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], None], announce: Announce) -> RunFailures:
+    """Do the runs in this process, one after the other. One that fails does not keep the others from being done."""
+    failures = RunFailures(len(runs))
+    for number, run in enumerate(runs, 1):
+        try:
+            do(run)
+            announce(run, number, len(runs))
+        except UserError as error:
+            failures.add(run, str(error))
+    return failures
+
+
+def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
+    """Do each run in a process of its own, `jobs` at a time. One that fails does not keep the others from being
+    done."""
+    failures = RunFailures(len(runs))
+    waiting, running, done = list(runs), dict[int, tuple[PlannedRun, Process, int]](), 0
+    with ProcessGroup(share) as processes:
+        while waiting or running:
+            for slot in sorted(set(range(jobs)) - set(running))[: len(waiting)]:
+                run = waiting.pop(0)
+                logged = run.log.stat().st_size if run.log.is_file() else 0
+                running[slot] = run, processes.start(run.arguments, slot, run.log), logged
+            time.sleep(_POLL)
+            for slot, (run, process, logged) in list(running.items()):
+                if process.poll() is None:
+                    continue
+                del running[slot]
+                done += 1
+                if process.returncode or not run.result.is_file():
+                    failures.add(run, f"{_last_line(run.log, logged)} ({run.log})")
+                else:
+                    announce(run, done, len(runs))
+    return failures
+
+
+def _last_line(log: Path, start: int) -> str:
+    """The last line of a log, of what was added from the byte `start` on."""
+    lines = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it ended without a word"
+
+
+def _end(number: int, _: object) -> None:
+    sys.exit(128 + number)

@@ -1,0 +1,85 @@
+"""JSON Lines that a run adds to while it works, and goes on with after it was stopped."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from stepsight.core.errors import UserError
+
+
+class RowFile:
+    """The file `path` with one JSON object a line, to which rows are added at its end; use it in a `with` block.
+
+    A line that was cut short or is no object ends the rows: it and what follows count as not written. So nothing
+    has to be forced onto the disk, for what a power cut takes away is computed again. Raises `UserError` where the
+    file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = open(path, "a+b")  # noqa: SIM115 (it is closed at the end of the block)
+        except OSError as error:
+            raise self._not_written(error) from None
+
+    def __enter__(self) -> "RowFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Each addition has been written by itself, and what could not be has been told.
+        with suppress(OSError):
+            self._file.close()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, from the first on."""
+        with open(self.path, "rb") as file:
+            for line in file:
+                row = parse_line(line)
+                if row is None:
+                    return
+                yield row
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all is in the file."""
+        return self.path.stat().st_size == 0
+
+    def keep(self, count: int) -> None:
+        """Keep the first `count` rows and cut off what follows them."""
+        self._file.seek(0)
+        for _ in range(count):
+            self._file.readline()
+        self._file.truncate(self._file.tell())
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows, for every process to see."""
+        try:
+            self._file.write("".join(map(format_line, rows)).encode())
+            self._file.flush()
+        except OSError as error:
+            raise self._not_written(error) from None
+
+    def _not_written(self, error: OSError) -> UserError:
+        return UserError(
+            f"{self.path}: cannot be written ({error.strerror}).",
+            "Make room, or name another place; the same command goes on.",
+        )
+
+
+def format_line(row: Mapping[str, Any]) -> str:
+    """A row as a line, with its line break."""
+    return f"{json.dumps(row)}\n"
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """The row of a line; None where the line is not whole, or no object."""
+    try:
+        row = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
