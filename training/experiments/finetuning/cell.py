@@ -1,6 +1,8 @@
 """A run of a study: fine-tune on a subset, let the model answer, grade what it wrote.
 
-python -m stepsight.training.experiments.finetuning.cell STUDY.yaml FOLDER RUN      (what `stepsight filter-study` starts for each run)
+python -m stepsight.training.experiments.finetuning.cell STUDY.yaml FOLDER RUN
+
+It is what `stepsight filter-study` starts for each run.
 """
 
 import argparse
