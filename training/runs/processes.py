@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -73,7 +73,7 @@ class ProcessGroup:
         self._started: list[Process] = []
         self._handler: Any = None
 
-    def __enter__(self) -> "ProcessGroup":
+    def __enter__(self) -> Self:
         self._handler = signal.signal(signal.SIGTERM, _end)
         return self
 
@@ -134,7 +134,7 @@ class RunFailures:
             )
 
 
-def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], None], announce: Announce) -> RunFailures:
+def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], announce: Announce) -> RunFailures:
     """Do the runs in this process, one after the other. One that fails does not keep the others from being done."""
     failures = RunFailures(len(runs))
     for number, run in enumerate(runs, 1):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from stepsight.core.errors import UserError
 
@@ -25,7 +25,7 @@ class RowFile:
         except OSError as error:
             raise self._not_written(error) from None
 
-    def __enter__(self) -> "RowFile":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

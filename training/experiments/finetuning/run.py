@@ -147,14 +147,15 @@ def _tokens(examples: Sequence[Example]) -> int:
 
 
 def _outcome(trainer: Any, examples: Sequence[Example], left_out: int) -> dict[str, Any]:
-    return {
+    record: dict[str, Any] = {
         "made": provenance.now(),
         "code": provenance.code_revision(),
         "versions": provenance.versions() | _versions(),
         "examples": len(examples),
         "left_out": left_out,
         "tokens": _tokens(examples) * int(trainer.args.num_train_epochs),
-    } | trainer.outcome()
+    }
+    return record | trainer.outcome()
 
 
 def _versions() -> dict[str, str]:
