@@ -211,7 +211,7 @@ def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from stepsight.training import run, trainer
+from stepsight.training.train import run, trainer
 from stepsight.training.train.config import read_config
 from stepsight.app.commands.cli import main
 

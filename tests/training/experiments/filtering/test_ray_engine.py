@@ -61,7 +61,7 @@ from stepsight.training.experiments.filtering import ray_engine, run
 
 folder, evaluator = map(Path, sys.argv[1:])
 
-class Dying(ray_engine._Worker):
+class Dying(ray_engine._RayWorker):
     # Of two, the one that comes to the tenth chunk dies over it, once.
     def __call__(self, batch):
         with open(folder / "calls", "a") as file:
@@ -72,7 +72,7 @@ class Dying(ray_engine._Worker):
         time.sleep(0.1)
         return super().__call__(batch)
 
-ray_engine._Worker = Dying
+ray_engine._RayWorker = Dying
 run.filter_pool(run.Filtering(
     (folder / "pool.jsonl",), folder / "out", str(evaluator), validity=0.3, redundancy=0.6, chunk=8,
     engine="ray", workers=2,
@@ -95,5 +95,5 @@ def test_no_row_is_lost_or_doubled_where_a_worker_dies(tmp_path, tiny):
     assert len([number for _, number in calls if number == "9"]) >= 2
     assert next(pid for pid, number in calls if number == "9") == killed
     assert len({pid for pid, _ in calls}) >= 3
-    # PoolScores, subsets and manifest are those of one process.
+    # Scores, subsets and manifest are those of one process.
     assert files(tmp_path / "out") == files(tmp_path / "local")

@@ -1,4 +1,4 @@
-import json
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ LONG = {"instruction": "Q", "output": "word " * 400}
 
 def scored(pool, evaluator, numbers, size=8):
     scorer = ChunkScorer(pool, evaluator, size)
-    return [json.loads(line) for number in numbers for line in scorer(number)]
+    return [asdict(row) for number in numbers for row in scorer(number)]
 
 
 def test_scores_are_those_of_stepsight_score(tmp_path, evaluator):

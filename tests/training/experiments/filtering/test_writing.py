@@ -19,7 +19,7 @@ def scored(tmp_path, evaluator):
     """A pool of six rows with its scores."""
     pool = open_pool(tmp_path, sums(6))
     with ScoreFile(tmp_path, 8, 6) as scores:
-        scores.append(ChunkScorer(pool, evaluator, 8)(0))
+        scores.add_chunk(ChunkScorer(pool, evaluator, 8)(0))
         yield pool, scores
 
 

@@ -197,7 +197,7 @@ def test_an_interrupt_says_how_to_go_on(start, subset, tmp_path, monkeypatch, ca
             if state.global_step == 3:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(trainer, "Progress", Stop)
+    monkeypatch.setattr(trainer, "TrainingProgress", Stop)
     with pytest.raises(KeyboardInterrupt):
         fine_tune(fine_tuning(start, subset), tmp_path / "out")
     assert "The same command goes on from step 2 of 6." in capsys.readouterr().err

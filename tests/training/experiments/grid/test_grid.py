@@ -99,7 +99,7 @@ def test_the_same_again_changes_nothing(whole):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from stepsight.training import trainer
+from stepsight.training.train import trainer
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.grid import Grid
 
