@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from stepsight.core.atomic import whole_file
+from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.generation import Engine, GeneratedAnswer
 from stepsight.training.runs.progress import Watch
@@ -57,7 +57,7 @@ def answer_all(
             answers |= dict(zip(batch, written, strict=True))
             file.add(_row(index, answers[index]) for index in batch)
             watch("problems answered", len(answers), len(prompts))
-    with whole_file(folder / FILE, force=True) as partial, RowFile(partial) as file:
+    with atomic_file(folder / FILE) as partial, RowFile(partial) as file:
         file.add(_row(index, answer) for index, answer in enumerate(_in_order(answers)))
     return _in_order(answers)
 

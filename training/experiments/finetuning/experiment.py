@@ -14,7 +14,6 @@ from pathlib import Path
 
 import torch
 
-from stepsight.core.errors import UserError
 from stepsight.core.files import data_files
 from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.filtering.candidate import Solution

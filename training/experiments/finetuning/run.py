@@ -155,7 +155,8 @@ def _outcome(trainer: Any, examples: Sequence[Example], left_out: int) -> dict[s
         "left_out": left_out,
         "tokens": _tokens(examples) * int(trainer.args.num_train_epochs),
     }
-    return record | trainer.outcome()
+    record |= trainer.outcome()
+    return record
 
 
 def _versions() -> dict[str, str]:
