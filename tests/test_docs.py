@@ -29,7 +29,7 @@ FILES = [
     *sorted((ROOT / "assets").glob("*/*/README.md")),
 ]
 # Options of other commands.
-FOREIGN = {"--nproc-per-node"}
+FOREIGN = {"--global", "--nproc-per-node"}
 # What begins so and has no placeholder in it is a path of the repository.
 PATH = re.compile(r"(?:app|assets|core|docs|storage|stepsight|tests|training)/[\w./-]*")
 
