@@ -28,6 +28,8 @@ LOADED = (
     stepsight.training.train.run,
     stepsight.training.train.trainer,
 )
+# Of every command.
+stepsight.app.commands.cli.build_parser()
 FORK = multiprocessing.get_context("forkserver")
 # What any of them needs: they are forked from the same process.
 FORK.set_forkserver_preload(["tests.labelling_server", __name__])

@@ -1,7 +1,12 @@
-"""The subcommands of `stepsight`, a module each.
+"""The subcommands of `stepsight`, one module each, which has the command's name.
 
-A module has `add_parser`, and imports what is slow to load only when its command runs. What several share:
+`stepsight import-scores` is `import_scores.py`; a command whose name is a word of Python has a `_` behind it
+(`import_.py`). A module begins with what the command is for and lines to run. Its `add_arguments(parser)` says what the
+command takes, and may set `parser.description`; its `run(args)` does it.
+
+`cli.COMMANDS` lists the commands with a line of help each. A module is imported only when its command is asked for,
+so that it may import at its top whatever it needs, and `stepsight --help` waits for none of it. What several share:
 
 - cli: the command itself: every subcommand, and how errors end
-- judging, processes, figures: what several of them share
+- judging, processes, figures, options: what several of them share
 """

@@ -6,24 +6,21 @@ stepsight agreement "MR-MATH again" --against "MR-MATH step by step" --json
 
 import argparse
 import json
-from typing import TYPE_CHECKING
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
+from stepsight.app.relabel.agreement_measure import CampaignAgreement, measure_agreement
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.value import Value
+from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.training.report.tables import Cell, CellKind, Table, show
 
-if TYPE_CHECKING:
-    from stepsight.app.relabel.agreement_measure import CampaignAgreement
-    from stepsight.training.report.tables import Cell, Table
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "agreement",
-        help="measure how far the people of a campaign agree",
-        description="Measure how far the people of a campaign agree: Krippendorff's alpha, Cohen's kappa by pairs,"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Measure how far the people of a campaign agree: Krippendorff's alpha, Cohen's kappa by pairs,"
         " first errors, each person with the others and with the gold, by step number, and what changes once more"
-        " steps are in view.",
+        " steps are in view."
     )
     parser.add_argument("campaign", metavar="CAMPAIGN", help="its name")
     parser.add_argument("--against", metavar="OTHER", help="a campaign over the same traces to compare with")
@@ -35,15 +32,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="as JSON, fractions and null")
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Print every table, or all of them as one JSON object."""
-    from stepsight.app.relabel.agreement_measure import measure_agreement
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.labelling.campaigns import find_campaign
-
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     with open_store(args.db) as store:
@@ -60,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
         _print(table)
 
 
-def _told(measured: "CampaignAgreement") -> str:
+def _told(measured: CampaignAgreement) -> str:
     found = measured.found
     left = "included" if found.with_exposed else "left out"
     return (
@@ -70,7 +62,7 @@ def _told(measured: "CampaignAgreement") -> str:
     )
 
 
-def _as_json(measured: "CampaignAgreement") -> dict[str, object]:
+def _as_json(measured: CampaignAgreement) -> dict[str, object]:
     found = measured.found
     return {
         "campaign": found.campaign.name,
@@ -84,18 +76,16 @@ def _as_json(measured: "CampaignAgreement") -> dict[str, object]:
     }
 
 
-def _rows(table: "Table") -> list[dict[str, object]]:
+def _rows(table: Table) -> list[dict[str, object]]:
     keys = [column.key for column in table.columns]
     return [dict(zip(keys, map(_cell, row), strict=True)) for row in table.rows]
 
 
-def _cell(cell: "Cell") -> object:
+def _cell(cell: Cell) -> object:
     return cell.as_json() if isinstance(cell, Value) else cell
 
 
-def _print(table: "Table") -> None:
-    from stepsight.training.report.tables import CellKind, show
-
+def _print(table: Table) -> None:
     print(f"\n{table.caption}")
     kinds = [column.kind for column in table.columns]
     shown = [[str(show(cell, kind)) for cell, kind in zip(row, kinds, strict=True)] for row in table.rows]

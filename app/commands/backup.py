@@ -5,26 +5,22 @@ stepsight backup monday.backup
 
 import argparse
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
+from stepsight.storage.backup.backup import make_backup
+from stepsight.storage.database.store import open_store
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "backup",
-        help="copy the whole store into one file, while it is in use",
-        description="Copy the whole store into one file and check it. A server may go on meanwhile. The file is a"
-        " SQLite database whichever database the store is on, and stepsight restore reads it back into either.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Copy the whole store into one file and check it. A server may go on meanwhile. The file is a"
+        " SQLite database whichever database the store is on, and stepsight restore reads it back into either."
     )
     parser.add_argument("path", metavar="FILE", help="the file to write; it holds the digests of passwords")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the backup and print what is in it."""
-    from stepsight.storage.backup.backup import make_backup
-    from stepsight.storage.database.store import open_store
-
     with open_store(args.db) as store:
         print(make_backup(store, args.path, args.force))

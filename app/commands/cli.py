@@ -1,79 +1,65 @@
-"""The `stepsight` command: every subcommand, and how errors end.
+"""The `stepsight` command: its subcommands, and how errors end.
 
 stepsight --help
 """
 
 import argparse
 import io
+import keyword
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from importlib import import_module
+from types import ModuleType
 
-from stepsight.app.commands import (
-    agreement,
-    backup,
-    calibration,
-    campaigns,
-    datasets,
-    evaluation,
-    filter_study,
-    filtering,
-    grid,
-    importing,
-    labels,
-    math500,
-    patch,
-    report,
-    rerank,
-    restore,
-    scores,
-    scoring,
-    serving,
-    sft,
-    synth,
-    training,
-    users,
-    work,
-)
 from stepsight.core.errors import UserError
 
-COMMANDS = (
-    serving,
-    scoring,
-    importing,
-    scores,
-    campaigns,
-    labels,
-    agreement,
-    datasets,
-    evaluation,
-    calibration,
-    patch,
-    report,
-    rerank,
-    training,
-    grid,
-    filtering,
-    sft,
-    math500,
-    filter_study,
-    synth,
-    users,
-    work,
-    backup,
-    restore,
-)
+COMMANDS = {
+    "app": "serve the pages on this machine",
+    "score": "score a file, or a dataset of the store",
+    "import": "store the traces of a file, or labels by people",
+    "import-scores": "store what a released score file says of a dataset",
+    "campaign": "make and follow campaigns, in which people label traces",
+    "export": "write the labels of a campaign into a file",
+    "agreement": "measure how far the people of a campaign agree",
+    "datasets": "list the datasets of the store",
+    "evaluate": "measure evaluators on a dataset of the store",
+    "calibrate": "choose a threshold of an evaluator on a validation dataset",
+    "patch": "export accepted disputes as a label patch, and show one",
+    "report": "write a report of stored judgments: a page and tables",
+    "rerank": "choose among candidate solutions of a problem",
+    "train": "train an evaluator from a configuration file",
+    "grid": "train and measure a grid of evaluators",
+    "filter": "choose solutions of a pool by what an evaluator says of them",
+    "sft": "fine-tune a causal language model on a subset",
+    "math500": "measure causal language models on MATH-500",
+    "filter-study": "filter a pool, fine-tune on each subset and measure",
+    "synth": "write synthetic traces with planted errors as JSON Lines",
+    "user": "add and list the people who may log in, change their roles",
+    "work": "work off the jobs that were started on the Jobs page",
+    "backup": "copy the whole store into one file, while it is in use",
+    "restore": "put a backup in the place of a store's content",
+}
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command."""
+def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """The whole command with the arguments of the `loaded` subcommands; of the others it knows the names."""
     parser = argparse.ArgumentParser(
         prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        module.add_parser(commands)
+    for name, help_line in COMMANDS.items():
+        command = commands.add_parser(name, help=help_line, description=f"{help_line.capitalize()}.")
+        if name in loaded:
+            module = _module(name)
+            command.set_defaults(run=module.run)
+            module.add_arguments(command)
     return parser
+
+
+def _module(command: str) -> ModuleType:
+    name = command.replace("-", "_")
+    return import_module(f"{__package__}.{name}_" if keyword.iskeyword(name) else f"{__package__}.{name}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,14 +68,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Traces hold signs that a terminal's own encoding may lack.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
-    args = build_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
+        args = build_parser(words[:1]).parse_args(words)
         args.run(args)
     except UserError as error:
-        print(f"stepsight {args.command}: {error}", file=sys.stderr)
+        print(f"stepsight {words[0]}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"\nstepsight {args.command}: stopped.", file=sys.stderr)
+        print(f"\nstepsight {words[0]}: stopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of our output has gone; keep Python from complaining again as it exits.

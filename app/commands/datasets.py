@@ -6,18 +6,18 @@ stepsight datasets --json
 import argparse
 import json
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
+from stepsight.storage.database.store import open_store
+from stepsight.storage.traces.queries import list_datasets
 
 _COLUMNS = ("name", "kind", "traces", "left_out", "errors", "steps", "substeps")
 _SHOWN = ("name", "kind", "size", "errors", "steps", "substeps")
 _TITLES = ("name", "kind", "traces", "with a gold error", "steps", "sub-steps")
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("datasets", help="list the datasets of the store")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -25,9 +25,6 @@ def run(args: argparse.Namespace) -> None:
 
     Where bad rows were left out, the traces are told as such as `6,116 of 6,216`.
     """
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.traces.queries import list_datasets
-
     with open_store(args.db) as store:
         found = list_datasets(store)
     if args.json:

@@ -1,14 +1,13 @@
 """The protocol's four figures as text in a terminal, with what a label patch changes of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from stepsight.core.judgment import Mode
-    from stepsight.core.metrics.reasoneval import Errors
-    from stepsight.core.metrics.value import Value
-    from stepsight.training.evaluate.evaluation import Row
-    from stepsight.training.report.patched import Change, Patched
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.value import Value
+from stepsight.training.evaluate.evaluation import Row
+from stepsight.training.report.patched import Change, Patched, counts
+from stepsight.training.report.results import notes
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 TITLES = ("Sol-F1", "Sol-AUC", "Step-F1", "Step-AUC")
@@ -21,13 +20,13 @@ def print_cells(cells: Sequence[Sequence[str]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _percent(value: "Value") -> str:
+def _percent(value: Value) -> str:
     if not value.exists:
         return "-"
     return f"{100 * value.number:.1f} [{100 * value.low:.1f}, {100 * value.high:.1f}]"
 
 
-def points(value: "Value") -> str:
+def points(value: Value) -> str:
     """A difference in percentage points with its interval."""
     if not value.exists:
         return "-"
@@ -36,7 +35,7 @@ def points(value: "Value") -> str:
     return f"{number:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
-def above(row: "Row") -> str:
+def above(row: Row) -> str:
     """How far an evaluator is above the best baseline, "" for a baseline."""
     if row.is_baseline or not row.beats.exists:
         return ""
@@ -46,23 +45,20 @@ def above(row: "Row") -> str:
     return shown if row.above_baselines else f"{shown}, not above"
 
 
-def percents(row: "Row") -> list[str]:
+def percents(row: Row) -> list[str]:
     """The row's figures, each in percent with its interval, such as `78.0 [70.1, 84.9]`."""
     return [_percent(row.measured[name].value) for name in FIGURES]
 
 
-def worth_printing(rows: "Iterable[Row]") -> "list[tuple[Mode, Errors]]":
+def worth_printing(rows: Iterable[Row]) -> list[tuple[Mode, Errors]]:
     """Mode and kind of error of each table. One of baselines alone is left out beside one with an evaluator."""
     kept = list(rows)
     judged = dict.fromkeys((row.mode, row.errors) for row in kept if not row.is_baseline)
     return list(judged or dict.fromkeys((row.mode, row.errors) for row in kept))
 
 
-def print_patched(found: "Patched") -> None:
+def print_patched(found: Patched) -> None:
     """Each table with three rows per evaluator: with the benchmark's labels, with the patch's, and the change."""
-    from stepsight.training.report.patched import counts
-    from stepsight.training.report.results import notes
-
     patch, changes = found.patch, list(found.changes())
     print(f"\nLabel patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}")
     for mode, errors in worth_printing(found.before.rows):
@@ -80,7 +76,7 @@ def print_patched(found: "Patched") -> None:
             print(f"  {note}")
 
 
-def _rows(changes: "Sequence[Change]") -> Iterator[Sequence[str]]:
+def _rows(changes: Sequence[Change]) -> Iterator[Sequence[str]]:
     for change in changes:
         before, after = change.before, change.after
         yield before.evaluator, "benchmark", *percents(before), above(before)

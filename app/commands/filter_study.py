@@ -8,33 +8,30 @@ import sys
 from pathlib import Path
 
 from stepsight.core.errors import UserError
+from stepsight.training.experiments.finetuning.experiment import Experiment
+from stepsight.training.experiments.finetuning.report import make_filtering_report
+from stepsight.training.experiments.finetuning.study import read_study
+from stepsight.training.report.report import write_report
+from stepsight.training.report.tables import to_markdown
+from stepsight.training.runs.processes import MachineShare
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "filter-study",
-        help="filter a pool, fine-tune on each subset and measure",
-        description="Choose subsets of a pool, fine-tune a causal language model on each with each seed, and "
-        "measure it on MATH-500. Stop it when you like; the same command goes on. Needs stepsight[sft].",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Choose subsets of a pool, fine-tune a causal language model on each with each seed, and "
+        "measure it on MATH-500. Stop it when you like; the same command goes on. Needs stepsight[sft]."
     )
     parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/filter-mini.yaml")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/ and the file's name")
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="how many runs at once (default: as many as there is room for)"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the study, or go on with it, write its report and print the paper's table of it."""
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
-    from stepsight.training.experiments.finetuning.experiment import Experiment
-    from stepsight.training.experiments.finetuning.report import make_filtering_report
-    from stepsight.training.experiments.finetuning.study import read_study
-    from stepsight.training.report.report import write_report
-    from stepsight.training.report.tables import to_markdown
-    from stepsight.training.runs.processes import MachineShare
 
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem

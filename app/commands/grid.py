@@ -8,21 +8,20 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
+from stepsight.storage.database.store import open_store
+from stepsight.training.experiments.grid.design import Cell, Design, read_design
+from stepsight.training.experiments.grid.grid import Grid, forecast
+from stepsight.training.experiments.grid.results import WHOLE
+from stepsight.training.runs.processes import MachineShare
 
-if TYPE_CHECKING:
-    from stepsight.training.experiments.grid.design import Cell, Design
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "grid",
-        help="train and measure a grid of evaluators",
-        description="Train every run of a grid and measure it. Stop it when you like; the same command goes on. "
-        "Without --size, --data, --mask and --seed all runs are done.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train every run of a grid and measure it. Stop it when you like; the same command goes on. "
+        "Without --size, --data, --mask and --seed all runs are done."
     )
     parser.add_argument("config", type=Path, help="a YAML file; training/configs holds the shipped ones")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/ and the file's name")
@@ -35,13 +34,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         parser.add_argument(f"--{name}", action="append", metavar="NAME", help=f"only this {what}; may be repeated")
     parser.add_argument("--no-store", action="store_true", help="keep judgments out of the store")
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the grid, or go on with it, and print where its results are."""
-    from stepsight.training.experiments.grid.design import read_design
-
     design = read_design(args.config)
     cells = _chosen(design, args)
     if args.jobs is not None and args.jobs < 1:
@@ -51,10 +47,6 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.gpu:
         raise UserError("--gpu goes with --plan.")
-    from stepsight.storage.database.store import open_store
-    from stepsight.training.experiments.grid.grid import Grid
-    from stepsight.training.experiments.grid.results import WHOLE
-    from stepsight.training.runs.processes import MachineShare
 
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(design.processes, design.threads).room()
@@ -66,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     print(output / WHOLE)
 
 
-def _chosen(design: "Design", args: argparse.Namespace) -> "list[Cell]":
+def _chosen(design: Design, args: argparse.Namespace) -> list[Cell]:
     """The runs that the options name, all without any."""
     known = {"size": design.sizes, "data": design.data, "mask": design.masks, "seed": design.seeds}
     for key, values in known.items():
@@ -80,7 +72,5 @@ def _chosen(design: "Design", args: argparse.Namespace) -> "list[Cell]":
     ]
 
 
-def _plan(design: "Design", cells: "list[Cell]", args: argparse.Namespace) -> None:
-    from stepsight.training.experiments.grid.grid import forecast
-
+def _plan(design: Design, cells: list[Cell], args: argparse.Namespace) -> None:
     print(forecast(design, cells, args.config.parent, args.gpu))

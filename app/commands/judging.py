@@ -3,29 +3,31 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from stepsight.app.commands.options import progress
 from stepsight.app.commands.processes import Processes
-from stepsight.app.scoring.options import progress
 from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.baselines import PREFIX, find_baseline
+from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement, typed_name
-
-if TYPE_CHECKING:
-    from stepsight.storage.database.store import Store
-    from stepsight.storage.judgments.evaluators import StoredEvaluator
-    from stepsight.storage.traces.queries import Dataset
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of, list_evaluators, register_loaded
+from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+from stepsight.storage.traces.queries import Dataset
 
 
 def find_judges(
-    store: "Store",
-    dataset: "Dataset",
+    store: Store,
+    dataset: Dataset,
     names: Sequence[str],
     modes: Sequence[Mode],
-    check: "Callable[[StoredEvaluator], object]",
+    check: Callable[[StoredEvaluator], object],
     place: Placement,
     ours: Processes | None = None,
-) -> "list[StoredEvaluator]":
+) -> list[StoredEvaluator]:
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
 
     They run at `place`, by `ours` in shares; where its type is not float32, one that can run is meant with its
@@ -33,9 +35,6 @@ def find_judges(
     that is stored before any is scored. Raises `UserError` where a name is neither that of a baseline, nor stored,
     nor shipped, nor a folder.
     """
-    from stepsight.core.metrics.baselines import PREFIX, find_baseline
-    from stepsight.storage.judgments.evaluators import judges_of, list_evaluators
-
     run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes())
     if not names:
         found = judges_of(store, dataset.id)
@@ -62,36 +61,28 @@ def find_judges(
 
 @dataclass(frozen=True)
 class _Run:
-    store: "Store"
-    dataset: "Dataset"
+    store: Store
+    dataset: Dataset
     mode: Mode
     place: Placement
     ours: Processes
 
-    def find(self, name: str, stored: "Mapping[str, StoredEvaluator]") -> "StoredEvaluator | None":
+    def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
         """The stored one that a name means; where it can run, only with its weights in the type that is asked
         for."""
-        from stepsight.core.models.location import can_load
-
         typed = stored.get(typed_name(name, self.place.dtype))
         return typed if typed is not None or can_load(name) else stored.get(name)
 
-    def go_on(self, stored: "StoredEvaluator") -> None:
+    def go_on(self, stored: StoredEvaluator) -> None:
         """`complete` one that is known by what it is stored as."""
         if stored.dtype == self.place.dtype:
             self.complete(stored.name.removesuffix(typed_name("", self.place.dtype)), stored.fingerprint)
 
-    def complete(self, name: str, fingerprint: str | None) -> "StoredEvaluator | None":
+    def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
         """Judge what is missing, if the evaluator is there to run; None where it is not.
 
         A stored evaluator runs only where the name still leads to the same weights.
         """
-        from stepsight.core.formats.loading import load_evaluator
-        from stepsight.core.models.location import can_load
-        from stepsight.core.scoring.scorer import Scorer
-        from stepsight.storage.judgments.evaluators import register_loaded
-        from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
-
         if not can_load(name):
             return None
         evaluator = load_evaluator(name, self.place.device, self.place.dtype, self.place.device_map)

@@ -7,17 +7,21 @@ stepsight math500 mistralai/Mistral-7B-v0.1 --problems math500/test.jsonl --outp
 import argparse
 from pathlib import Path
 
-from stepsight.app.scoring.options import add_placement, read_placement
+from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.training.experiments.finetuning.grading import Grader
+from stepsight.training.experiments.finetuning.math500 import Asking, measure, output_names
+from stepsight.training.experiments.finetuning.problems import problems_path, read_problems
+from stepsight.training.experiments.finetuning.tables import model_table
+from stepsight.training.report.tables import to_markdown
+from stepsight.training.runs.progress import progress_bars
 
 _ENGINES = ("auto", "vllm", "transformers")
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "math500",
-        help="measure causal language models on MATH-500",
-        description="Let models answer problems greedily, grade the answers with math-verify, and tell pass@1 and "
-        "the mean length. Stop it when you like; the same command goes on. Needs stepsight[sft].",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Let models answer problems greedily, grade the answers with math-verify, and tell pass@1 and "
+        "the mean length. Stop it when you like; the same command goes on. Needs stepsight[sft]."
     )
     parser.add_argument("models", nargs="+", metavar="MODEL", help="a folder or a hub's OWNER/NAME")
     parser.add_argument(
@@ -40,18 +44,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--prompt", metavar="TEXT", help="with {query} in it (default: what the model was fine-tuned with)"
     )
     add_placement(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Measure each model, or go on, and print what they reach as a table."""
-    from stepsight.training.experiments.finetuning.grading import Grader
-    from stepsight.training.experiments.finetuning.math500 import Asking, measure, output_names
-    from stepsight.training.experiments.finetuning.problems import problems_path, read_problems
-    from stepsight.training.experiments.finetuning.tables import model_table
-    from stepsight.training.report.tables import to_markdown
-    from stepsight.training.runs.progress import progress_bars
-
     asking = Asking(args.engine, args.tokens, args.batch, args.prompt, read_placement(args))
     problems = read_problems(problems_path(args.problems))
     names = output_names(args.models)

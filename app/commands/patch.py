@@ -8,13 +8,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from stepsight.app.scoring.options import add_db, open_output
+from stepsight.app.commands.options import add_db, open_output
+from stepsight.core.patch import format_patch, read_patch
+from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.disputes import DisputeState
+from stepsight.storage.labelling.patches import make_patch
+from stepsight.storage.traces.queries import find_dataset
 
 _STATES = ("open", "accepted", "rejected", "withdrawn")
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("patch", help="export accepted disputes as a label patch, and show one")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
     export = acts.add_parser("export", help="write the disputes of a dataset as a label patch")
     export.add_argument("dataset", metavar="DATASET")
@@ -23,20 +27,17 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--state", choices=_STATES, default="accepted", help="of which disputes (default: %(default)s)"
     )
     add_db(export)
-    export.set_defaults(run=_export)
     show = acts.add_parser("show", help="tell what a label patch changes")
     show.add_argument("file", metavar="FILE")
-    show.set_defaults(run=_show)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Export a patch, or show one."""
+    (_export if args.act == "export" else _show)(args)
 
 
 def _export(args: argparse.Namespace) -> None:
     """Write the patch, whole or not at all, and tell what is in it and what was left out."""
-    from stepsight.core.patch import format_patch
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.labelling.disputes import DisputeState
-    from stepsight.storage.labelling.patches import make_patch
-    from stepsight.storage.traces.queries import find_dataset
-
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
         patch, changed = make_patch(store, dataset, DisputeState(args.state), Path(args.file).name)
@@ -49,8 +50,6 @@ def _export(args: argparse.Namespace) -> None:
 
 def _show(args: argparse.Namespace) -> None:
     """Print where a patch comes from and each label that it changes."""
-    from stepsight.core.patch import read_patch
-
     patch = read_patch(args.file)
     print(f"{patch.name}: {patch.size}")
     print(f"dataset {patch.dataset} (SHA-256 {patch.sha256[:12]}…), written {patch.moment}")

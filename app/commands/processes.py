@@ -6,6 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+import torch
+from torch import distributed
+
 from stepsight.storage.traces.queries import StoredTrace
 
 # What has a short share waits for what has a long one.
@@ -33,8 +36,6 @@ class Processes:
         """The sum of a number that each has; all of them have to ask for it, and wait for each other."""
         if self.count == 1:
             return number
-        import torch
-        from torch import distributed
 
         if not distributed.is_initialized():
             # Beside the GPUs: they have nothing to tell each other but that they are done.
@@ -55,7 +56,6 @@ def launched() -> Iterator[Processes]:
     if count == 1:
         yield Processes()
         return
-    from torch import distributed
 
     try:
         yield Processes(int(os.environ["RANK"]), count, int(os.environ.get("LOCAL_RANK", "0")))

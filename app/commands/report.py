@@ -8,17 +8,21 @@ stepsight report filtering runs/filter-mini --output report
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
+from stepsight.core.patch import read_patch
+from stepsight.storage.database.store import open_store
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.experiments.finetuning.report import make_filtering_report
+from stepsight.training.experiments.grid.report import make_grid_report
+from stepsight.training.experiments.grid.results import read_results
+from stepsight.training.report.figures import check_pictures
+from stepsight.training.report.report import Report, make_report, write_report
+from stepsight.training.report.tables import to_markdown
 
-if TYPE_CHECKING:
-    from stepsight.training.report.report import Report
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("report", help="write a report of stored judgments: a page and tables")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", action="append", metavar="NAME", help="may be repeated")
     parser.add_argument(
         "--evaluator", action="append", metavar="NAME", help="may be repeated (default: all that judged a dataset)"
@@ -34,7 +38,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("--force", action="store_true", help="show offline figures that mean nothing")
     add_db(parser)
-    parser.set_defaults(run=run)
     subjects = parser.add_subparsers(dest="subject", required=False, metavar="SUBJECT")
     _add_grid(subjects)
     _add_filtering(subjects)
@@ -82,17 +85,12 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_grid(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
-    from stepsight.training.experiments.grid.report import make_grid_report
-    from stepsight.training.experiments.grid.results import read_results
-
     _check_figures(args)
     _give(make_grid_report([read_results(path) for path in args.results]), args.output, args.figures)
 
 
 def run_filtering(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
-    from stepsight.training.experiments.finetuning.report import make_filtering_report
-
     _check_figures(args)
     _give(make_filtering_report(args.results), args.output, args.figures)
 
@@ -113,15 +111,11 @@ def _check_figures(args: argparse.Namespace) -> None:
         return
     if args.output is None:
         raise UserError("--figures goes with --output.")
-    from stepsight.training.report.figures import check_pictures
 
     check_pictures()
 
 
-def _give(report: "Report", output: Path | None, figures: bool) -> None:
-    from stepsight.training.report.report import write_report
-    from stepsight.training.report.tables import to_markdown
-
+def _give(report: Report, output: Path | None, figures: bool) -> None:
     if output is not None:
         print(write_report(report, output, figures))
     else:
@@ -130,11 +124,6 @@ def _give(report: "Report", output: Path | None, figures: bool) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page."""
-    from stepsight.core.patch import read_patch
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.traces.queries import find_dataset
-    from stepsight.training.report.report import make_report, write_report
-
     for name in ("dataset", "output"):
         if getattr(args, name) is None:
             raise UserError(f"--{name} is missing.", "See stepsight report --help.")

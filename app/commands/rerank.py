@@ -10,32 +10,36 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stepsight.app.commands.figures import print_cells
-from stepsight.app.scoring.options import add_placement, open_output, progress, read_placement
+from stepsight.app.commands.options import open_output, progress
+from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
-
-if TYPE_CHECKING:
-    from stepsight.core.models.evaluator import Evaluator
-    from stepsight.training.experiments.reranking.accuracy import Accuracy
-    from stepsight.training.experiments.reranking.candidates import CandidateSet
-    from stepsight.training.experiments.reranking.choices import Ranked
-    from stepsight.training.experiments.reranking.scores import CandidateScores
+from stepsight.core.metrics.best_of_n import By, Method
+from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
+from stepsight.training.experiments.reranking.answers import Answers
+from stepsight.training.experiments.reranking.candidates import CandidateSet, read_candidates
+from stepsight.training.experiments.reranking.choices import Ranked, choices, rank
+from stepsight.training.experiments.reranking.report import about, make_rerank_report, tables_of
+from stepsight.training.experiments.reranking.scores import CandidateScores, score_candidates
+from stepsight.training.report.report import write_report
+from stepsight.training.report.tables import show
 
 # As stepsight.core.metrics.best_of_n has them, which brings NumPy and PyTorch.
 _BY = ("min", "product", "last")
 _METHODS = ("best-of-n", "weighted-vote", "majority")
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "rerank",
-        help="choose among candidate solutions of a problem",
-        description="Choose one of several solutions of each problem, and where right answers are known measure"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Choose one of several solutions of each problem, and where right answers are known measure"
         " how often the choice is right. A line has problem, and solution or steps; it may have answer, problem_id,"
-        " gold (the right answer), correct (true or false) and id.",
+        " gold (the right answer), correct (true or false) and id."
     )
     parser.add_argument("candidates", type=Path, metavar="FILE", help="candidate solutions as JSON Lines")
     parser.add_argument(
@@ -73,17 +77,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("--skip-too-long", action="store_true", help="go on over, and name, candidates too long")
     add_placement(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Read, score and choose; write the choices, and what is known of how often they are right."""
-    from stepsight.core.formats.loading import load_evaluator
-    from stepsight.core.metrics.best_of_n import By, Method
-    from stepsight.training.experiments.reranking.answers import Answers
-    from stepsight.training.experiments.reranking.candidates import read_candidates
-    from stepsight.training.experiments.reranking.choices import choices, rank
-
     kept = _scores_path(args)
     method = Method(args.method)
     place = read_placement(args)
@@ -111,7 +108,7 @@ def _line(row: dict[str, Any]) -> str:
     return f"{line}\n"
 
 
-def _check_answers(pool: "CandidateSet", method: str) -> None:
+def _check_answers(pool: CandidateSet, method: str) -> None:
     """A vote is one on answers."""
     if method != "best-of-n" and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(
@@ -132,11 +129,8 @@ def _scores_path(args: argparse.Namespace) -> Path | None:
 
 
 def _score(
-    args: argparse.Namespace, evaluator: "Evaluator", pool: "CandidateSet", path: Path | None
-) -> "list[CandidateScores]":
-    from stepsight.core.scoring.scorer import Scorer
-    from stepsight.training.experiments.reranking.scores import score_candidates
-
+    args: argparse.Namespace, evaluator: Evaluator, pool: CandidateSet, path: Path | None
+) -> list[CandidateScores]:
     if evaluator.format != "stepsight":
         print(evaluator.described, file=sys.stderr)
     left_out: list[UserError] = []
@@ -145,7 +139,7 @@ def _score(
         left_out.append(error)
         print(f"left out: {error.message}", file=sys.stderr)
 
-    def watch(scores: "Iterator[CandidateScores]", count: int) -> "Iterator[CandidateScores]":
+    def watch(scores: Iterator[CandidateScores], count: int) -> Iterator[CandidateScores]:
         return progress(scores, count, "candidates")
 
     scored = score_candidates(
@@ -156,10 +150,8 @@ def _score(
     return scored
 
 
-def _tell(args: argparse.Namespace, evaluator: "Evaluator", ranked: "Sequence[Ranked]", compared: str) -> None:
+def _tell(args: argparse.Namespace, evaluator: Evaluator, ranked: Sequence[Ranked], compared: str) -> None:
     """Print the accuracy, and write the report of it."""
-    from stepsight.training.experiments.reranking.accuracy import measure
-
     found = measure(ranked, watch=lambda problems: progress(problems, len(problems), "problems"))
     if found is None:
         if args.report is not None:
@@ -172,18 +164,12 @@ def _tell(args: argparse.Namespace, evaluator: "Evaluator", ranked: "Sequence[Ra
         _print(found)
         print(f"\nAnswers compared {compared}.")
         if args.report is not None:
-            from stepsight.training.experiments.reranking.report import make_rerank_report
-            from stepsight.training.report.report import write_report
-
             lead = f"Scored by {evaluator.name}, {args.mode}; answers compared {compared}."
             print(write_report(make_rerank_report(found, args.candidates.name, lead), args.report))
 
 
-def _print(found: "Accuracy") -> None:
+def _print(found: Accuracy) -> None:
     """The tables, in columns."""
-    from stepsight.training.experiments.reranking.report import about, tables_of
-    from stepsight.training.report.tables import show
-
     print(about(found))
     for table in tables_of(found):
         print(f"\n{table.caption}")

@@ -5,26 +5,22 @@ stepsight restore monday.backup --db restored.db
 
 import argparse
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
+from stepsight.storage.backup.restore import restore_backup
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "restore",
-        help="put a backup in the place of a store's content",
-        description="Check a backup and put it in the place of a store's content. Stop the server first: what is"
-        " written meanwhile is lost. Nobody is logged in afterwards.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Check a backup and put it in the place of a store's content. Stop the server first: what is"
+        " written meanwhile is lost. Nobody is logged in afterwards."
     )
     parser.add_argument("path", metavar="FILE", help="a file that stepsight backup wrote")
     parser.add_argument(
         "--force", action="store_true", help="replace what the store holds; that is kept as a backup beside it"
     )
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Restore the backup and print where, and what became of the old content."""
-    from stepsight.storage.backup.restore import restore_backup
-
     print(restore_backup(args.path, args.db, args.force))

@@ -8,20 +8,20 @@ torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FO
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import torch
 
 from stepsight.core.errors import UserError
+from stepsight.core.validation import update
+from stepsight.training.experiments.finetuning.recipe import Recipe, read_recipe
+from stepsight.training.experiments.finetuning.run import FineTuning, check_installed, fine_tune, forecast
+from stepsight.training.runs.processes import is_main_process
 
-if TYPE_CHECKING:
-    from stepsight.training.experiments.finetuning.recipe import Recipe
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "sft",
-        help="fine-tune a causal language model on a subset",
-        description="Fine-tune a causal language model, with TRL. On several devices: torchrun --nproc-per-node N "
-        "-m stepsight sft .... Stop it when you like; the same command goes on. Needs stepsight[sft].",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Fine-tune a causal language model, with TRL. On several devices: torchrun --nproc-per-node N "
+        "-m stepsight sft .... Stop it when you like; the same command goes on. Needs stepsight[sft]."
     )
     parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/mistral-7b-sft.yaml")
     parser.add_argument("--init", metavar="MODEL", help="a folder or a hub's OWNER/NAME (default: the recipe's)")
@@ -32,7 +32,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--plan", action="store_true", help="say what it takes, and load nothing")
     parser.add_argument("--gpu", metavar="NAME", help="with --plan: on this kind of GPU (default: the recipe's)")
     parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -51,30 +50,21 @@ def run(args: argparse.Namespace) -> None:
         _fine_tune(recipe, args)
 
 
-def _recipe(args: argparse.Namespace) -> "Recipe":
+def _recipe(args: argparse.Namespace) -> Recipe:
     """The recipe with what the command line says instead."""
-    from stepsight.core.validation import update
-    from stepsight.training.experiments.finetuning.recipe import read_recipe
-
     # What is named here is looked up from here.
     data = None if args.data is None else str(Path(args.data).absolute())
     options = {"init": args.init, "seed": args.seed, "data": data}
     return update(read_recipe(args.config), **{key: value for key, value in options.items() if value is not None})
 
 
-def _plan(recipe: "Recipe", args: argparse.Namespace) -> None:
-    from stepsight.training.experiments.finetuning.run import forecast
-
+def _plan(recipe: Recipe, args: argparse.Namespace) -> None:
     plan = forecast(recipe, args.config.parent, args.gpu, args.devices)
     print(plan)
     plan.check()
 
 
-def _fine_tune(recipe: "Recipe", args: argparse.Namespace) -> None:
-    import torch
-
-    from stepsight.training.experiments.finetuning.run import FineTuning, check_installed, fine_tune
-    from stepsight.training.runs.processes import is_main_process
+def _fine_tune(recipe: Recipe, args: argparse.Namespace) -> None:
 
     # A model may have to be fetched first, which takes a while.
     check_installed()

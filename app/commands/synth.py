@@ -7,24 +7,21 @@ import argparse
 import json
 import sys
 
-from stepsight.app.scoring.options import open_output, progress
+from stepsight.app.commands.options import open_output, progress
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import format_trace
+from stepsight.training.synth.corpus import generate
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("synth", help="write synthetic traces with planted errors as JSON Lines")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=int, default=100, metavar="N", help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same traces")
     parser.add_argument("--families", nargs="+", metavar="NAME", help="problem families (default: all)")
     parser.add_argument("--output", metavar="FILE", default="-", help="default: standard output")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the traces one by one."""
-    from stepsight.training.synth.corpus import generate
-
     if args.size < 1:
         raise UserError(f"--size is {args.size}, expected 1 or more.")
     with open_output(args.output) as out:

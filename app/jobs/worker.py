@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from stepsight.app.scoring.options import add_placement, is_placed, read_placement
+from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
 from stepsight.core.trace import Trace

@@ -2,5 +2,5 @@
 
 - evaluators, batcher: evaluators loaded once; requests that come together scored together
 - seed: the gallery in the store
-- options: options of commands that place an evaluator
+- placement_options: options of commands that place an evaluator
 """

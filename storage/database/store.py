@@ -11,18 +11,19 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, select
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, select, text
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database import migrate as revisions
 from stepsight.storage.database.location import describe, locate
 
 # An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
 _BUSY_SECONDS = 60
 _CONNECT_SECONDS = 10
+# The last of `storage/migrations/versions`.
+NEWEST_REVISION = "0005_labelling"
 # How SQLite begins a transaction; an option of the connection.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"
@@ -133,13 +134,25 @@ def _prepare(url: URL, name: str) -> None:
     # Foreign keys stay off here: a migration that rebuilds a table drops it, its children would go along.
     engine = _engine(url, poolclass=NullPool, foreign_keys=False)
     with engine.connect() as connection:
-        current = revisions.is_current(connection, name)
+        if _has_newest_schema(connection):
+            return
+    # Alembic takes as long to load as all of the rest of a light command, and most stores need no migration.
+    from stepsight.storage.database import migrate
+
+    with engine.connect() as connection:
+        current = migrate.is_current(connection, name)
     if current:
         return
     if engine.dialect.name == "sqlite":
         _use_wal(engine)
     with engine.execution_options(**_WRITING).begin() as connection:
-        revisions.upgrade(connection, name)
+        migrate.upgrade(connection, name)
+
+
+def _has_newest_schema(connection: Connection) -> bool:
+    if not inspect(connection).has_table("alembic_version"):
+        return False
+    return connection.scalars(text("SELECT version_num FROM alembic_version")).all() == [NEWEST_REVISION]
 
 
 def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:

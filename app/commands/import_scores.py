@@ -5,16 +5,16 @@ stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
 
 import argparse
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
 from stepsight.core.judgment import Mode
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.imports import import_scores
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "import-scores",
-        help="store what a released score file says of a dataset",
-        description="Store what a released score file says of a dataset of the store. A row has an id and scores:"
-        " three numbers or one per sub-step, one per solution, or a verdict in words with the step it blames.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Store what a released score file says of a dataset of the store. A row has an id and scores:"
+        " three numbers or one per sub-step, one per solution, or a verdict in words with the step it blames."
     )
     parser.add_argument("dataset", help="a dataset of the store")
     parser.add_argument("path", help="the score file, JSON Lines or a JSON array")
@@ -26,13 +26,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="each step scored with the whole solution in view, or with none after it (default: %(default)s)",
     )
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Import the file, all of it or nothing, and print what matched."""
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.judgments.imports import import_scores
-
     with open_store(args.db) as store:
         print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))

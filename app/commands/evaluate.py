@@ -11,7 +11,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from stepsight.app.commands.figures import (
     FIGURES,
@@ -23,20 +22,24 @@ from stepsight.app.commands.figures import (
     worth_printing,
 )
 from stepsight.app.commands.judging import find_judges
+from stepsight.app.commands.options import add_db
 from stepsight.app.commands.processes import launched
-from stepsight.app.scoring.options import add_db, add_placement, read_placement
+from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.baselines import PREFIX
+from stepsight.core.metrics.published import Published, published
+from stepsight.core.patch import read_patch
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.labelling.patches import check_patch
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.evaluation import MODES, Comparison, Evaluation, Row, compare, evaluate, find_judge
+from stepsight.training.report.patched import Patched, evaluate_patched
+from stepsight.training.report.results import notes
 
-if TYPE_CHECKING:
-    from stepsight.core.metrics.published import Published
-    from stepsight.storage.judgments.evaluators import StoredEvaluator
-    from stepsight.training.evaluate.evaluation import Comparison, Evaluation, Row
-    from stepsight.training.report.patched import Patched
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("evaluate", help="measure evaluators on a dataset of the store")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", required=True, metavar="NAME")
     parser.add_argument(
         "--evaluator",
@@ -63,18 +66,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--json", action="store_true", help="as JSON, fractions and null")
     add_placement(parser)
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Score what is missing where an evaluator can run, then print the table."""
-    from stepsight.core.patch import read_patch
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.labelling.patches import check_patch
-    from stepsight.storage.traces.queries import find_dataset
-    from stepsight.training.evaluate.evaluation import MODES, evaluate, find_judge
-    from stepsight.training.report.patched import evaluate_patched
-
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     names = list(dict.fromkeys([*(args.evaluator or []), *(args.compare or [])]))
@@ -118,22 +113,20 @@ def run(args: argparse.Namespace) -> None:
             _print_comparison(comparison, ", patched" if one.patch else "")
 
 
-def _meant(given: Sequence[str], names: Sequence[str], evaluators: "Sequence[StoredEvaluator]") -> list[str]:
+def _meant(given: Sequence[str], names: Sequence[str], evaluators: Sequence[StoredEvaluator]) -> list[str]:
     """What the tables call those that a command line names: one from a folder, or in another type, has another
     name."""
-    from stepsight.core.metrics.baselines import PREFIX
-
     ran = [name for name in names if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if names else {}
     return [called.get(name, name) for name in given]
 
 
 def _json(
-    found: "Evaluation", patched: "Patched | None", compared: "dict[Evaluation, list[Comparison]]"
+    found: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[Comparison]]
 ) -> dict[str, object]:
     """The evaluation, or with a patch both, each `without` and `with` as it is by itself."""
 
-    def shown(one: "Evaluation") -> dict[str, object]:
+    def shown(one: Evaluation) -> dict[str, object]:
         pairs = [comparison.as_json() for comparison in compared.get(one, [])]
         return one.as_json() | ({"comparisons": pairs} if one in compared else {})
 
@@ -142,9 +135,7 @@ def _json(
     return patched.as_json() | {"without": shown(patched.before), "with": shown(patched.after)}
 
 
-def _comparisons(found: "Evaluation", first: str, second: str) -> "list[Comparison]":
-    from stepsight.training.evaluate.evaluation import compare
-
+def _comparisons(found: Evaluation, first: str, second: str) -> list[Comparison]:
     pairs = [
         (one, other)
         for one in found.rows
@@ -160,13 +151,11 @@ def _comparisons(found: "Evaluation", first: str, second: str) -> "list[Comparis
     return [compare(one, other, found.weights) for one, other in pairs]
 
 
-def _print_tables(found: "Evaluation") -> None:
+def _print_tables(found: Evaluation) -> None:
     """The protocol's four figures per mode and kind of error, with bootstrap intervals over traces, then notes.
 
     A table of baselines alone is left out beside one with an evaluator.
     """
-    from stepsight.core.metrics.published import published
-
     for mode, errors in worth_printing(found.rows):
         chosen = [row for row in found.rows if (row.mode, row.errors) == (mode, errors)]
         printed = [row for row in found.published if (row.mode, row.benchmark.errors) == (mode, errors)]
@@ -185,20 +174,18 @@ def _print_tables(found: "Evaluation") -> None:
         )
 
 
-def _printed(row: "Published") -> list[str]:
+def _printed(row: Published) -> list[str]:
     """The figures as the paper prints them, which has no intervals."""
     return [f"{100 * row.values[name]:.1f}" for name in FIGURES]
 
 
-def _notes(rows: "list[Row]", traces: int) -> list[str]:
+def _notes(rows: list[Row], traces: int) -> list[str]:
     """What qualifies the figures, and how far the published ones are."""
-    from stepsight.training.report.results import notes
-
     published = [f"{row.evaluator}: {_against(row, row.published)}" for row in rows if row.published is not None]
     return [f"  {note}" for note in [*notes(rows, FIGURES, traces), *published]]
 
 
-def _against(row: "Row", printed: "Published") -> str:
+def _against(row: Row, printed: Published) -> str:
     """Such as `Sol-F1 published 78.0, difference +0.0`, for each figure that the row has."""
     told = []
     for name, title in zip(FIGURES, TITLES, strict=True):
@@ -209,7 +196,7 @@ def _against(row: "Row", printed: "Published") -> str:
     return f"{'; '.join(told)} ({printed.evaluator} in {printed.table})"
 
 
-def _print_comparison(found: "Comparison", qualified: str) -> None:
+def _print_comparison(found: Comparison, qualified: str) -> None:
     print(
         f"\n{found.first} minus {found.second}, {found.errors} errors, {found.mode},"
         f" {found.n_traces:,} traces{qualified}"

@@ -1,43 +1,13 @@
-"""Options that several commands share."""
+"""Where the weights of evaluators go, and in which type: options of commands that load one, and of workers."""
 
 import argparse
 import json
-import os
 import re
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import IO, TypeVar
 
-from tqdm import tqdm
-
-from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import DTYPES, SPREADS, Placement
 
-Item = TypeVar("Item")
-
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
-
-
-def add_db(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--db",
-        metavar="URL",
-        help="the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else a file of yours)",
-    )
-
-
-def fraction(text: str) -> float:
-    """A number from 0 to 1, as the `type` of an option."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 0 to 1")
-    return value
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
@@ -115,26 +85,3 @@ def _is_place(value: object) -> bool:
     if isinstance(value, int):
         return not isinstance(value, bool) and value >= 0
     return isinstance(value, str) and (value == "disk" or (value != "auto" and bool(_DEVICE.fullmatch(value))))
-
-
-def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:
-    """Go through `items` under a bar on stderr that appears after two seconds, and only in a terminal."""
-    yield from tqdm(items, total=total, unit=f" {unit}", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr)
-
-
-@contextmanager
-def open_output(path: str) -> Iterator[IO[str]]:
-    """Standard output for `-`, or a file that appears whole at the end or not at all.
-
-    What is no file, such as /dev/null, is written to and not replaced. Raises `UserError` where it cannot be.
-    """
-    if path == "-":
-        yield sys.stdout
-        return
-    replaced = os.path.isfile(path) or not os.path.exists(path)
-    target = atomic_file(path) if replaced else nullcontext(Path(path))
-    try:
-        with target as place, open(place, "w", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Check the path.") from None

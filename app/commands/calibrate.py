@@ -7,23 +7,22 @@ stepsight calibrate --dataset prm800k --evaluator mini-bidir --mode online --goa
 import argparse
 import json
 import math
-from typing import TYPE_CHECKING
 
 from stepsight.app.commands.judging import find_judges
-from stepsight.app.scoring.options import add_db, add_placement, read_placement
+from stepsight.app.commands.options import add_db
+from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.storage.database.store import open_store
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.calibration import Calibrated, Goal, calibrate
 
-if TYPE_CHECKING:
-    from stepsight.training.evaluate.calibration import Calibrated
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "calibrate",
-        help="choose a threshold of an evaluator on a validation dataset",
-        description="Choose a threshold of an evaluator on a validation dataset and put it in force. Evaluating on"
-        " that dataset is refused from then on.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Choose a threshold of an evaluator on a validation dataset and put it in force. Evaluating on"
+        " that dataset is refused from then on."
     )
     parser.add_argument("--dataset", required=True, metavar="NAME", help="what to choose on")
     parser.add_argument(
@@ -53,16 +52,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_placement(parser)
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Score what is missing where the evaluator can run, choose, store and print the threshold."""
-    from stepsight.core.metrics.reasoneval import Errors
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.traces.queries import find_dataset
-    from stepsight.training.evaluate.calibration import Goal, calibrate
-
     goal, recall = Goal(args.goal), 0.9 if args.recall is None else args.recall
     if args.recall is not None and goal != Goal.RECALL:
         raise UserError("--recall is of no use with this goal.", "Use --goal recall.")
@@ -78,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
     print(json.dumps(_as_json(found), indent=1) if args.json else _as_text(found))
 
 
-def _as_json(found: "Calibrated") -> dict[str, object]:
+def _as_json(found: Calibrated) -> dict[str, object]:
     head = {"evaluator": found.evaluator, "dataset": found.dataset, "mode": found.mode.value}
     reached = {name: None if math.isnan(value) else value for name, value in vars(found.choice).items()}
     chosen = {"threshold": found.threshold.value, "before": found.before} | reached
@@ -86,7 +79,7 @@ def _as_json(found: "Calibrated") -> dict[str, object]:
     return head | chosen | counts | {"thresholds": vars(found.calibration.thresholds)}
 
 
-def _as_text(found: "Calibrated") -> str:
+def _as_text(found: Calibrated) -> str:
     choice = found.choice
     right = "" if math.isnan(choice.precision) else f" with precision {100 * choice.precision:.1f} %"
     return (

@@ -10,21 +10,25 @@ import os
 import sys
 from pathlib import Path
 
-from stepsight.app.scoring.options import add_placement, fraction, read_placement
+import torch
+
+from stepsight.app.commands.options import fraction
+from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
+from stepsight.training.experiments.filtering.manifest import MANIFEST, summary
+from stepsight.training.experiments.filtering.run import Filtering, filter_pool
+from stepsight.training.runs.progress import progress_bars
 
 # As stepsight.training.experiments.filtering has them, which brings PyTorch.
 _SUBSETS = ("val+red", "val", "red", "random")
 _ENGINES = ("local", "ray")
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "filter",
-        help="choose solutions of a pool by what an evaluator says of them",
-        description="Score every solution of a pool once and write subsets of one size: those that are valid and "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Score every solution of a pool once and write subsets of one size: those that are valid and "
         "not redundant, the most valid, the least redundant, and some at random. Rows keep their fields; query and "
-        "response are written as those. Stop it when you like; the same command goes on.",
+        "response are written as those. Stop it when you like; the same command goes on."
     )
     parser.add_argument(
         "pool",
@@ -75,15 +79,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--workers", type=int, metavar="N", help="with --engine ray (default: one for each GPU or processor here)"
     )
     add_placement(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Filter the pool, or go on with it, and print where the manifest is."""
-    from stepsight.training.experiments.filtering.manifest import MANIFEST, summary
-    from stepsight.training.experiments.filtering.run import Filtering, filter_pool
-    from stepsight.training.runs.progress import progress_bars
-
     place = read_placement(args)
     wanted = Filtering(
         pool=tuple(args.pool),
@@ -119,8 +118,6 @@ def _workers(args: argparse.Namespace, device: str) -> int:
 
 
 def _room(device: str) -> int:
-    import torch
-
     return max(1, torch.cuda.device_count()) if device.startswith("cuda") else os.cpu_count() or 1
 
 

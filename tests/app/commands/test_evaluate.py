@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sqlalchemy import delete
 
+from stepsight.app.commands.app import listen
 from stepsight.app.commands.processes import Processes
-from stepsight.app.commands.serving import listen
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.schema import JudgmentRow

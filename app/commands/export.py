@@ -1,22 +1,22 @@
-"""Writing labels by people into a file, and reading them from one.
+"""Writing labels by people into a file.
 
 stepsight export labels my-campaign labels.jsonl --format prm800k
 """
 
 import argparse
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
+from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.files.export_labels import export_labels
 
 FORMATS = ("prm800k", "processbench", "prmbench", "stepwise", "jsonl", "csv", "parquet", "events")
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "export",
-        help="write the labels of a campaign into a file",
-        description="Write the labels that people gave in a campaign into a file: those that they agree on, where"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write the labels that people gave in a campaign into a file: those that they agree on, where"
         " a decision comes before a majority, and a tie or unsure is unlabelled. jsonl and events lose nothing and"
-        " are read back by: stepsight import labels FILE",
+        " are read back by: stepsight import labels FILE"
     )
     parser.add_argument("what", choices=["labels"], help="what to write")
     parser.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
@@ -30,14 +30,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the file, all of it or nothing, and print what is in it and what is not."""
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.labelling.files.export_labels import export_labels
-
     with open_store(args.db) as store:
         done = export_labels(
             store,
@@ -47,23 +43,5 @@ def run(args: argparse.Namespace) -> None:
             per_annotator=args.per_annotator,
             exposed=args.exposed,
             force=args.force,
-        )
-    print(done)
-
-
-def run_import(args: argparse.Namespace) -> None:
-    """Read labels from a file, all of them or none: `stepsight import labels FILE`."""
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.labelling.files.import_labels import import_labels
-    from stepsight.storage.people.users import local_user
-
-    with open_store(args.db) as store:
-        done = import_labels(
-            store,
-            args.path,
-            local_user(store),
-            campaign=args.campaign,
-            dataset=args.dataset,
-            annotator=args.annotator,
         )
     print(done)

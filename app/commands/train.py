@@ -8,20 +8,20 @@ torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import torch
 
 from stepsight.core.errors import UserError
+from stepsight.training.runs.processes import is_main_process
+from stepsight.training.train.config import TrainConfig, read_config
+from stepsight.training.train.estimate import check_devices, make_plan
+from stepsight.training.train.run import train
 
-if TYPE_CHECKING:
-    from stepsight.training.train.config import TrainConfig
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "train",
-        help="train an evaluator from a configuration file",
-        description="Train an evaluator. On several devices: torchrun --nproc-per-node N -m stepsight train ..., "
-        "or accelerate launch; a step's traces are shared out, and the result is that of one device.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train an evaluator. On several devices: torchrun --nproc-per-node N -m stepsight train ..., "
+        "or accelerate launch; a step's traces are shared out, and the result is that of one device."
     )
     parser.add_argument("config", help="a YAML file; training/configs holds the shipped ones")
     parser.add_argument("--output", metavar="FOLDER", help="default: runs/ and the file's name")
@@ -29,13 +29,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--plan", action="store_true", help="say what it takes, and load nothing")
     parser.add_argument("--gpu", metavar="NAME", help="with --plan: on this kind of GPU (default: the recipe's)")
     parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Train, or go on with a run that was stopped, and print where the evaluator is."""
-    from stepsight.training.train.config import read_config
-
     config = read_config(args.config)
     for name in ("threads", "devices"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
@@ -50,21 +47,13 @@ def run(args: argparse.Namespace) -> None:
     _train(config, args)
 
 
-def _plan(config: "TrainConfig", args: argparse.Namespace) -> None:
-    from stepsight.training.train.estimate import make_plan
-
+def _plan(config: TrainConfig, args: argparse.Namespace) -> None:
     plan = make_plan(config, Path(args.config).parent, args.gpu, args.devices)
     print(plan)
     plan.check()
 
 
-def _train(config: "TrainConfig", args: argparse.Namespace) -> None:
-    import torch
-
-    from stepsight.training.runs.processes import is_main_process
-    from stepsight.training.train.estimate import check_devices
-    from stepsight.training.train.run import train
-
+def _train(config: TrainConfig, args: argparse.Namespace) -> None:
     check_devices(config, Path(args.config).parent)
     if args.threads:
         torch.set_num_threads(args.threads)

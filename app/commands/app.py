@@ -12,12 +12,17 @@ from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
 
-from stepsight.app.scoring.options import add_db, add_placement, is_placed, placement_arguments, read_placement
+from stepsight.app.commands.options import add_db
+from stepsight.app.jobs.supervisor import Supervisor
+from stepsight.app.scoring.placement_options import add_placement, is_placed, placement_arguments, read_placement
 from stepsight.core.errors import UserError
+from stepsight.core.models.location import shipped_evaluators
+from stepsight.storage.database.location import locate
+from stepsight.storage.database.store import open_store
+from stepsight.storage.people.users import has_users
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("app", help="serve the pages on this machine")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=7860, help="default: %(default)s, or the next free one")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument(
@@ -31,7 +36,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
     add_placement(parser)
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -45,14 +49,10 @@ def run(args: argparse.Namespace) -> None:
     place = read_placement(args) if is_placed(args) else None
     print("StepSight is starting.", file=sys.stderr)
     listener = listen(args.port, args.host)
-    from stepsight.app.jobs.supervisor import Supervisor
+    # Gradio and PyTorch take seconds, and what is wrong with the command line is said before.
     from stepsight.app.scoring.evaluators import Evaluators
     from stepsight.app.scoring.seed import seed
     from stepsight.app.server import LOOPBACK, build_app, serve
-    from stepsight.core.models.location import shipped_evaluators
-    from stepsight.storage.database.location import locate
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.people.users import has_users
 
     address = locate(args.db).render_as_string(hide_password=False)
     with open_store(args.db) as store, ExitStack() as stack:
@@ -89,10 +89,6 @@ def check_host(host: str, db: str | None, public_read_only: bool) -> None:
 
 def _has_users(db: str | None) -> bool:
     """Whether somebody can log in; a store that is not there is not made."""
-    from stepsight.storage.database.location import locate
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.people.users import has_users
-
     url = locate(db)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         return False

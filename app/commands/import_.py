@@ -11,24 +11,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
-from stepsight.app.commands import labels
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
-
-if TYPE_CHECKING:
-    from stepsight.storage.traces.imports import ImportSummary
-
+from stepsight.storage.database.store import open_store
+from stepsight.storage.importers import find_kind
+from stepsight.storage.importers.downloads import fetch
+from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.people.users import local_user
+from stepsight.storage.traces.imports import ImportSummary, import_file
 
 # Beside the kinds of files of traces.
 LABELS = "labels"
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("import", help="store the traces of a file, or labels by people")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind", help="such as mr-math-invalid or jsonl, an unknown one lists them all; or labels: labels by people"
     )
@@ -47,7 +47,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--annotator", metavar="NAME", help="with labels: whose rows of PRM800K are (default: their labeler's)"
     )
     add_db(parser)
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(parser=parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -72,15 +72,24 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _import_labels(args: argparse.Namespace) -> None:
+    """Read labels from a file, all of them or none."""
     if args.download or args.skip_bad:
         raise UserError("Labels are neither downloaded nor imported in part.", f"stepsight import {LABELS} FILE")
-    labels.run_import(args)
+    with open_store(args.db) as store:
+        person = local_user(store)
+        print(
+            import_labels(
+                store,
+                args.path,
+                person,
+                campaign=args.campaign,
+                dataset=args.dataset,
+                annotator=args.annotator,
+            )
+        )
 
 
-def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> "ImportSummary":
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.traces.imports import import_file
-
+def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> ImportSummary:
     with open_store(args.db) as store, _bar() as bar:
 
         def show(traces: int, fraction: float) -> None:
@@ -91,9 +100,6 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> "Impo
 
 
 def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
-    from stepsight.storage.importers import find_kind
-    from stepsight.storage.importers.downloads import fetch
-
     file = find_kind(kind).public_file(name, sha256)
     with _bar() as bar:
 
@@ -105,7 +111,7 @@ def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
 
 
 @contextmanager
-def _bar() -> "Iterator[tqdm[Any]]":
+def _bar() -> Iterator[tqdm[Any]]:
     """A bar on stderr from 0 to 1 that appears after two seconds, and only in a terminal."""
     shown = sys.stderr.isatty()
     bar: tqdm[Any] = tqdm(total=1.0, delay=2, disable=not shown, bar_format="{percentage:3.0f}%|{bar}| {desc}")

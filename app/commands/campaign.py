@@ -5,15 +5,26 @@ stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
-
-if TYPE_CHECKING:
-    from stepsight.storage.database.store import Store
-    from stepsight.storage.labelling.campaigns import Campaign
-    from stepsight.storage.labelling.plan import CampaignPlan
+from stepsight.core.validation import validate
+from stepsight.storage.browse.filters import NamedFilter
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.labelling.campaigns import (
+    Campaign,
+    add_guideline,
+    close_campaign,
+    create_campaign,
+    find_campaign,
+    get_campaign,
+    list_campaigns,
+)
+from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
+from stepsight.storage.people.users import local_user
 
 _ACTS = {
     "create": "make one of the traces of a dataset that meet the conditions now",
@@ -26,8 +37,7 @@ _ACTS = {
 _ABOUT = {"evaluator": "whose verdicts, changes and scores are meant"}
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("campaign", help="make and follow campaigns, in which people label traces")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
     for act, does in _ACTS.items():
         one = acts.add_parser(act, help=does, description=f"{does.capitalize()}.")
@@ -40,7 +50,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         if act == "guideline":
             one.add_argument("file", metavar="FILE", help="the text, UTF-8")
         add_db(one)
-    parser.set_defaults(run=run)
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +84,6 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_conditions(parser: argparse.ArgumentParser) -> None:
-    from stepsight.storage.browse.filters import NamedFilter
-
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
     for name, field in NamedFilter.model_fields.items():
         words = get_args(field.annotation) or None
@@ -87,16 +94,6 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Do one of `_ACTS`, and say what is so now."""
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.labelling.campaigns import (
-        add_guideline,
-        close_campaign,
-        create_campaign,
-        find_campaign,
-        get_campaign,
-    )
-    from stepsight.storage.people.users import local_user
-
     with open_store(args.db) as store:
         if args.act == "list":
             _print_campaigns(store)
@@ -113,11 +110,7 @@ def run(args: argparse.Namespace) -> None:
         _print_campaign(store, found, people=args.act == "show")
 
 
-def _plan(args: argparse.Namespace, store: "Store") -> "CampaignPlan":
-    from stepsight.core.validation import validate
-    from stepsight.storage.browse.filters import NamedFilter
-    from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
-
+def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
     where = validate(NamedFilter, {name: getattr(args, name) for name in NamedFilter.model_fields})
     evaluator = _find_evaluator(store, where.evaluator)
     return CampaignPlan(
@@ -139,10 +132,8 @@ def _plan(args: argparse.Namespace, store: "Store") -> "CampaignPlan":
     )
 
 
-def _find_evaluator(store: "Store", name: str) -> int | None:
+def _find_evaluator(store: Store, name: str) -> int | None:
     """The database id of the evaluator with that name or fingerprint, None where none is named."""
-    from stepsight.storage.judgments.evaluators import list_evaluators
-
     if not name:
         return None
     known = list_evaluators(store)
@@ -164,9 +155,7 @@ def _read(path: str) -> str:
         raise UserError(f"{path}: is no UTF-8 text.", "Save it as UTF-8.") from None
 
 
-def _print_campaigns(store: "Store") -> None:
-    from stepsight.storage.labelling.campaigns import list_campaigns
-
+def _print_campaigns(store: Store) -> None:
     found = list_campaigns(store)
     if not found:
         print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
@@ -175,18 +164,14 @@ def _print_campaigns(store: "Store") -> None:
         print(f"{one.name.ljust(width)}  {_words(store, one)}")
 
 
-def _words(store: "Store", campaign: "Campaign") -> str:
-    from stepsight.storage.labelling.progress import campaign_progress
-
+def _words(store: Store, campaign: Campaign) -> str:
     found = campaign_progress(store, campaign.id)
     state = "open" if campaign.closed is None else "closed"
     traces = f"{campaign.items:,} {'trace' if campaign.items == 1 else 'traces'} of {campaign.dataset}"
     return f"{state}, {traces}, {found.submitted:,} of {found.slots:,} answers"
 
 
-def _print_campaign(store: "Store", campaign: "Campaign", people: bool) -> None:
-    from stepsight.storage.labelling.progress import annotator_progress
-
+def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
     kind = "blind" if campaign.blind else "with scores"
     extent = "every step" if campaign.after_error else "steps up to the first error"
     print(f"{campaign.name}: {_words(store, campaign)}")

@@ -9,20 +9,24 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from stepsight.app.commands.options import add_db, fraction, open_output, progress
 from stepsight.app.commands.processes import Processes, launched
-from stepsight.app.scoring.options import add_db, add_placement, fraction, open_output, progress, read_placement
+from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.jsonl import parse_trace, read_file, read_rows
+from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.scores import Thresholds
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.evaluators import register_loaded
+from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+from stepsight.storage.traces.queries import find_dataset
 
-if TYPE_CHECKING:
-    from stepsight.core.scoring.scorer import Scorer
-    from stepsight.core.trace import Trace
 
-
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("score", help="score a file, or a dataset of the store")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", nargs="?", help="score this dataset of the store and keep the judgments there")
     parser.add_argument(
         "--input", metavar="FILE", help="traces as JSON Lines (id, problem, steps); - is standard input"
@@ -41,14 +45,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--skip-too-long", action="store_true", help="leave out, and name, traces over the context")
     add_placement(parser)
     add_db(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Score what the arguments name."""
-    from stepsight.core.formats.loading import load_evaluator
-    from stepsight.core.scoring.scorer import Scorer
-
     if (args.dataset is None) == (args.input is None):
         raise UserError("give either a dataset of the store or --input.", "See stepsight score --help.")
     if args.dataset is not None and (
@@ -84,15 +84,12 @@ class _Skipped:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, trace: "Trace", error: UserError) -> None:
+    def __call__(self, trace: Trace, error: UserError) -> None:
         self.count += 1
         print(f"left out: {error.message}", file=sys.stderr)
 
 
-def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None) -> None:
-    from stepsight.core.judgment import judgment_record
-    from stepsight.core.scores import Thresholds
-
+def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | None) -> None:
     evaluator = scorer.evaluator
     thresholds = Thresholds(
         evaluator.thresholds.validity if args.validity is None else args.validity,
@@ -105,12 +102,7 @@ def _score_file(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | 
             out.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped | None, ours: Processes) -> None:
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.judgments.evaluators import register_loaded
-    from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
-    from stepsight.storage.traces.queries import find_dataset
-
+def _score_dataset(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | None, ours: Processes) -> None:
     evaluator = scorer.evaluator
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
@@ -131,9 +123,7 @@ def _score_dataset(args: argparse.Namespace, scorer: "Scorer", skipped: _Skipped
     )
 
 
-def _read_traces(path: str) -> "Iterator[Trace]":
-    from stepsight.core.jsonl import parse_trace, read_file, read_rows
-
+def _read_traces(path: str) -> Iterator[Trace]:
     name = "standard input" if path == "-" else path
     rows = read_rows(sys.stdin.buffer, name) if path == "-" else read_file(path)
     empty = True

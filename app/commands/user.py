@@ -6,16 +6,23 @@ stepsight user add ada --role annotator
 import argparse
 import getpass
 import sys
-from typing import TYPE_CHECKING
 
-from stepsight.app.scoring.options import add_db
+from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.people.users import (
+    Role,
+    User,
+    add_user,
+    end_user,
+    find_user,
+    has_users,
+    list_users,
+    set_password,
+    set_role,
+)
 
-if TYPE_CHECKING:
-    from stepsight.storage.database.store import Store
-    from stepsight.storage.people.users import User
-
-_ROLES = ("viewer", "annotator", "adjudicator", "admin")
+_ROLES = [role.value for role in Role]
 _DOES = {
     "add": "add one, and ask for the password",
     "list": "list them",
@@ -25,8 +32,7 @@ _DOES = {
 }
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("user", help="add and list the people who may log in, change their roles")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
     for act, does in _DOES.items():
         # Or --password would pass for --password-stdin.
@@ -40,14 +46,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         if act in ("add", "password"):
             one.add_argument("--password-stdin", action="store_true", help="read it from standard input, one line")
         add_db(one)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Do one of `_DOES`, and say what is so now."""
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.people.users import list_users
-
     with open_store(args.db) as store:
         if args.act == "list":
             _print_users(list_users(store))
@@ -55,17 +57,7 @@ def run(args: argparse.Namespace) -> None:
             _change(args, store)
 
 
-def _change(args: argparse.Namespace, store: "Store") -> None:
-    from stepsight.storage.people.users import (
-        Role,
-        add_user,
-        end_user,
-        find_user,
-        has_users,
-        set_password,
-        set_role,
-    )
-
+def _change(args: argparse.Namespace, store: Store) -> None:
     before = has_users(store)
     if args.act == "add":
         user = add_user(store, args.name, Role(args.role), _read_password(args))
@@ -98,7 +90,7 @@ def _read_password(args: argparse.Namespace) -> str:
     return password
 
 
-def _print_users(users: "list[User]") -> None:
+def _print_users(users: list[User]) -> None:
     if not users:
         print("There is no user. Add one: stepsight user add NAME --role admin")
     width = max((len(user.name) for user in users), default=0)
@@ -106,5 +98,5 @@ def _print_users(users: "list[User]") -> None:
         print(f"{user.name.ljust(width)}  {_words(user)}")
 
 
-def _words(user: "User") -> str:
+def _words(user: User) -> str:
     return user.role if user.active else f"{user.role}, ended"
