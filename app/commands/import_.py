@@ -111,7 +111,7 @@ def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
 
 
 @contextmanager
-def _bar() -> Iterator[tqdm[Any]]:
+def _bar() -> "Iterator[tqdm[Any]]":
     """A bar on stderr from 0 to 1 that appears after two seconds, and only in a terminal."""
     shown = sys.stderr.isatty()
     bar: tqdm[Any] = tqdm(total=1.0, delay=2, disable=not shown, bar_format="{percentage:3.0f}%|{bar}| {desc}")
