@@ -32,9 +32,9 @@ from stepsight.app.relabel.api import router as labelling_routes
 from stepsight.app.relabel.disputes import router as dispute_routes
 from stepsight.app.relabel.pages import pages as relabel_pages
 from stepsight.app.results import page as results
-from stepsight.app.results.measured import Results
-from stepsight.app.results.result_files import result_files
-from stepsight.app.results.results_address import check_results
+from stepsight.app.results.address import check_results
+from stepsight.app.results.files import result_files
+from stepsight.app.results.measurements import Measurements
 from stepsight.app.score import page as score
 from stepsight.app.score.score_files import score_files
 from stepsight.app.scoring.evaluators import Evaluators
@@ -73,7 +73,7 @@ def build_app(
         evidence.build(store, evaluators)
     with demo.route("Browse", "browse", show_in_navbar=False):
         browse.build(store, evaluators)
-    measured = Results(store)
+    measured = Measurements(store)
     with demo.route("Results", "results", show_in_navbar=False):
         results.build(store, evaluators, measured)
     with demo.route("Jobs", "jobs", show_in_navbar=False):

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 from stepsight.core.errors import UserError
 
-Result = TypeVar("Result")
+Computed = TypeVar("Computed")
 
 # Of results, in bytes as their makers count them.
 _KEPT = 300_000_000
 _MOST_KEPT = 500
-# How long a failure is told before the same is tried again.
+# How long a failure stands before the same is tried again.
 _FAILED_SECONDS = 20.0
 _LOG = logging.getLogger("stepsight")
 
@@ -26,7 +26,7 @@ class Pending:
 
 
 @dataclass
-class _Job:
+class _Computation:
     done: threading.Event = field(default_factory=threading.Event)
     result: Any = None
     error: UserError | None = None
@@ -47,16 +47,16 @@ class Computations:
         self._places = threading.BoundedSemaphore(at_once)
         self._most = most
         self._kept = kept
-        self._jobs: OrderedDict[Hashable, _Job] = OrderedDict()
+        self._jobs: OrderedDict[Hashable, _Computation] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(
         self,
         key: Hashable,
-        make: Callable[[], Result],
-        size: Callable[[Result], int] = lambda result: 0,
+        make: Callable[[], Computed],
+        size: Callable[[Computed], int] = lambda result: 0,
         patience: float = 0.0,
-    ) -> Result | Pending:
+    ) -> Computed | Pending:
         """The result that `make` gives, or `Pending` where it is not there after `patience` seconds.
 
         Who asks for a key that somebody else has asked for waits for the same computation. Raises the `UserError`
@@ -67,7 +67,7 @@ class Computations:
             return Pending()
         if job.error is not None:
             raise UserError(job.error.message, job.error.hint)
-        result: Result = job.result
+        result: Computed = job.result
         return result
 
     def has(self, key: Hashable) -> bool:
@@ -76,7 +76,7 @@ class Computations:
             job = self._jobs.get(key)
             return job is not None and job.done.is_set() and not job.is_over
 
-    def _job(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> _Job:
+    def _job(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> _Computation:
         with self._lock:
             job = self._jobs.get(key)
             if job is not None and not job.is_over:
@@ -84,13 +84,13 @@ class Computations:
                 return job
             if sum(not one.done.is_set() for one in self._jobs.values()) >= self._most:
                 raise UserError("The server has as much to compute as it can.", "Try again in a minute.")
-            job = self._jobs[key] = _Job()
+            job = self._jobs[key] = _Computation()
             self._jobs.move_to_end(key)
         # A daemon, so that a server that is stopped does not wait for it.
         threading.Thread(target=self._run, args=(job, make, size), daemon=True).start()
         return job
 
-    def _run(self, job: _Job, make: Callable[[], Any], size: Callable[[Any], int]) -> None:
+    def _run(self, job: _Computation, make: Callable[[], Any], size: Callable[[Any], int]) -> None:
         try:
             with self._places:
                 job.result = make()
@@ -99,7 +99,7 @@ class Computations:
             job.error = error
         except Exception:
             _LOG.exception("a computation for a page failed")
-            job.error = UserError("This cannot be computed.", "What the server printed says why.")
+            job.error = UserError("This cannot be computed.", "The server has logged the reason.")
         job.ended = time.monotonic()
         job.done.set()
         with self._lock:

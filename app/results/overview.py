@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Literal
 from urllib.parse import urlencode
 
+from markupsafe import Markup
+
 from stepsight.app.results.computations import Pending
-from stepsight.app.results.measured import Differences, Measured, Results
+from stepsight.app.results.measurements import Differences, MeasuredDataset, Measurements
+from stepsight.app.web.html import macro
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX
@@ -18,20 +20,21 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import breakable, table_html
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes, slug
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, show
+from stepsight.training.report.tables import Cell, Column, CellKind, Table, show
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
 
 FIGURES: tuple[Figure, ...] = ("step_auc", "step_f1", "sol_auc", "sol_f1")
 _NONE = Value.none("")
+_MACROS = "results/macros.html"
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """A column: a dataset with a kind of error, in the mode that is shown, which is online where offline figures
-    mean nothing. `minus` is of the chosen reference."""
+class OverviewColumn:
+    """A dataset with a kind of error, in the mode that is shown: online where offline figures mean nothing.
+    `minus` is of the chosen reference."""
 
-    measured: Measured
+    measured: MeasuredDataset
     mode: Mode
     errors: Errors
     minus: Differences
@@ -42,25 +45,31 @@ class Place:
 
     @property
     def title(self) -> str:
-        return f"{self.name}, {self.told}"
+        return f"{self.name}, {self.scope}"
 
     @property
-    def told(self) -> str:
-        """What is measured of it."""
+    def scope(self) -> str:
+        """CellKind of error, number of traces, and the mode where it is another one."""
         online = ", online" if self.measured.evaluation.warning else ""
         return f"{self.errors} errors, {self.measured.evaluation.size}{online}"
 
     @property
-    def rows(self) -> Mapping[str, Row]:
-        """The rows that were measured, by evaluator."""
-        found = self.measured.evaluation.rows
-        return {row.evaluator: row for row in found if (row.mode, row.errors) == (self.mode, self.errors)}
+    def url(self) -> str:
+        """The page of the dataset."""
+        query = {"dataset": self.measured.evaluation.dataset.name, "mode": self.mode, "errors": self.errors}
+        return f"/results?{urlencode(query)}"
 
     @property
-    def printed(self) -> Mapping[str, Published]:
+    def rows(self) -> Mapping[str, Row]:
+        """The rows that were measured, by evaluator."""
+        rows = self.measured.evaluation.rows
+        return {row.evaluator: row for row in rows if (row.mode, row.errors) == (self.mode, self.errors)}
+
+    @property
+    def published(self) -> Mapping[str, Published]:
         """What is published and no row recomputes, by evaluator."""
-        found = self.measured.evaluation.published
-        return {one.evaluator: one for one in found if (one.mode, one.benchmark.errors) == (self.mode, self.errors)}
+        rows = self.measured.evaluation.published
+        return {row.evaluator: row for row in rows if (row.mode, row.benchmark.errors) == (self.mode, self.errors)}
 
     def difference(self, evaluator: str, figure: Figure) -> Value:
         """The evaluator minus the reference."""
@@ -68,8 +77,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A row: an evaluator, measured here or only published."""
+class OverviewRow:
+    """An evaluator, measured here or only published."""
 
     evaluator: str
     published: bool = False
@@ -77,149 +86,141 @@ class Line:
 
 @dataclass(frozen=True)
 class Overview:
-    """The columns that can be shown; what readers must know of them; why other datasets have none; and those that
-    are still to be measured."""
+    """The columns that can be shown, what readers must know of them, the reasons why other datasets have none, and
+    the datasets that are still to be measured."""
 
-    places: Sequence[Place]
-    warnings: Sequence[str]
-    told: Sequence[str]
-    waiting: Sequence[Dataset]
+    columns: list[OverviewColumn]
+    warnings: list[str]
+    reasons: list[str]
+    waiting: list[Dataset]
 
 
-def gather(results: Results, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
+def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
     """What is measured of the datasets, with the differences to the reference, if there is one. One dataset at a
     time is set going, so that who asks for a single one does not wait for all."""
-    places: list[Place] = []
-    warnings: dict[str, None] = {}
-    told: list[str] = []
-    waiting: list[Dataset] = []
+    overview = Overview([], [], [], [])
     for dataset in datasets:
         try:
-            found = _measured(results, dataset, reference, busy=bool(waiting))
+            result = _measure(measurements, dataset, reference, busy=bool(overview.waiting))
         except UserError as error:
-            told.append(str(error))
+            overview.reasons.append(str(error))
             continue
-        if isinstance(found, Pending):
-            waiting.append(dataset)
-        elif not found[0].has_gold:
-            told.append(f"{dataset.name} has no gold to measure against.")
+        if isinstance(result, Pending):
+            overview.waiting.append(dataset)
+        elif not result[0].has_gold:
+            overview.reasons.append(f"{dataset.name} has no gold to measure against.")
         else:
-            measured, minus = found
-            shown = mode if mode in measured.modes or not measured.evaluation.warning else measured.modes[0]
-            places += [Place(measured, shown, errors, minus) for errors in measured.kinds]
-            warnings |= {measured.evaluation.warning: None} if measured.evaluation.warning else {}
-    return Overview(places, list(warnings), told, waiting)
+            measured, minus = result
+            warning = measured.evaluation.warning
+            shown = mode if mode in measured.modes or not warning else measured.modes[0]
+            overview.columns.extend(OverviewColumn(measured, shown, errors, minus) for errors in measured.kinds)
+            if warning and warning not in overview.warnings:
+                overview.warnings.append(warning)
+    return overview
 
 
-def _measured(
-    results: Results, dataset: Dataset, reference: str, *, busy: bool
-) -> tuple[Measured, Differences] | Pending:
-    if busy and not results.is_measured(dataset):
+def _measure(
+    measurements: Measurements, dataset: Dataset, reference: str, *, busy: bool
+) -> tuple[MeasuredDataset, Differences] | Pending:
+    if busy and not measurements.is_measured(dataset):
         return Pending()
-    measured = results.measure(dataset)
+    measured = measurements.measure(dataset)
     if isinstance(measured, Pending) or not reference:
         return Pending() if isinstance(measured, Pending) else (measured, {})
-    minus = results.minus(measured, reference)
+    minus = measurements.minus(measured, reference)
     return Pending() if isinstance(minus, Pending) else (measured, minus)
 
 
-def lines_of(places: Sequence[Place]) -> list[Line]:
+def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
     """Evaluators by name, then the baselines, then what is only published."""
-    names = dict.fromkeys(name for place in places for name in place.rows)
+    names = dict.fromkeys(name for column in columns for name in column.rows)
     measured = sorted(names, key=lambda name: (name.startswith(PREFIX), "" if name.startswith(PREFIX) else name))
-    printed = dict.fromkeys(name for place in places for name in place.printed)
-    return [Line(name) for name in measured] + [Line(name, published=True) for name in printed]
+    published = dict.fromkeys(name for column in columns for name in column.published)
+    return [OverviewRow(name) for name in measured] + [OverviewRow(name, published=True) for name in published]
 
 
-def overview_table(places: Sequence[Place], figure: Figure, mode: Mode, reference: str = "") -> Table:
+def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str = "") -> Table:
     """The figure of every evaluator on every dataset; beside each the difference to the reference, if there is one.
     What is published stands in rows of its own."""
-    lines = lines_of(places)
-    columns = [EVALUATOR, Column("source", "Source", CellKind.TEXT)]
-    for place in places:
-        key = f"{slug(place.name)}-{place.errors}"
-        columns.append(Column(key, place.title))
+    rows = overview_rows(columns)
+    heads = [EVALUATOR, Column("source", "Source", CellKind.TEXT)]
+    for column in columns:
+        key = f"{slug(column.name)}-{column.errors}"
+        heads.append(Column(key, column.title))
         if reference:
-            columns.append(Column(f"{key}-minus", f"minus {reference}", CellKind.POINTS))
-    published = [i for i, line in enumerate(lines) if line.published]
-    baselines = [i for i, line in enumerate(lines) if line.evaluator.startswith(PREFIX)]
+            heads.append(Column(f"{key}-minus", f"minus {reference}", CellKind.POINTS))
+    published = [i for i, row in enumerate(rows) if row.published]
+    baselines = [i for i, row in enumerate(rows) if row.evaluator.startswith(PREFIX)]
     return Table(
         name=f"overview-{figure.replace('_', '-')}-{mode}",
         caption=f"{PROTOCOL[figure]}, {mode}, in percent with 95 % intervals over traces",
-        columns=tuple(columns),
-        rows=tuple(_cells(line, places, figure, reference) for line in lines),
-        notes=merged(note for place in places for note in _notes(place, figure)),
+        columns=tuple(heads),
+        rows=tuple(_cells(row, columns, figure, reference) for row in rows),
+        notes=merged(note for column in columns for note in _notes(column, figure)),
         rules=tuple(i for i in [*baselines[:1], *published[:1]] if i),
         faint=tuple(published),
     )
 
 
-def _cells(line: Line, places: Sequence[Place], figure: Figure, reference: str) -> tuple[Cell, ...]:
-    cells: list[Cell] = [line.evaluator, "published" if line.published else "measured"]
-    for place in places:
-        cells.append(_value(line, place, figure))
+def _cells(row: OverviewRow, columns: Sequence[OverviewColumn], figure: Figure, reference: str) -> tuple[Cell, ...]:
+    cells: list[Cell] = [row.evaluator, "published" if row.published else "measured"]
+    for column in columns:
+        cells.append(_value(row, column, figure))
         if reference:
-            cells.append(_NONE if line.published else place.difference(line.evaluator, figure))
+            cells.append(_NONE if row.published else column.difference(row.evaluator, figure))
     return tuple(cells)
 
 
-def _value(line: Line, place: Place, figure: Figure) -> Value:
-    if line.published:
-        one = place.printed.get(line.evaluator)
-        return Value(one.values[figure]) if one is not None and figure in one.values else _NONE
-    row = place.rows.get(line.evaluator)
-    return row.measured[figure].value if row is not None else _NONE
+def _value(row: OverviewRow, column: OverviewColumn, figure: Figure) -> Value:
+    if row.published:
+        figures = column.published.get(row.evaluator)
+        return Value(figures.values[figure]) if figures is not None and figure in figures.values else _NONE
+    measured = column.rows.get(row.evaluator)
+    return measured.measured[figure].value if measured is not None else _NONE
 
 
-def _notes(place: Place, figure: Figure) -> list[str]:
+def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
     """What qualifies the figures of a column, by evaluator and dataset."""
-    told = []
-    for note in notes(list(place.rows.values()), [figure], place.measured.evaluation.traces):
-        evaluator, _, reason = note.rpartition(": ")
-        told.append(f"{evaluator} on {place.name}: {reason}")
-    return told
+    parts = [
+        note.rpartition(": ")
+        for note in notes(list(column.rows.values()), [figure], column.measured.evaluation.traces)
+    ]
+    return [f"{evaluator} on {column.name}: {reason}" for evaluator, _, reason in parts]
 
 
-def overview_html(places: Sequence[Place], figure: Figure, mode: Mode, reference: str, files: str) -> str:
+def overview_html(
+    columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str, files: Markup
+) -> Markup:
     """The table as HTML: each figure leads to its dataset, with its difference and its marks below it."""
-    table = overview_table(places, figure, mode)
-    lines = lines_of(places)
+    rows = overview_rows(columns)
 
-    def wrap(row: int, column: int, html: str) -> str:
+    def wrap(row: int, column: int, html: Markup) -> Markup:
         if column < 2:
             return html
-        place = places[column - 2]
+        place = columns[column - 2]
         if row < 0:
-            return _head(place)
-        return html + _below(lines[row], place, figure, reference)
+            return macro(_MACROS, "dataset_link", place, breakable(place.name))
+        return html + macro(_MACROS, "remarks", _remarks(rows[row], place, figure, reference))
 
-    return table_html(table, wrap, files)
-
-
-def _head(place: Place) -> str:
-    name = escape(f"{place.name}, {place.errors} errors")
-    link = f'<a data-go href="{_url(place)}" aria-label="{name}">{breakable(place.name)}</a>'
-    return f"{link}<small>{escape(place.told)}</small>"
+    return table_html(overview_table(columns, figure, mode), wrap, files)
 
 
-def _below(line: Line, place: Place, figure: Figure, reference: str) -> str:
-    row = place.rows.get(line.evaluator)
-    if line.published or row is None:
-        return ""
-    told = []
-    change = place.difference(line.evaluator, figure)
+def _remarks(
+    overview_row: OverviewRow, column: OverviewColumn, figure: Figure, reference: str
+) -> list[tuple[str, str]]:
+    """What stands below a figure, each with the class of its look."""
+    row = column.rows.get(overview_row.evaluator)
+    if overview_row.published or row is None:
+        return []
+    remarks = []
+    change = column.difference(overview_row.evaluator, figure)
     if reference and change.exists:
-        told.append(("minus", f"{show(change, CellKind.POINTS)}"))
+        remarks.append(("minus", f"{show(change, CellKind.POINTS)}"))
     if row.published is not None and figure in row.published.values:
-        told.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
+        remarks.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
     if not row.is_baseline and row.beats.exists and not row.above_baselines:
         where = "" if row.beats_in == figure else f" in {PROTOCOL[row.beats_in]}"
-        told.append(("mark", f"≤ best baseline{where}"))
+        remarks.append(("mark", f"≤ best baseline{where}"))
     if row.chosen_here:
-        told.append(("mark", "thresholds chosen here"))
-    return "".join(f'<small class="{kind}">{escape(text)}</small>' for kind, text in told)
-
-
-def _url(place: Place) -> str:
-    query = {"dataset": place.measured.evaluation.dataset.name, "mode": place.mode, "errors": place.errors}
-    return escape(f"/results?{urlencode(query)}")
+        remarks.append(("mark", "thresholds chosen here"))
+    return remarks

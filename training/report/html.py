@@ -21,9 +21,8 @@ from stepsight.training.report.tables import Table, shown_rows
 Content = str | Table | Sequence[Plot]
 """A paragraph, a table or figures side by side."""
 
-CellWrap = Callable[[int, int, str], str]
-"""Makes of a cell, by the places of its row and column and its HTML, what stands there, as HTML. The header is row
--1."""
+CellWrap = Callable[[int, int, Markup], Markup]
+"""Makes of a cell, by the places of its row and column and its HTML, what stands there. The header is row -1."""
 
 
 def breakable(name: str) -> Markup:
@@ -61,13 +60,11 @@ def content_html(content: Content) -> Markup:
     return table_html(content) if isinstance(content, Table) else plots_html(content)
 
 
-def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, files: str = "") -> Markup:
-    """A table with its caption and notes; `files` is HTML that says where it is to be had as a file."""
-
-    def content(row: int, column: int, html: Markup) -> Markup:
-        return Markup(wrap(row, column, str(html)))
-
-    return Markup(_PARTS.table(table, shown_rows(table), content, Markup(files)))
+def table_html(
+    table: Table, wrap: CellWrap = lambda row, column, html: html, files: Markup | None = None
+) -> Markup:
+    """A table with its caption and notes; `files` says where it is to be had as a file."""
+    return Markup(_PARTS.table(table, shown_rows(table), wrap, files))
 
 
 def plots_html(plots: Sequence[Plot]) -> Markup:

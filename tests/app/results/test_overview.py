@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.app.results.computations import Computations
-from stepsight.app.results.measured import Results
+from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.overview import gather, overview_html, overview_table
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
@@ -18,7 +18,7 @@ from tests.training.judged import NAME, fill, row_of
 
 @pytest.fixture
 def results(sqlite_store):
-    return Results(sqlite_store)
+    return Measurements(sqlite_store)
 
 
 def shown(store, results, mode=Mode.OFFLINE, reference=""):
@@ -36,7 +36,7 @@ def test_a_row_for_each_evaluator_and_a_column_for_each_dataset_and_kind_of_erro
     fill(sqlite_store)
     fill(sqlite_store, name="second")
     found = shown(sqlite_store, results)
-    table = overview_table(found.places, "step_auc", Mode.OFFLINE)
+    table = overview_table(found.columns, "step_auc", Mode.OFFLINE)
     assert [column.title for column in table.columns] == [
         "Evaluator", "Source", "second, invalid errors, 4 traces", "second, redundant errors, 4 traces",
         "three_way, invalid errors, 4 traces", "three_way, redundant errors, 4 traces",
@@ -59,7 +59,7 @@ def test_published_figures_stand_apart_and_are_never_measured(sqlite_store, resu
         writer.add([(f"row {i}", trace) for i, trace in enumerate(made)])
         writer.finish("f", "0" * 64)
     found = shown(sqlite_store, results)
-    table = overview_table(found.places, "sol_auc", Mode.OFFLINE)
+    table = overview_table(found.columns, "sol_auc", Mode.OFFLINE)
     rows = {row[0]: row for row in table.rows}
     assert rows["LLaDA-PRM"][1] == "published"
     assert rows["LLaDA-PRM"][2].number == pytest.approx(0.972)
@@ -67,10 +67,10 @@ def test_published_figures_stand_apart_and_are_never_measured(sqlite_store, resu
     assert {table.rows[i][0] for i in table.faint} == {row[0] for row in table.rows if row[1] == "published"}
     # Of the online mode the paper prints one evaluator only.
     online = overview_table(
-        gather(results, list_datasets(sqlite_store), Mode.ONLINE).places, "sol_auc", Mode.ONLINE
+        gather(results, list_datasets(sqlite_store), Mode.ONLINE).columns, "sol_auc", Mode.ONLINE
     )
     assert [row[0] for row in online.rows if row[1] == "published"] == ["LLaDA-PRM"]
-    page = read(overview_html(found.places, "sol_auc", Mode.OFFLINE, "", ""))
+    page = read(overview_html(found.columns, "sol_auc", Mode.OFFLINE, "", ""))
     faint = [row.one("th", scope="row").text for row in page.all("tr", cls="faint")]
     assert "LLaDA-PRM" in faint
     assert "baseline:length" not in faint
@@ -79,12 +79,12 @@ def test_published_figures_stand_apart_and_are_never_measured(sqlite_store, resu
 def test_differences_to_a_reference_are_below_the_figures_and_columns_of_the_file(sqlite_store, results):
     fill(sqlite_store)
     found = shown(sqlite_store, results, reference="baseline:constant")
-    table = overview_table(found.places, "step_auc", Mode.OFFLINE, "baseline:constant")
+    table = overview_table(found.columns, "step_auc", Mode.OFFLINE, "baseline:constant")
     assert [column.kind for column in table.columns[2:]] == [CellKind.PERCENT, CellKind.POINTS] * 2
     # Minus the constant's 0.5.
     assert table.rows[0][3].number == pytest.approx(table.rows[0][2].number - 0.5)
     assert "three-way-invalid-minus_low" in to_csv(table).splitlines()[0]
-    page = read(overview_html(found.places, "step_auc", Mode.OFFLINE, "baseline:constant", ""))
+    page = read(overview_html(found.columns, "step_auc", Mode.OFFLINE, "baseline:constant", ""))
     (first, *_) = page.all("small", cls="minus")
     assert first.text.startswith(f"{100 * table.rows[0][3].number:+.1f} [")
 
@@ -95,7 +95,7 @@ def test_marks_tell_what_does_not_beat_the_baselines_and_whose_thresholds_were_c
     save_calibration(sqlite_store, one_mind.id, dataset, Threshold.VALIDITY, 0.5, {})
     found = shown(sqlite_store, results)
     row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)
-    page = read(overview_html(found.places, "step_auc", Mode.OFFLINE, "", ""))
+    page = read(overview_html(found.columns, "step_auc", Mode.OFFLINE, "", ""))
     (mine,) = [line for line in page.all("tr") if line.all("th", scope="row") and line.one("th").text == "one_mind"]
     marks = [mark.text for mark in mine.all("td")[1].all("small", cls="mark")]
     assert ("≤ best baseline" in marks) == (not row.above_baselines)
@@ -104,7 +104,7 @@ def test_marks_tell_what_does_not_beat_the_baselines_and_whose_thresholds_were_c
 
 def test_a_dataset_leads_to_its_figures(sqlite_store, results):
     fill(sqlite_store, name="a&b <x>")
-    page = read(overview_html(shown(sqlite_store, results).places, "step_auc", Mode.OFFLINE, "", ""))
+    page = read(overview_html(shown(sqlite_store, results).columns, "step_auc", Mode.OFFLINE, "", ""))
     (first, _) = page.one("thead").all("a")
     assert first["href"] == "/results?dataset=a%26b+%3Cx%3E&mode=offline&errors=invalid"
     assert first.text == "a&b <x>"
@@ -116,7 +116,7 @@ def test_a_dataset_leads_to_its_figures(sqlite_store, results):
 def test_one_dataset_at_a_time_is_set_going(sqlite_store):
     fill(sqlite_store)
     fill(sqlite_store, name="second")
-    results = Results(sqlite_store, Computations())
+    results = Measurements(sqlite_store, Computations())
     results.measure(find_dataset(sqlite_store, "second"), patience=60)
     asked = []
     measure = results.measure
@@ -128,7 +128,7 @@ def test_one_dataset_at_a_time_is_set_going(sqlite_store):
     results.measure = count
     found = gather(results, [find_dataset(sqlite_store, name) for name in (NAME, "second", NAME)], Mode.OFFLINE)
     # The one that is there is shown though another one, before it, is not.
-    assert [place.name for place in found.places] == ["second", "second"]
+    assert [place.name for place in found.columns] == ["second", "second"]
     assert [dataset.name for dataset in found.waiting] == [NAME, NAME]
     assert asked == [NAME, "second"]
 
@@ -138,13 +138,13 @@ def test_what_cannot_be_shown_is_told(sqlite_store, results):
     add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
     fill(sqlite_store, [["pos", "pos", "neg"]] * 4, name="cut")
     found = shown_but(sqlite_store, results, "none")
-    assert found.told == ["none has no traces. Import a file into it.", "plain has no gold to measure against."]
+    assert found.reasons == ["none has no traces. Import a file into it.", "plain has no gold to measure against."]
     assert [warning[:49] for warning in found.warnings] == [
         "The traces of cut stop at their first error, so th"[:49]
     ]
     # Of what stops at its first error the online figures are shown, and the heads say so.
-    table = overview_table(found.places, "step_auc", Mode.OFFLINE)
-    assert {place.mode for place in found.places} == {Mode.ONLINE}
+    table = overview_table(found.columns, "step_auc", Mode.OFFLINE)
+    assert {place.mode for place in found.columns} == {Mode.ONLINE}
     assert all(column.title.endswith("traces, online") for column in table.columns[2:])
     assert len(table.columns) > 2
     assert len(table.rows) > 0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from stepsight.app.results.measured import Measured
+from stepsight.app.results.measurements import MeasuredDataset
 from stepsight.app.results.overview import FIGURES, Figure
 from stepsight.app.web.page_address import PageAddress, Query, choice_reader
 from stepsight.core.errors import UserError
@@ -14,8 +14,8 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.evaluation import MODES
 
-_KNOWN = {"mode": MODES, "errors": list(Errors), "figure": list(FIGURES)}
-_READERS = {name: choice_reader(name, known) for name, known in _KNOWN.items()}
+_CHOICES = {"mode": MODES, "errors": list(Errors), "figure": list(FIGURES)}
+_READERS = {name: choice_reader(name, choices) for name, choices in _CHOICES.items()}
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class ResultsAddress(PageAddress):
     def chosen_figure(self) -> Figure:
         return next((one for one in FIGURES if one == self.figure), FIGURES[0])
 
-    def chosen_mode(self, known: Sequence[Mode]) -> Mode:
+    def chosen_mode(self, modes: Sequence[Mode]) -> Mode:
         """The mode asked for, or the first of those there are."""
-        return next((mode for mode in known if mode == self.mode), known[0])
+        return next((mode for mode in modes if mode == self.mode), modes[0])
 
-    def chosen_errors(self, measured: Measured) -> Errors:
-        """The kind of error asked for, or the first of those that the gold tells of."""
+    def chosen_errors(self, measured: MeasuredDataset) -> Errors:
+        """The kind of error asked for, or the first of those that the gold has."""
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 

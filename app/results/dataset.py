@@ -1,10 +1,12 @@
-"""The results of one dataset as HTML: tables whose cells lead to the traces behind them, and figures."""
+"""One dataset's results as HTML: tables whose cells lead to the traces behind them, and figures."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from html import escape
 from urllib.parse import urlencode
 
+from markupsafe import Markup
+
+from stepsight.app.web.html import macro, render
 from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.first_error import Outcome
@@ -14,6 +16,7 @@ from stepsight.training.report.tables import Table
 
 FORMATS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
 
+_MACROS = "results/macros.html"
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 
 
@@ -28,18 +31,18 @@ class Links:
     keys: Mapping[str, str]
 
     def browse(self, evaluator: str, mode: str, **more: str) -> str:
-        """The address of the traces that an evaluator judged so, as an attribute's value, or ""."""
+        """The address of the traces that an evaluator judged so, or ""."""
         if evaluator not in self.keys:
             return ""
         query = {"dataset": self.dataset, "group": self.group, "evaluator": self.keys[evaluator], "mode": mode}
-        return escape(f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}")
+        return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
 
     def wrap(self, table: Table) -> CellWrap:
         """Makes links of evaluators, outcomes of first errors and cells of a confusion matrix."""
 
-        def wrap(row: int, column: int, html: str) -> str:
+        def wrap(row: int, column: int, html: Markup) -> Markup:
             url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""
-            return f'<a href="{url}">{html}</a>' if url else html
+            return macro(_MACROS, "link", url, html) if url else html
 
         return wrap
 
@@ -58,17 +61,18 @@ class Links:
         return ""
 
 
-def sections_html(sections: Iterable[Section], links: Links, address: Mapping[str, str]) -> str:
+def sections_html(sections: Iterable[Section], links: Links, address: Mapping[str, str]) -> Markup:
     """Sections with their tables and figures; `address` is what table files are asked for with."""
-    return "".join(_section(section, links, address) for section in sections)
+    return render("results/sections.html", sections=[_section(section, links, address) for section in sections])
 
 
-def _section(section: Section, links: Links, address: Mapping[str, str]) -> str:
-    cells = next(filter(None, (_confused(content, links) for content in section.contents)), "")
-    # The page's script makes links of a heat map's cells with it.
-    leads = f' data-cells="{cells}"' if cells else ""
-    body = "".join(_content(content, links, address) for content in section.contents)
-    return f"<section{leads}><h2>{escape(section.title)}</h2>{body}</section>"
+def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict[str, object]:
+    """A section as the template takes it; `cells` is where a heat map's cells lead, or ""."""
+    return {
+        "title": section.title,
+        "cells": next(filter(None, (_confused(content, links) for content in section.contents)), ""),
+        "contents": [_content(content, links, address) for content in section.contents],
+    }
 
 
 def _confused(content: Content, links: Links) -> str:
@@ -78,17 +82,13 @@ def _confused(content: Content, links: Links) -> str:
     return links.browse(str(content.rows[0][0]), links.mode.value)
 
 
-def _content(content: Content, links: Links, address: Mapping[str, str]) -> str:
+def _content(content: Content, links: Links, address: Mapping[str, str]) -> Markup:
     if not isinstance(content, Table):
         return content_html(content)
     return table_html(content, links.wrap(content), file_links(content.name, address))
 
 
-def file_links(table: str, address: Mapping[str, str]) -> str:
-    """Where a table is to be had as a file, as HTML."""
-    return f"Download as {' · '.join(_file_link(table, address, *kind) for kind in FORMATS.items())}"
-
-
-def _file_link(table: str, address: Mapping[str, str], suffix: str, title: str) -> str:
-    query = urlencode({**address, "table": table, "format": suffix})
-    return f'<a href="{escape(f"/results/table?{query}")}" download>{title}</a>'
+def file_links(table: str, address: Mapping[str, str]) -> Markup:
+    """Where a table is to be had as a file."""
+    queries = {title: urlencode({**address, "table": table, "format": suffix}) for suffix, title in FORMATS.items()}
+    return macro(_MACROS, "files", [(title, f"/results/table?{query}") for title, query in queries.items()])

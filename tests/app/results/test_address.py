@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.app.results.results_address import ResultsAddress, check_results, checked_address, read_address
+from stepsight.app.results.address import ResultsAddress, check_results, checked_address, read_address
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError

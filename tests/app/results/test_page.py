@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.app.results.measured import Results
+from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import results_html
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
@@ -17,7 +17,7 @@ from tests.training.judged import NAME, fill
 @pytest.fixture
 def show(sqlite_store, evaluators):
     """The page of a query string, once everything it needs is there, read."""
-    results = Results(sqlite_store)
+    results = Measurements(sqlite_store)
 
     def show(**query):
         if query.get("dataset") in [one.name for one in list_datasets(sqlite_store)]:
@@ -47,7 +47,7 @@ def test_an_empty_store_says_how_to_go_on(show):
 def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, evaluators):
     fill(sqlite_store)
     page = read(
-        results_html(sqlite_store, evaluators, Results(sqlite_store), {"figure": "sol_f1", "mode": "online"})
+        results_html(sqlite_store, evaluators, Measurements(sqlite_store), {"figure": "sol_f1", "mode": "online"})
     )
     assert (selected(page, "figure"), selected(page, "mode"), selected(page, "against")) == ("sol_f1", "online", "")
     options = [option["value"] for option in page.one("select", name="against").all("option")]
@@ -74,7 +74,7 @@ def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
 def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, evaluators):
     fill(sqlite_store)
 
-    class Slow(Results):
+    class Slow(Measurements):
         def measure(self, dataset, group="", patience=0.0):
             return super().measure(dataset, group, 0.0)
 
@@ -112,7 +112,7 @@ def test_what_makes_no_sense_gets_a_notice_and_a_way_on(sqlite_store, evaluators
     fill(sqlite_store)
     add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
     add(sqlite_store, [], dataset="none")
-    results = Results(sqlite_store)
+    results = Measurements(sqlite_store)
     if query.get("dataset") == "plain":
         measured(sqlite_store, "plain", results)
     if query.get("group"):
@@ -134,7 +134,7 @@ def test_markup_in_names_is_text(sqlite_store, evaluators, text):
     )  # fmt: skip
     one = register_evaluator(sqlite_store, name=name, fingerprint="f", format="x", attention="causal")
     save_judgments(sqlite_store, one.id, [judge(trace, "offline") for trace in traces])
-    results = Results(sqlite_store)
+    results = Measurements(sqlite_store)
     found = measured(sqlite_store, name, results)
     results.excerpt(found, Mode.OFFLINE, Errors.INVALID, patience=60)
     for query in ({"dataset": name}, {"against": name}, {"dataset": text, "group": text, "evaluator": text}):

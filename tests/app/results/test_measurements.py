@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.results.computations import Computations, Pending
-from stepsight.app.results.measured import LARGEST, Results
+from stepsight.app.results.measurements import LARGEST, Measurements
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.reasoneval import Errors
@@ -20,7 +20,7 @@ from tests.training.judged import NAME, NEG, POS, fill, hindsight, measure, row_
 
 @pytest.fixture
 def results(sqlite_store):
-    return Results(sqlite_store)
+    return Measurements(sqlite_store)
 
 
 def test_it_measures_what_evaluate_does(sqlite_store, results):
@@ -53,7 +53,7 @@ def test_it_is_kept_until_what_it_rests_on_changes(sqlite_store, results):
 
 
 def test_who_does_not_wait_is_told_that_it_is_under_way(sqlite_store):
-    results = Results(sqlite_store, Computations(at_once=1))
+    results = Measurements(sqlite_store, Computations(at_once=1))
     dataset = fill(sqlite_store)
     assert isinstance(results.measure(dataset, patience=0), Pending)
     assert measured(sqlite_store, NAME, results) is results.measure(dataset, patience=0)

@@ -2,8 +2,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from stepsight.app.results.dataset_results import Links, file_links, sections_html
-from stepsight.app.results.measured import Results
+from stepsight.app.results.dataset import Links, file_links, sections_html
+from stepsight.app.results.measurements import Measurements
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from tests.app.markup import read
@@ -16,7 +16,7 @@ KEYS = {"one_mind": "one mind", "words": "words"}
 @pytest.fixture
 def page(sqlite_store):
     fill(sqlite_store)
-    results = Results(sqlite_store)
+    results = Measurements(sqlite_store)
     excerpt = results.excerpt(measured(sqlite_store, NAME, results), Mode.OFFLINE, Errors.INVALID, patience=60)
     address = {"dataset": NAME, "mode": "offline"}
     return read(sections_html(excerpt.shown("one_mind"), Links(NAME, "g", Mode.OFFLINE, KEYS), address))

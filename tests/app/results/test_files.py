@@ -5,9 +5,9 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from stepsight.app.results.measured import Results
+from stepsight.app.results.files import result_files
+from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import PLOTLY
-from stepsight.app.results.result_files import result_files
 from stepsight.core.errors import UserError
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.results.measured import measured
@@ -17,7 +17,7 @@ from tests.training.judged import NAME, fill
 @pytest.fixture
 def client(sqlite_store):
     fill(sqlite_store)
-    results = Results(sqlite_store)
+    results = Measurements(sqlite_store)
     for dataset in list_datasets(sqlite_store):
         measured(sqlite_store, dataset.name, results)
     application = FastAPI()

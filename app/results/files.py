@@ -1,4 +1,4 @@
-"""Results as files: tables as CSV, LaTeX and Markdown, and the report of a dataset."""
+"""Measurements as files: tables as CSV, LaTeX and Markdown, and the report of a dataset."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from plotly import __file__ as plotly_module
 
+from stepsight.app.results.address import ResultsAddress, checked_address
 from stepsight.app.results.computations import Pending
-from stepsight.app.results.measured import Measured, Results
+from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_table
 from stepsight.app.results.page import PLOTLY
-from stepsight.app.results.results_address import ResultsAddress, checked_address
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces.queries import find_dataset, list_datasets
@@ -24,24 +24,24 @@ _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": 
 # A file is asked for by a page that has shown its numbers: they are there, or soon made again.
 _PATIENCE = 60.0
 
-Result = TypeVar("Result")
+Computed = TypeVar("Computed")
 
 
 class _NotYetError(UserError):
     """What was asked for is still being measured."""
 
 
-def result_files(store: Store, results: Results) -> APIRouter:
+def result_files(store: Store, measurements: Measurements) -> APIRouter:
     """The routes of the files, and of Plotly's script for the figures of the page."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/results/table")
     def table(request: Request) -> Response:
-        return _file(lambda: _table(store, results, request.query_params))
+        return _file(lambda: _table(store, measurements, request.query_params))
 
     @router.get("/results/report")
     def report(request: Request) -> Response:
-        return _file(lambda: _report(store, results, checked_address(request.query_params)))
+        return _file(lambda: _report(store, measurements, checked_address(request.query_params)))
 
     @router.get(PLOTLY)
     def plotly() -> Response:
@@ -62,50 +62,50 @@ def _file(make: Callable[[], tuple[str, str, str]]) -> Response:
     return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
-def _table(store: Store, results: Results, query: Mapping[str, str]) -> tuple[str, str, str]:
+def _table(store: Store, measurements: Measurements, query: Mapping[str, str]) -> tuple[str, str, str]:
     address = checked_address(query)
     suffix = query.get("format", "csv")
     if suffix not in _WRITERS:
         raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")
-    found = (
-        _of_dataset(store, results, address, query.get("table", ""))
+    table = (
+        _of_dataset(store, measurements, address, query.get("table", ""))
         if address.dataset
-        else _of_overview(store, results, address)
+        else _of_overview(store, measurements, address)
     )
     write, kind = _WRITERS[suffix]
-    return write(found), f"{found.name}.{suffix}", kind
+    return write(table), f"{table.name}.{suffix}", kind
 
 
-def _of_overview(store: Store, results: Results, address: ResultsAddress) -> Table:
+def _of_overview(store: Store, measurements: Measurements, address: ResultsAddress) -> Table:
     mode = address.chosen_mode(MODES)
-    found = gather(results, list_datasets(store), mode, address.against)
-    if found.waiting:
+    overview = gather(measurements, list_datasets(store), mode, address.against)
+    if overview.waiting:
         raise _NotYetError("The datasets are still being measured.", "Try again in a minute.")
-    return overview_table(found.places, address.chosen_figure, mode, address.against)
+    return overview_table(overview.columns, address.chosen_figure, mode, address.against)
 
 
-def _of_dataset(store: Store, results: Results, address: ResultsAddress, name: str) -> Table:
-    measured = _measured(store, results, address)
+def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddress, name: str) -> Table:
+    measured = _measured(store, measurements, address)
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-    excerpt = _there(results.excerpt(measured, mode, errors, _PATIENCE))
-    found = excerpt.find_table(name, address.evaluator)
-    if found is None:
+    excerpt = _there(measurements.excerpt(measured, mode, errors, _PATIENCE))
+    table = excerpt.find_table(name, address.evaluator)
+    if table is None:
         raise NotFoundError(f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page.")
-    return found
+    return table
 
 
-def _report(store: Store, results: Results, address: ResultsAddress) -> tuple[str, str, str]:
-    measured = _measured(store, results, address)
-    page = _there(results.report(measured, _PATIENCE))
+def _report(store: Store, measurements: Measurements, address: ResultsAddress) -> tuple[str, str, str]:
+    measured = _measured(store, measurements, address)
+    page = _there(measurements.report(measured, _PATIENCE))
     # Not as HTML, into which the server would write nonces.
     return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
 
 
-def _measured(store: Store, results: Results, address: ResultsAddress) -> Measured:
-    return _there(results.measure(find_dataset(store, address.dataset), address.group, _PATIENCE))
+def _measured(store: Store, measurements: Measurements, address: ResultsAddress) -> MeasuredDataset:
+    return _there(measurements.measure(find_dataset(store, address.dataset), address.group, _PATIENCE))
 
 
-def _there(found: Result | Pending) -> Result:
-    if isinstance(found, Pending):
+def _there(result: Computed | Pending) -> Computed:
+    if isinstance(result, Pending):
         raise _NotYetError("This is still being measured.", "Try again in a minute.")
-    return found
+    return result

@@ -1,5 +1,5 @@
-"""What evaluators reach on the datasets of a store: measured when a page asks for it, and kept while nothing that
-the numbers rest on has changed."""
+"""Measurements of a store's datasets: made when a page asks for one, and kept until something they rest on
+changes."""
 
 import shlex
 from collections.abc import Hashable, Mapping
@@ -35,9 +35,9 @@ Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """A dataset, or a group of it, measured. `judges` have the names that they have in the tables; `key` tells what
-    the numbers rest on."""
+class MeasuredDataset:
+    """What evaluators reach on a dataset, or on a group of it. `judges` have the names they have in the tables;
+    `key` tells what the numbers rest on."""
 
     key: tuple[Hashable, ...]
     evaluation: Evaluation
@@ -52,7 +52,7 @@ class Measured:
 
     @cached_property
     def kinds(self) -> list[Errors]:
-        """The kinds of error that the gold tells of."""
+        """The kinds of error that the gold has."""
         return list(dict.fromkeys(row.errors for row in self.evaluation.rows))
 
     @cached_property
@@ -66,15 +66,15 @@ class Measured:
         return any(row.n_steps or row.n_solutions for row in self.evaluation.rows)
 
 
-class Results:
-    """Safe to use from several threads. What takes long is `Pending` until it is there; whoever asks for the same
-    waits for the same."""
+class Measurements:
+    """Measures datasets. Safe to use from several threads. What takes long is `Pending` until it is there; whoever
+    asks for the same waits for the same."""
 
     def __init__(self, store: Store, computations: Computations | None = None) -> None:
         self._store = store
         self._computations = computations or Computations()
 
-    def measure(self, dataset: Dataset, group: str = "", patience: float = _PATIENCE) -> Measured | Pending:
+    def measure(self, dataset: Dataset, group: str = "", patience: float = _PATIENCE) -> MeasuredDataset | Pending:
         """Every evaluator that has judged the dataset, and the baselines. Raises `UserError` where the dataset is
         empty or too large, or has no such group."""
         if not dataset.traces:
@@ -84,72 +84,76 @@ class Results:
                 f"{dataset.name} has {dataset.traces:,} traces; this page measures at most {LARGEST:,}.",
                 f"Write its report: stepsight report --dataset {shlex.quote(dataset.name)} --output report",
             )
-        key = ("measured", dataset.id, group, *self._basis(dataset))
+        key = ("measured", dataset.id, group, *self._state(dataset))
         return self._computations.get(key, lambda: _measure(self._store, dataset, group, key), _size, patience)
 
     def is_measured(self, dataset: Dataset) -> bool:
         """Whether `measure` would answer at once."""
-        return self._computations.has(("measured", dataset.id, "", *self._basis(dataset)))
+        return self._computations.has(("measured", dataset.id, "", *self._state(dataset)))
 
-    def _basis(self, dataset: Dataset) -> tuple[int, ...]:
+    def _state(self, dataset: Dataset) -> tuple[int, ...]:
+        """What changes when a figure may."""
         return dataset.left_out, *find_basis(self._store, dataset.id)
 
     def excerpt(
-        self, measured: Measured, mode: Mode, errors: Errors, patience: float = _PATIENCE
+        self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = _PATIENCE
     ) -> Excerpt | Pending:
         """Tables and figures of one mode and one kind of error."""
         key = ("excerpt", *measured.key, mode, errors)
         make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
         return self._computations.get(key, make, _size_of_figures, patience)
 
-    def minus(self, measured: Measured, reference: str, patience: float = _PATIENCE) -> Differences | Pending:
+    def minus(
+        self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
+    ) -> Differences | Pending:
         """Every row minus the reference's, an evaluator or a baseline; empty where the reference has none."""
         key = ("minus", *measured.key, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
-        return self._computations.get(key, make, lambda found: 10_000, patience)
+        return self._computations.get(key, make, lambda differences: 10_000, patience)
 
-    def report(self, measured: Measured, patience: float = _PATIENCE) -> str | Pending:
+    def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
         """The whole report of the dataset as one HTML file."""
         key = ("report", *measured.key)
         make = lambda: write_up([measured.evaluation], measured.judges).page  # noqa: E731
         return self._computations.get(key, make, len, patience)
 
 
-def _measure(store: Store, dataset: Dataset, group: str, key: tuple[Hashable, ...]) -> Measured:
+def _measure(store: Store, dataset: Dataset, group: str, key: tuple[Hashable, ...]) -> MeasuredDataset:
     judges = told_apart(judges_of(store, dataset.id))
-    found = evaluate(store, dataset, judges, force=True, group=group)
-    return Measured(key, _worth_showing(found), tuple(judges))
+    evaluation = evaluate(store, dataset, judges, force=True, group=group)
+    return MeasuredDataset(key, _worth_showing(evaluation), tuple(judges))
 
 
-def _worth_showing(found: Evaluation) -> Evaluation:
+def _worth_showing(evaluation: Evaluation) -> Evaluation:
     """Without the offline figures of traces that stop at their first error. They are measured because thresholds
     that were chosen on the dataset are to be marked here, not refused, and both are forced together."""
-    if not found.warning:
-        return found
-    rows = [row for row in found.rows if row.mode == Mode.ONLINE]
-    return replace(found, rows=rows, published=tuple(one for one in found.published if one.mode == Mode.ONLINE))
+    if not evaluation.warning:
+        return evaluation
+    rows = [row for row in evaluation.rows if row.mode == Mode.ONLINE]
+    published = tuple(row for row in evaluation.published if row.mode == Mode.ONLINE)
+    return replace(evaluation, rows=rows, published=published)
 
 
-def _minus(found: Evaluation, reference: str) -> Differences:
-    references = {(row.mode, row.errors): row for row in found.rows if row.evaluator == reference}
+def _minus(evaluation: Evaluation, reference: str) -> Differences:
+    references = {(row.mode, row.errors): row for row in evaluation.rows if row.evaluator == reference}
     return {
         (row.evaluator, row.mode, row.errors): compare(
-            row, references[row.mode, row.errors], found.weights
+            row, references[row.mode, row.errors], evaluation.weights
         ).differences
-        for row in found.rows
+        for row in evaluation.rows
         if row.evaluator != reference and (row.mode, row.errors) in references
     }
 
 
-def _size(measured: Measured) -> int:
+def _size(measured: MeasuredDataset) -> int:
     rows = measured.evaluation.rows
     tables = {id(row.subject.table): len(row.subject.table) for row in rows}
     draws = sum(one.draws.nbytes for row in rows for one in row.measured.values())
     return sum(tables.values()) * _STEP + draws + measured.evaluation.weights.nbytes
 
 
-def _size_of_figures(found: Excerpt) -> int:
+def _size_of_figures(figures: Excerpt) -> int:
     """They are written as JSON for it, so that no page has to wait for that."""
-    sections = (*found.sections, *found.classes.values())
+    sections = (*figures.sections, *figures.classes.values())
     groups = [content for one in sections for content in one.contents if not isinstance(content, str | Table)]
     return _FIGURE * sum(len(plot.data) for group in groups for plot in group)
