@@ -22,9 +22,9 @@ from stepsight.app.browse import page as browse
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
 from stepsight.app.browse.trace_file import router as trace_files
-from stepsight.app.evidence import evidence_address
+from stepsight.app.evidence import address as evidence_address
 from stepsight.app.evidence import page as evidence
-from stepsight.app.evidence.evidence_routes import router as evidence_routes
+from stepsight.app.evidence.routes import router as evidence_routes
 from stepsight.app.jobs import page as jobs
 from stepsight.app.relabel.adjudicate import router as adjudication_routes
 from stepsight.app.relabel.agreement import router as agreement_page

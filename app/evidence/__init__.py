@@ -1,8 +1,8 @@
 """The Evidence page: what later steps did to earlier verdicts.
 
-- page, evidence_address: the page and its address
-- evidence_list: the traces of a dataset in which later steps changed a verdict
-- evidence, evidence_view, story: one trace: what is known of it, as HTML, in words
+- page, address: the page and its address
+- gallery: the traces of a dataset in which later steps changed a verdict
+- evidence, trace, story: one trace: its hindsight matrix, as HTML, in words
 - left_out: verdicts with one step left out
-- evidence_routes, evidence_file: the file to send to somebody
+- routes, file: what the page asks for beside itself; the file to send to somebody
 """

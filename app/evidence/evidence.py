@@ -7,7 +7,7 @@ from functools import cached_property
 
 from stepsight.app.browse.answers import find_answers
 from stepsight.app.browse.offered import find_offered, offered_evaluators
-from stepsight.app.evidence.evidence_address import VALUES, EvidenceAddress
+from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.story import change_sentence, gold_sentence, left_out_sentence
 from stepsight.app.score.permalink import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators

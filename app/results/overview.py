@@ -20,7 +20,7 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import breakable, table_html
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes, slug
-from stepsight.training.report.tables import Cell, Column, CellKind, Table, show
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, show
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
 

@@ -60,11 +60,9 @@ def content_html(content: Content) -> Markup:
     return table_html(content) if isinstance(content, Table) else plots_html(content)
 
 
-def table_html(
-    table: Table, wrap: CellWrap = lambda row, column, html: html, files: Markup | None = None
-) -> Markup:
-    """A table with its caption and notes; `files` says where it is to be had as a file."""
-    return Markup(_PARTS.table(table, shown_rows(table), wrap, files))
+def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, files: str = "") -> Markup:
+    """A table with its caption and notes; `files` is HTML that says where it is to be had as a file."""
+    return Markup(_PARTS.table(table, shown_rows(table), wrap, Markup(files)))
 
 
 def plots_html(plots: Sequence[Plot]) -> Markup:

@@ -3,7 +3,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from stepsight.app.evidence.evidence_address import EvidenceAddress, read_address
+from stepsight.app.evidence.address import EvidenceAddress, read_address
 from stepsight.app.web.page_address import read_query
 
 

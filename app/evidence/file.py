@@ -4,11 +4,13 @@ import base64
 import hashlib
 import re
 from datetime import datetime
-from html import escape
 
+from markupsafe import Markup
+
+from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.evidence_address import EvidenceAddress
-from stepsight.app.evidence.evidence_view import evidence_html
+from stepsight.app.evidence.trace import evidence_html
+from stepsight.app.web.html import render
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files import asset
 from stepsight.storage.traces.queries import StoredTrace
@@ -35,17 +37,17 @@ _ASKED = {
 
 
 def evidence_file(
-    evidence: Evidence, address: EvidenceAddress, left_out: LeaveOneOut | None, made: datetime
-) -> str:
-    """The page that the address opens, as it stands there.
+    evidence: Evidence, address: EvidenceAddress, left_out: LeaveOneOut | None, moment: datetime
+) -> Markup:
+    """The page that the address opens, as it stands there at the `moment`.
 
     Style, scripts, and the fonts of its formulas are in it; its policy lets no other script run and asks nobody for
     anything. Below 1 MB up to about 170 sub-steps; the formulas of more than about 110 are shown as their source.
     """
-    body = _body(evidence, address, left_out, made)
+    body = evidence_html(evidence, address, left_out=left_out)
     maths = 'class="math"' in body
-    page = _page(evidence, body, maths)
-    return _page(evidence, body, False) if maths and len(page.encode()) > _LARGEST else page
+    page = _page(evidence, body, moment, maths)
+    return _page(evidence, body, moment, False) if maths and len(page.encode()) > _LARGEST else page
 
 
 def title(evidence: Evidence) -> str:
@@ -65,72 +67,54 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
         if name in met:
             continue
         met.add(name)
-        text = asset("web", "js", name).read_text(encoding="utf-8")
-        parts += _in_order(tuple(found[2] for found in _IMPORT.finditer(text)), met)
-        text = _IMPORT.sub(lambda found: f'const {{{found[1]}}} = modules["{found[2]}"];' if found[1] else "", text)
+        text = _read("js", name)
+        parts += _in_order(tuple(match[2] for match in _IMPORT.finditer(text)), met)
+        text = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];' if match[1] else "", text)
         text = _EXPORT.sub(rf'const \1 = modules["{name}"].\1 =', text)
         parts.append(f'modules["{name}"] = {{}};\n{{\n{text}}}\n')
     return parts
 
 
-def _page(evidence: Evidence, body: str, maths: bool) -> str:
-    katex = [asset("web", "katex", "katex.min.js").read_text(encoding="utf-8")] if maths else []
+def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Markup:
+    katex = [_read("katex", "katex.min.js")] if maths else []
     scripts = [*katex, bundle(_SCRIPTS)]
-    fonts = _katex_style("\n".join((evidence.trace.problem, *evidence.trace.substeps))) if maths else ""
-    style = "".join(asset("web", name).read_text(encoding="utf-8") for name in _STYLES)
-    # It goes with every copy.
-    licence = asset("web", "katex", "LICENSE").read_text(encoding="utf-8") if maths else ""
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
-    policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; font-src data:; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+    return render(
+        "evidence/file.html",
+        title=title(evidence),
+        evidence=evidence,
+        body=body,
+        moment=moment,
+        # What comes from `assets` is ours, and no script or style may be escaped.
+        fonts=Markup(_katex_style("\n".join((evidence.trace.problem, *evidence.trace.substeps))) if maths else ""),
+        style=Markup("".join(map(_read, _STYLES))),
+        scripts=list(map(Markup, scripts)),
+        # It goes with every copy.
+        licence=Markup(_read("katex", "LICENSE") if maths else ""),
+        policy=Markup(
+            f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; font-src data:; img-src data:; "
+            "base-uri 'none'; form-action 'none'"
+        ),
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>Evidence: {escape(title(evidence))} · StepSight</title>
-<!-- {licence} -->
-<style>{fonts}</style>
-<style>{style}</style>
-</head>
-<body>
-<div class="gradio-container plain"><main class="page">
-{body}
-</main></div>
-{"".join(f"<script>{script}</script>" for script in scripts)}
-</body>
-</html>
-"""
 
 
-def _body(evidence: Evidence, address: EvidenceAddress, left_out: LeaveOneOut | None, made: datetime) -> str:
-    return f"""<p class="file-head"><b>StepSight</b>
-<button type="button" class="button maths-switch" aria-pressed="false">TeX source</button>
-<button type="button" class="button keys-button" aria-haspopup="dialog">Keys</button></p>
-<h1>{escape(title(evidence))}</h1>
-{evidence_html(evidence, address, left_out=left_out)}
-<p class="meta"><span>evaluator <strong>{escape(evidence.evaluator)}</strong></span>
-<span>fingerprint <strong>{escape(evidence.fingerprint)}</strong></span>
-<span>valid from <strong>{evidence.thresholds.validity:.2f}</strong></span>
-<span>made on <strong>{made:%Y-%m-%d %H:%M} UTC</strong></span></p>"""
+def _read(*place: str) -> str:
+    return asset("web", *place).read_text(encoding="utf-8")
 
 
 def _katex_style(text: str) -> str:
     """KaTeX's style sheet with the fonts that the formulas of a text need, and no other, in it."""
     needed = (*_COMMON, *(font for font, asked in _ASKED.items() if re.search(asked, text)))
 
-    def face(found: re.Match[str]) -> str:
-        name = re.search(r"fonts/(KaTeX_([\w-]+)\.woff2)", found[0])
+    def face(match: re.Match[str]) -> str:
+        name = re.search(r"fonts/(KaTeX_([\w-]+)\.woff2)", match[0])
         assert name is not None
         if not name[2].startswith(needed):
             return ""
         data = base64.b64encode(asset("web", "katex", "fonts", name[1]).read_bytes()).decode()
-        return re.sub(r"src:[^}]*", f'src:url(data:font/woff2;base64,{data}) format("woff2")', found[0])
+        return re.sub(r"src:[^}]*", f'src:url(data:font/woff2;base64,{data}) format("woff2")', match[0])
 
-    return _FACE.sub(face, asset("web", "katex", "katex.min.css").read_text(encoding="utf-8"))
+    return _FACE.sub(face, _read("katex", "katex.min.css"))
 
 
 def _hash(script: str) -> str:

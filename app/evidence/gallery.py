@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
+
+from markupsafe import Markup
 
 from stepsight.app.browse.offered import Offered, find_offered, offered_evaluators
-from stepsight.app.evidence.evidence_address import KINDS, STAYED, EvidenceAddress
+from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.story import jump_sentence
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.seed import DATASET
+from stepsight.app.web.html import render
 from stepsight.app.web.judged import change_html, step_name
 from stepsight.app.web.rights import note_shown
-from stepsight.app.web.text import text_html
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode
@@ -91,10 +92,16 @@ def page_of(number: int | None) -> int:
     return 1 if number is None else (number - 1) // _PER_PAGE + 1
 
 
-def gallery_html(store: Store, gallery: Gallery, address: EvidenceAddress, user: User | None = None) -> str:
+def gallery_html(
+    store: Store,
+    gallery: Gallery,
+    address: EvidenceAddress,
+    user: User | None = None,
+    problems: Sequence[str] = (),
+) -> Markup:
     """One page of one kind, with links to the others; of the first kind that has a trace where none is named.
 
-    `user` is who sees it.
+    `user` is who sees it; `problems` are messages for above it.
     """
     kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
     here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
@@ -102,22 +109,27 @@ def gallery_html(store: Store, gallery: Gallery, address: EvidenceAddress, user:
     first = (here.page - 1) * _PER_PAGE
     shown = ids[first : first + _PER_PAGE].tolist()
     note_shown(store, user, shown)
-    rows = "".join(_row(gallery, judgment, here) for judgment in _read(store, gallery, shown))
-    listed = f'<ol class="turns">{rows}</ol>{_pager(here, first, len(shown), len(ids))}'
-    none = f'<p class="hint">No trace of {escape(gallery.dataset.name)} is of this kind.</p>'
-    kinds = "".join(_kind_link(gallery, here, one) for one in KINDS)
-    return f"""<h1>Evidence</h1>
-<p class="lead">What later steps of a solution did to the verdict on earlier ones.</p>
-{_choices(gallery, here)}<nav class="kinds" aria-label="Kinds">{kinds}</nav>
-<p class="hint">{_LEADS[kind]}</p>{listed if len(ids) else none}"""
+    place = f"{first + 1:,}–{first + len(shown):,} of {len(ids):,}" if shown else f"0 of {len(ids):,}"
+    return render(
+        "evidence/gallery.html",
+        problems=problems,
+        here=here,
+        datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in gallery.datasets],
+        evaluators=[(offer.key, offer.key) for offer in gallery.offers],
+        kinds=[_kind(gallery, here, one) for one in KINDS],
+        lead=_LEADS[kind],
+        total=len(ids),
+        rows=[_row(gallery, judgment, here) for judgment in _read(store, gallery, shown)],
+        pager={"place": place, "more": first + _PER_PAGE < len(ids)} if len(ids) > _PER_PAGE or first else None,
+    )
 
 
 def _choose(datasets: Sequence[Dataset], name: str, judges: dict[int, tuple[int, ...]]) -> Dataset:
     if name:
-        found = next((one for one in datasets if one.name == name), None)
-        if found is None:
+        dataset = next((one for one in datasets if one.name == name), None)
+        if dataset is None:
             raise NotFoundError(f"There is no dataset {name!r:.80}.", "Choose one of those in the store.")
-        return found
+        return dataset
     judged = [one for one in datasets if one.id in judges]
     if not judged:
         raise UserError(
@@ -129,8 +141,8 @@ def _choose(datasets: Sequence[Dataset], name: str, judges: dict[int, tuple[int,
 def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:
     """The hindsight judgments of some traces, in their order; those that went since are left out."""
     with store.read() as session:
-        found = {one.trace_id: one for one in load_traces(session, traces().where(TraceRow.id.in_(ids)))}
-    there = [found[trace_id] for trace_id in ids if trace_id in found]
+        by_id = {one.trace_id: one for one in load_traces(session, traces().where(TraceRow.id.in_(ids)))}
+    there = [by_id[trace_id] for trace_id in ids if trace_id in by_id]
     return [
         judgment
         for judgments in read_many(store, there, gallery.offer.id)
@@ -139,72 +151,55 @@ def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudg
     ]
 
 
-def _choices(gallery: Gallery, here: EvidenceAddress) -> str:
-    datasets = "".join(_option(one.name, f"{one.name} ({one.traces:,})", here.dataset) for one in gallery.datasets)
-    offers = "".join(_option(one.key, one.key, here.evaluator) for one in gallery.offers)
-    return f"""<form class="filters" data-go="/evidence">
-<label>Dataset <select name="dataset">{datasets}</select></label>
-<label>Evaluator <select name="evaluator">{offers}</select></label><button>Show</button></form>"""
+def _kind(gallery: Gallery, here: EvidenceAddress, kind: str) -> dict[str, object]:
+    return {
+        "title": _TITLES[kind],
+        "count": f"{gallery.count(kind):,}",
+        "url": replace(here, page=1).url(kind=kind),
+        "current": kind == here.kind,
+    }
 
 
-def _option(value: str, label: str, chosen: str) -> str:
-    return f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(label)}</option>'
-
-
-def _kind_link(gallery: Gallery, here: EvidenceAddress, kind: str) -> str:
-    current = ' aria-current="page"' if kind == here.kind else ""
-    url = replace(here, page=1).url(kind=kind)
-    return f'<a data-go href="{url}"{current}>{_TITLES[kind]} <b>{gallery.count(kind):,}</b></a>'
-
-
-def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> str:
+def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> dict[str, object]:
+    """A trace as the template takes it: its name, problem, largest revision of the kind, and where it leads."""
     trace, hindsight = judgment.trace, judgment.hindsight
     assert hindsight is not None
     assert isinstance(trace, StoredTrace)
-    found = revisions(hindsight, trace, gallery.thresholds.validity)
-    revision = largest_revision(found, turn_of(here.kind)) or largest_revision(found)
+    of_steps = revisions(hindsight, trace, gallery.thresholds.validity)
+    revision = largest_revision(of_steps, turn_of(here.kind)) or largest_revision(of_steps)
     assert revision is not None
     step = step_name(trace, revision.substep)
-    url = EvidenceAddress(trace=trace.trace_id, evaluator=here.evaluator, kind=here.kind, step=step).url()
     title = trace.meta.get("title")
-    name = title if isinstance(title, str) and title else trace.id
-    spark = _spark(hindsight, revision, gallery.thresholds.validity)
-    return f"""<li><a data-go href="{url}"><b>{escape(name)}</b>
-<span class="t">{text_html(_start(trace.problem))}</span>
-<span class="say">{_told(trace, hindsight, revision)}</span>{spark}{change_html(revision.change)}</a></li>"""
+    return {
+        "name": title if isinstance(title, str) and title else trace.id,
+        "url": EvidenceAddress(trace=trace.trace_id, evaluator=here.evaluator, kind=here.kind, step=step).url(),
+        "problem": _beginning(trace.problem),
+        "sentence": _sentence(trace, hindsight, revision),
+        "curve": _curve(hindsight, revision, gallery.thresholds.validity),
+        "change": change_html(revision.change),
+    }
 
 
-def _start(problem: str) -> str:
+def _beginning(problem: str) -> str:
     return problem if len(problem) <= _PREVIEW else problem[:_PREVIEW].rsplit(" ", 1)[0] + " …"
 
 
-def _told(trace: Trace, hindsight: Hindsight, revision: Revision) -> str:
+def _sentence(trace: Trace, hindsight: Hindsight, revision: Revision) -> str:
     if revision.jump is None:
         return "No later step changed a verdict."
     names = [step_name(trace, i) for i in range(len(hindsight))]
     return jump_sentence(names, revision.jump)
 
 
-def _spark(hindsight: Hindsight, revision: Revision, threshold: float) -> str:
-    """The reveal curve of the sub-step in the size of a word; the sentence beside it says what it shows."""
+def _curve(hindsight: Hindsight, revision: Revision, threshold: float) -> dict[str, object]:
+    """The points of the reveal curve of a sub-step, and the level of the threshold, in pixels."""
     values = hindsight.reveal(revision.substep).validity
     width, height = 96, 30
-    across = (width - 6) / max(1, len(values) - 1)
-    up = height - 6
-    points = " ".join(f"{3 + i * across:.1f},{3 + (1 - value) * up:.1f}" for i, value in enumerate(values))
-    level = 3 + (1 - threshold) * up
-    kind = "fell" if revision.change < 0 else "rose"
-    return f"""<svg class="spark {kind}" viewBox="0 0 {width} {height}" aria-hidden="true">
-<line x1="0" x2="{width}" y1="{level:.1f}" y2="{level:.1f}"></line><polyline points="{points}"></polyline></svg>"""
-
-
-def _pager(here: EvidenceAddress, first: int, shown: int, total: int) -> str:
-    if total <= _PER_PAGE and here.page == 1:
-        return ""
-    previous = (
-        f'<a data-go class="prev" href="{here.url(page=here.page - 1)}">Previous</a>' if here.page > 1 else ""
-    )
-    more = first + _PER_PAGE < total
-    following = f'<a data-go class="next" href="{here.url(page=here.page + 1)}">Next</a>' if more else ""
-    place = f"{first + 1:,}–{first + shown:,} of {total:,}" if shown else f"0 of {total:,}"
-    return f'<p class="pager">{previous}<span>{place}</span>{following}</p>'
+    across, up = (width - 6) / max(1, len(values) - 1), height - 6
+    return {
+        "width": width,
+        "height": height,
+        "kind": "fell" if revision.change < 0 else "rose",
+        "level": 3 + (1 - threshold) * up,
+        "points": [(3 + i * across, 3 + (1 - float(value)) * up) for i, value in enumerate(values)],
+    }

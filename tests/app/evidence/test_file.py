@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.evidence_address import EvidenceAddress
-from stepsight.app.evidence.evidence_file import bundle, evidence_file
+from stepsight.app.evidence.file import bundle, evidence_file
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
+from stepsight.app.evidence.address import EvidenceAddress, read_address
 from stepsight.app.evidence.evidence import Evidence, open_evidence
-from stepsight.app.evidence.evidence_address import EvidenceAddress, read_address
-from stepsight.app.evidence.evidence_file import evidence_file
-from stepsight.app.evidence.evidence_view import left_out_record
+from stepsight.app.evidence.file import evidence_file
 from stepsight.app.evidence.left_out import LeftOuts
+from stepsight.app.evidence.trace import left_out_record
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.rights import find_user_of, note_shown
 from stepsight.core.errors import UserError

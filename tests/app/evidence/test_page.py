@@ -8,10 +8,10 @@ import shutil
 import numpy as np
 import pytest
 
+from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import open_evidence
-from stepsight.app.evidence.evidence_address import EvidenceAddress
-from stepsight.app.evidence.evidence_view import evidence_html
 from stepsight.app.evidence.page import page_html
+from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.permalink import ScoreForm
 from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
