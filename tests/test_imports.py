@@ -1,7 +1,10 @@
 """What DESIGN fixes of the source itself: which way imports run, and what is packaged."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,27 +18,42 @@ LAYERS = ("app", "training", "storage", "core")
 UNWANTED = ("TO" + "DO", "sub" + "agent")
 
 MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+PATHS = {
+    ".".join(["stepsight", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
+    for path in MODULES
+}
 
 
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Packages that a module imports, within functions and for type checkers too: ours as `core`, `storage`, …"""
+def imported_names(path: Path) -> Iterator[str]:
+    """Modules that a module imports, within functions and for type checkers too, and names from modules, dotted."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name(path)} line {node.lineno}: a relative import"
-            names = [str(node.module)]
-        for imported_name in names:
-            top, _, rest = imported_name.partition(".")
-            assert top not in LAYERS, (
-                f"{name(path)} line {node.lineno}: {imported_name} without stepsight. before it"
-            )
-            yield rest.split(".")[0] if top == "stepsight" else top
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for dotted in names:
+            missing = f"{name(path)} line {node.lineno}: {dotted} without stepsight. before it"
+            assert dotted.split(".")[0] not in LAYERS, missing
+            yield dotted
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Packages that a module imports: ours as `core`, `storage`, …"""
+    return {dotted.removeprefix("stepsight.").split(".")[0] for dotted in imported_names(path)}
+
+
+def imported_modules(path: Path) -> Iterator[Path]:
+    """Our modules that a module imports."""
+    for dotted in imported_names(path):
+        module = PATHS.get(dotted) or PATHS.get(dotted.rpartition(".")[0])
+        if module:
+            yield module
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -43,20 +61,40 @@ def test_imports_run_one_way(layer: str) -> None:
     above = {"tests", *LAYERS[: LAYERS.index(layer)]}
     paths = [path for path in MODULES if path.is_relative_to(ROOT / layer)]
     assert len(paths) > 5
-    wrong = [(name(path), found) for path in paths for found in imported(path) if found in above]
+    wrong = [(name(path), package) for path in paths for package in imported_packages(path) & above]
     assert wrong == []
 
 
+@pytest.mark.parametrize("layer", LAYERS)
+def test_folders_of_a_package_form_no_circle(layer: str) -> None:
+    """Not the package itself with one of its folders either."""
+    examples: dict[str, dict[str, str]] = defaultdict(dict)
+    for path in MODULES:
+        for module in imported_modules(path) if path.is_relative_to(ROOT / layer) else ():
+            if module.parent != path.parent and module.is_relative_to(ROOT / layer):
+                example = f"{name(path)} imports {name(module)}"
+                examples[name(path.parent)].setdefault(name(module.parent), example)
+    assert examples
+    try:
+        TopologicalSorter(examples).prepare()
+    except CycleError as error:
+        circle = "\n".join(examples[folder][other] for other, folder in pairwise(error.args[1]))
+        pytest.fail(f"a circle of folders:\n{circle}")
+
+
+def packages_of(layer: str) -> set[str]:
+    return {package for path in MODULES if path.is_relative_to(ROOT / layer) for package in imported_packages(path)}
+
+
 def test_core_stands_alone() -> None:
-    found = {top for path in MODULES if path.is_relative_to(ROOT / "core") for top in imported(path)}
-    assert {"numpy", "torch"} < found
+    packages = packages_of("core")
+    assert {"numpy", "torch"} < packages
     # Nor does it know a database or a web page.
-    assert found.isdisjoint({"app", "training", "storage", "sqlalchemy", "gradio", "fastapi", "starlette"})
+    assert packages.isdisjoint({"app", "training", "storage", "sqlalchemy", "gradio", "fastapi", "starlette"})
 
 
 def test_storage_can_be_opened_without_a_model() -> None:
-    found = {top for path in MODULES if path.is_relative_to(ROOT / "storage") for top in imported(path)}
-    assert found.isdisjoint({"torch", "transformers", "gradio"})
+    assert packages_of("storage").isdisjoint({"torch", "transformers", "gradio"})
 
 
 def test_every_folder_is_packaged() -> None:
@@ -73,5 +111,4 @@ def test_every_module_says_what_it_is_for() -> None:
 @pytest.mark.parametrize("word", UNWANTED)
 def test_no_module_holds_unfinished_business(word: str) -> None:
     files = [*MODULES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "assets" / "web").glob("*.*")]
-    found = [name(path) for path in files if word.lower() in path.read_text(encoding="utf-8").lower()]
-    assert found == []
+    assert [name(path) for path in files if word.lower() in path.read_text(encoding="utf-8").lower()] == []

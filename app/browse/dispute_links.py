@@ -1,7 +1,7 @@
 """What people dispute of a trace's gold, beside it, and the way to dispute it for those who label."""
 
-from stepsight.app.relabel.disputes import DisputeAddress, DisputesAddress, said_html
 from stepsight.app.web.rights import Right, may
+from stepsight.app.web.text import MARKS
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.people.users import User
@@ -23,11 +23,11 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[
 
 
 def _known(dispute: Dispute) -> str:
-    told = _ALIVE[dispute.state]
-    title = f"should say {said_html(dispute.proposed)}"
-    return f'<a class="dispute" href="{DisputesAddress.PATH}/{dispute.id}" title="{title}">{told}</a>'
+    proposed = f"{MARKS[dispute.proposed]} {dispute.proposed}" if dispute.proposed else "unlabelled"
+    title, text = f"should say {proposed}", _ALIVE[dispute.state]
+    return f'<a class="dispute" href="/relabel/disputes/{dispute.id}" title="{title}">{text}</a>'
 
 
 def _file(trace: StoredTrace, step: int) -> str:
-    url = DisputeAddress(trace=trace.trace_id, step=step + 1).url()
+    url = f"/relabel/dispute?trace={trace.trace_id}&amp;step={step + 1}"
     return f'<a class="dispute file" href="{url}" aria-label="Dispute the gold of step {step + 1}">Dispute</a>'

@@ -22,7 +22,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from stepsight.core.errors import UserError
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.train.config import Optimisation
+from stepsight.training.runs.optimisation import Optimisation
 
 # A history of at least so many rows, and at most so many steps a row.
 _ROWS, _STEPS_A_ROW = 100, 20

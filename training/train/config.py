@@ -2,16 +2,16 @@
 
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.validation import STRICT, Record, invalid, validate_yaml
 from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
+from stepsight.training.runs.optimisation import Precision, check_batches
 
 Attention = Literal["bidirectional", "causal"]
-Precision = Literal["float16", "bfloat16", "float32"]
 Truncation = Literal["random", "as-labelled", "continued"]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
@@ -117,48 +117,6 @@ class TrainConfig(Record):
             check_continued(self.data)
         check_batches(self, "traces")
         return self
-
-
-class Optimisation(Protocol):
-    """The keys that say how a run learns, as `TrainConfig` and the recipe of a fine-tuning run have them."""
-
-    @property
-    def accumulation(self) -> int: ...
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def betas(self) -> tuple[float, float]: ...
-    @property
-    def weight_decay(self) -> float: ...
-    @property
-    def warmup_steps(self) -> int: ...
-    @property
-    def clip(self) -> float: ...
-    @property
-    def bf16(self) -> bool: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def save_steps(self) -> int: ...
-    @property
-    def activation_checkpointing(self) -> bool: ...
-    @property
-    def fsdp(self) -> bool: ...
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def saved_dtype(self) -> Precision: ...
-
-
-def check_batches(settings: Optimisation, counted: str) -> None:
-    """For validators: a batch, of what is `counted`, can be divided into its parts."""
-    if settings.batch_size % settings.accumulation:
-        raise invalid(
-            f"batch_size {settings.batch_size} is no multiple of accumulation {settings.accumulation}.",
-            f"batch_size counts the {counted} of a whole optimiser step.",
-        )
 
 
 def read_config(path: str | Path) -> TrainConfig:

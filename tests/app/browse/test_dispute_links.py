@@ -31,7 +31,7 @@ def test_what_is_disputed_and_the_way_to_dispute(
     add_entry(sqlite_store, gone.id, user, "", DisputeState.WITHDRAWN)
     one, two = dispute_links(sqlite_store, traces[0], user)
     assert one == (
-        f'<a class="dispute file" href="/relabel/dispute?trace={traces[0].trace_id}" '
+        f'<a class="dispute file" href="/relabel/dispute?trace={traces[0].trace_id}&amp;step=1" '
         'aria-label="Dispute the gold of step 1">Dispute</a>'
     )
     known = f'<a class="dispute" href="/relabel/disputes/{made.id}" title="should say ✓ pos">'

@@ -8,7 +8,8 @@ from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveF
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.validation import STRICT, Record, invalid, validate_yaml
-from stepsight.training.train.config import Betas, Expected, Precision, Seed, check_batches
+from stepsight.training.runs.optimisation import Precision, check_batches
+from stepsight.training.train.config import Betas, Expected, Seed
 
 QUERY = "{query}"
 PROMPT = f"Question:\n{QUERY}\nAnswer:\n"

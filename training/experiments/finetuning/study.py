@@ -28,7 +28,8 @@ from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.experiments.finetuning.run import model_name
 from stepsight.training.runs.folder import RunFolder
-from stepsight.training.train.config import Backbone, Precision, Seed
+from stepsight.training.runs.optimisation import Precision
+from stepsight.training.train.config import Backbone, Seed
 
 RECORD = "study.json"
 """The file of a study's folder that tells whose it is."""
