@@ -69,7 +69,7 @@ def _scripts() -> ScriptDirectory:
 
 def _config() -> Config:
     config = Config()
-    config.set_main_option("script_location", "storage:migrations")
+    config.set_main_option("script_location", "stepsight.storage:migrations")
     config.set_main_option("path_separator", "os")
     return config
 
