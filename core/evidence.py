@@ -102,16 +102,6 @@ class Removal:
     restores: bool
 
 
-def jumps(hindsight: Hindsight) -> Floats32:
-    """`H[j, i] - H[j - 1, i]` of the validities at `[j, i]`, shape (n, n); 0 where `j <= i`."""
-    n = len(hindsight)
-    validity = np.zeros((n, n), np.float32)
-    validity[np.tril_indices(n)] = StepScores(hindsight.packed).validity
-    moved = np.zeros_like(validity)
-    moved[1:] = np.diff(validity, axis=0)
-    return np.tril(moved, -1)
-
-
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     """The largest change, up or down, of one sub-step as a later one was revealed, the first of equal ones; None
     where none changed it. Raises `IndexError` where there is no such sub-step."""

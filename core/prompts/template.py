@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Strict, model_validator
+from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
 class Read(StrEnum):
@@ -25,8 +29,8 @@ class Separator(StrEnum):
     TEXT = "text"
 
 
-@dataclass(frozen=True)
-class PromptTemplate:
+@dataclass(frozen=True, config=STRICT)
+class PromptTemplate(Record):
     """The template of an input; by default ReasonEval's prompt, then each step closed by a separator token.
 
     The paper leaves the prompt open. `prompt` holds `{problem}` once; tokens of the vocabulary that it spells, such
@@ -45,22 +49,25 @@ class PromptTemplate:
     between: str = ""
     opening: bool = True
     joined: bool = False
-    separator_is: Separator = Separator.TOKEN
-    read: Read = Read.SEPARATOR
+    separator_is: Annotated[Separator, Strict(False)] = Separator.TOKEN
+    read: Annotated[Read, Strict(False)] = Read.SEPARATOR
+
+    @model_validator(mode="after")
+    def _check(self) -> "PromptTemplate":
+        for key, place in (("prompt", "{problem}"), ("step", "{step}")):
+            if getattr(self, key).count(place) != 1:
+                raise invalid(f"{key} does not hold {place} once.")
+        if not self.separator and self.read == Read.SEPARATOR:
+            raise invalid("steps are read at an empty separator.", "Name one, or set read to last.")
+        return self
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PromptTemplate":
         """Raises `UserError` on an unknown key, a value of another type, or a text without its place to fill."""
-        unknown = set(values) - set(cls.__dataclass_fields__)
-        if unknown:
-            raise UserError(f"the template has the unknown key {sorted(unknown)[0]!r}.")
-        template = cls(**{key: _checked(key, value) for key, value in values.items()})
-        for key, place in (("prompt", "{problem}"), ("step", "{step}")):
-            if getattr(template, key).count(place) != 1:
-                raise UserError(f"the template's {key} does not hold {place} once.")
-        if not template.separator and template.read == Read.SEPARATOR:
-            raise UserError("the template reads steps at an empty separator.", "Name one, or set read to last.")
-        return template
+        try:
+            return validate(cls, dict(values))
+        except UserError as error:
+            raise error.at("the template") from None
 
     def to_dict(self) -> dict[str, Any]:
         """The values for `from_dict`: prompt, separator, bos, and what differs from the defaults."""
@@ -82,18 +89,3 @@ class PromptTemplate:
         if own and re.match(own, text.lstrip()):
             return text
         return head.replace("{number}", str(number)) + text + tail.replace("{number}", str(number))
-
-
-def _checked(key: str, value: Any) -> Any:
-    default = getattr(PromptTemplate, key)
-    if isinstance(default, StrEnum):
-        kind = type(default)
-        if value not in list(kind):
-            raise UserError(f"the template's {key} is {value!r:.40}, expected one of: {', '.join(kind)}.")
-        return kind(value)
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise UserError(f"the template's {key} is {value!r:.40}, expected true or false.")
-    elif not isinstance(value, str) and (key, value) != ("bos", None):
-        raise UserError(f"the template's {key} is {value!r:.40}, expected a text.")
-    return value

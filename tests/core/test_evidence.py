@@ -8,7 +8,6 @@ from stepsight.core.evidence import (
     Flip,
     Jump,
     LeaveOneOut,
-    jumps,
     largest_jump,
     largest_revision,
     removals,
@@ -34,17 +33,6 @@ FOUR = Trace.of("q", ["a", "b", "c", "d"], ["pos", "neg", None, "pos"])
 def near(jump, step, revealed, before, after):
     assert (jump.step, jump.revealed) == (step, revealed)
     assert (jump.before, jump.after) == pytest.approx((before, after))
-
-
-def test_jumps_are_differences_down_each_column():
-    expected = [
-        [0, 0, 0, 0],
-        [0, 0, 0, 0],
-        [0.05, -0.5, 0, 0],
-        [-0.05, -0.1, 0.35, 0],
-    ]
-    np.testing.assert_allclose(jumps(H), expected, atol=1e-6)
-    assert jumps(Hindsight((row(0.9),))).tolist() == [[0]]
 
 
 def test_the_largest_jump_is_named_with_the_step_that_was_revealed():

@@ -132,7 +132,7 @@ def test_config_and_card_must_agree_on_the_mask(folder):
         ("stepsight.json", {"thresholds": {"validity": 5}}, "tiny: the threshold validity is 5"),
         ("stepsight.json", {"thresholds": None}, "thresholds is NoneType, expected an object"),
         ("stepsight.json", {"template": None}, "template is NoneType, expected an object"),
-        ("stepsight.json", {"template": {"prompt": 3}}, "tiny: the template's prompt is 3"),
+        ("stepsight.json", {"template": {"prompt": 3}}, "tiny: the template: prompt is 3"),
         ("stepsight.json", {"template": {"separator": "<no>"}}, "tiny: the tokenizer has no token '<no>'"),
     ],
 )

@@ -53,13 +53,6 @@ def test_a_tokenizer_without_the_separator_is_refused():
         Encoder(tiny_tokenizer(), PromptTemplate(separator="<sep>"))
 
 
-def test_a_template_needs_the_problem_once():
-    with pytest.raises(UserError, match="does not hold"):
-        PromptTemplate.from_dict({"prompt": "Q"})
-    with pytest.raises(UserError, match="unknown key 'sep'"):
-        PromptTemplate.from_dict({"sep": "x"})
-
-
 def read_by(**values):
     """The tokens of a trace of two steps, with those read in brackets."""
     encoder = Encoder(tiny_tokenizer(), PromptTemplate(prompt="{problem}", **values))

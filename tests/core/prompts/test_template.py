@@ -24,15 +24,15 @@ def test_what_is_not_the_default_is_written_and_comes_back():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"sep": "x"}, "unknown key 'sep'"),
+        ({"sep": "x"}, "the template: unknown key sep. Did you mean step"),
         ({"prompt": "Q"}, r"prompt does not hold \{problem\} once"),
         ({"step": "{step}{step}"}, r"step does not hold \{step\} once"),
-        ({"prompt": 3}, "prompt is 3, expected a text"),
+        ({"prompt": 3}, "prompt is 3, expected text"),
         ({"opening": "yes"}, "opening is 'yes', expected true or false"),
         ({"joined": 1}, "joined is 1, expected true or false"),
-        ({"read": "first"}, "read is 'first', expected one of: separator, last, second-to-last"),
-        ({"separator_is": None}, "separator_is is None, expected one of: token, text"),
-        ({"separator": ""}, "reads steps at an empty separator"),
+        ({"read": "first"}, "read is 'first', expected one of separator, last, second-to-last"),
+        ({"separator_is": None}, "separator_is is None, expected one of token, text"),
+        ({"separator": ""}, "the template: steps are read at an empty separator"),
     ],
 )
 def test_a_template_that_makes_no_sense_is_refused(values, message):
