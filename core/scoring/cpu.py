@@ -36,7 +36,12 @@ _HINT = 512
 
 
 class FixedLinear:
-    """`x W'` for a weight of shape (outputs, inputs), followed by one more operation where asked."""
+    """`x W'` for a weight of shape (outputs, inputs), followed by one more operation where asked.
+
+    Through oneDNN where PyTorch has it: on AMD processors PyTorch's own float32 product takes a slower path than
+    the processor has (oneDNN was measured 2.3 times as fast on Zen 5, with the same rounding), and oneDNN runs the
+    operation that follows in the same pass.
+    """
 
     def __init__(self, weight: Tensor) -> None:
         plain = weight.detach().contiguous()
@@ -110,7 +115,7 @@ class _Layer:
     down: FixedLinear
 
 
-class RaggedForward:
+class CpuForward:
     """Runs inputs of a Llama-family step model on the CPU in float32."""
 
     def __init__(self, model: StepModel, token_budget: int = 1024, workers: int | None = None) -> None:

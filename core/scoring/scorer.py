@@ -12,7 +12,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Hindsight, StepScores
-from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.inputs import Forward, Input
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.padded import PaddedForward
@@ -32,8 +32,8 @@ class Scorer:
     def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
         self.evaluator = evaluator
         if forward is None:
-            ragged = RaggedForward.supports(evaluator.model)
-            forward = RaggedForward(evaluator.model) if ragged else PaddedForward(evaluator.model)
+            fast = CpuForward.supports(evaluator.model)
+            forward = CpuForward(evaluator.model) if fast else PaddedForward(evaluator.model)
         self.forward = forward
         # Padded batches want many inputs of similar length; the other pass gains nothing from a long wait.
         self.window = window or (256 if isinstance(forward, PaddedForward) else 16)

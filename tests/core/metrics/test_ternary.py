@@ -74,3 +74,11 @@ def test_draws_equal_the_metrics_on_repeated_steps():
         assert acc == pytest.approx(accuracy_score(part.gold, part.predicted))
         assert f1 == pytest.approx(f1_score(part.gold, part.predicted, average="macro"))
         assert auc == pytest.approx(macro_auc(part).number)
+
+
+def test_a_resample_without_gold_of_a_class_leaves_it_out():
+    # Gold pos, pos in one trace and neg in the other; predicted pos, neg and neg.
+    steps = Classified(np.eye(3)[[2, 0, 0]], np.array([2, 2, 0]), np.array([2, 0, 0]), np.array([0, 0, 1]))
+    weights = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], np.uint8)
+    # F1 of pos: 2 / (2 + 1), and of neg 1, not 0 where only predictions have it; both: 2 / 3 and 2 / (1 + 2).
+    np.testing.assert_allclose(macro_f1_draws(steps, weights), [2 / 3, 1, 2 / 3, np.nan])

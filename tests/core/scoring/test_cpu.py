@@ -5,7 +5,7 @@ import threading
 import torch
 
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator
@@ -22,14 +22,14 @@ def threads_of_a_new_thread():
 def test_other_threads_keep_their_count(tmp_path):
     evaluator = load_evaluator(write_evaluator(tmp_path / "tiny"))
     before = torch.get_num_threads(), threads_of_a_new_thread()
-    Scorer(evaluator, RaggedForward(evaluator.model, workers=2)).score_one(Trace.of("q", ["a", "b"]))
+    Scorer(evaluator, CpuForward(evaluator.model, workers=2)).score_one(Trace.of("q", ["a", "b"]))
     assert (torch.get_num_threads(), threads_of_a_new_thread()) == before
 
 
 def test_other_layers_are_left_to_transformers(tmp_path):
     model = load_evaluator(write_evaluator(tmp_path / "tiny")).model
-    assert RaggedForward.supports(model)
+    assert CpuForward.supports(model)
     model.config.attention_bias = True
-    assert not RaggedForward.supports(model)
+    assert not CpuForward.supports(model)
     model.config.attention_bias = False
-    assert not RaggedForward.supports(model.half())
+    assert not CpuForward.supports(model.half())

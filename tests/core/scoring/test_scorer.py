@@ -8,7 +8,7 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.padded import PaddedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -55,7 +55,7 @@ def evaluator(request, tmp_path_factory):
     return load_evaluator(write_evaluator(tmp_path_factory.mktemp("evaluator") / request.param, **options))
 
 
-@pytest.fixture(params=[RaggedForward, PaddedForward])
+@pytest.fixture(params=[CpuForward, PaddedForward])
 def scorer(request, evaluator):
     return Scorer(evaluator, request.param(evaluator.model, token_budget=200), window=5)
 
@@ -117,7 +117,7 @@ class Counting:
 
 def test_a_prefix_is_never_run_twice(tmp_path):
     evaluator = load_evaluator(write_evaluator(tmp_path / "bidir"))
-    counting = Counting(RaggedForward(evaluator.model))
+    counting = Counting(CpuForward(evaluator.model))
     steps = ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2.", "Done."]
     # Two branches share the prefixes of two steps; the third is the first again: 2 + 2 + 2 distinct inputs.
     traces = [Trace.of("q", steps), Trace.of("q", [*steps[:2], "No.", "6"]), Trace.of("q", steps)]
@@ -129,7 +129,7 @@ def test_a_prefix_is_never_run_twice(tmp_path):
 
 def test_a_causal_evaluator_runs_each_trace_once(tmp_path):
     evaluator = load_evaluator(write_evaluator(tmp_path / "causal", is_causal=True))
-    counting = Counting(RaggedForward(evaluator.model))
+    counting = Counting(CpuForward(evaluator.model))
     list(Scorer(evaluator, counting).score(make_traces(7), "hindsight"))
     assert len(counting.lengths) == 7
 

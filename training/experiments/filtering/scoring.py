@@ -8,7 +8,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scores import Outputs, judge_solution
-from stepsight.core.scoring.cpu import RaggedForward
+from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.candidate import Solution
 from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool
@@ -38,7 +38,7 @@ class ChunkScorer:
         reasons = [fault(entry, self._evaluator) for entry in entries]
         good = [entry for entry, reason in zip(entries, reasons, strict=True) if reason is None]
         traces = [entry.trace for entry in good if isinstance(entry, Solution)]
-        with _one_thread(isinstance(self._scorer.forward, RaggedForward)):
+        with _one_thread(isinstance(self._scorer.forward, CpuForward)):
             judgments = iter(list(self._scorer.score(traces)))
         for row, (entry, reason) in enumerate(zip(entries, reasons, strict=True), start=first):
             if isinstance(entry, Overlap):
