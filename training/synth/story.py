@@ -36,9 +36,8 @@ hashes of `tests/training/synth/test_corpus.py`.
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict, model_validator
@@ -62,7 +61,8 @@ WORDS = {
 _RANGE = re.compile(r"(-?\d+) to (-?\d+)(?: by (\d+))?")
 # Braces after a command, a bracket, ^ or _ are LaTeX's own.
 _PLACE = re.compile(r"(?<![\w}^\]\\])\{[+(]?([a-zA-Z]\w*)\)?\}")
-_STEP_PLACES = frozenset({"what", "What", "eq", "weq", "res", "wres", "box"})
+_ANSWER_PLACES = ("what", "What", "box")
+_EQUATION_PLACES = ("eq", "weq", "res", "wres")
 _INDIRECT_RATE = 0.7
 
 
@@ -89,6 +89,10 @@ def _templates(entry: object) -> tuple[str, ...]:
     if isinstance(entry, str) and entry.strip():
         return tuple(line for line in entry.splitlines() if line.strip())
     raise invalid(f"{entry!r} found, expected text, one template a line")
+
+
+def _places(texts: Iterable[str]) -> list[str]:
+    return _PLACE.findall("\n".join(texts))
 
 
 def _formula(text: str) -> str:
@@ -137,6 +141,11 @@ class Quantity(Model):
             raise invalid("expected either values or a formula")
         return self
 
+    @property
+    def uses(self) -> frozenset[str]:
+        """The names that its formula uses."""
+        return Formula.of(self.formula).names if self.formula else frozenset()
+
     def draw(self, rng: random.Random, larger: bool) -> int:
         value = rng.choice(self.values)
         if not larger or self.fixed or self.words:
@@ -179,9 +188,9 @@ class Calculation(Model):
         return Formula.of(self.formula)
 
     @property
-    def is_worded(self) -> bool:
-        """Whether it or one of its mistakes has a wording of its own."""
-        return bool(self.wording) or any(mistake.wording for mistake in self.mistakes)
+    def wordings(self) -> tuple[str, ...]:
+        """Those of its own and of its mistakes."""
+        return (*self.wording, *(text for mistake in self.mistakes for text in mistake.wording))
 
     @cached_property
     def invited(self) -> tuple[Mistake, ...]:
@@ -240,17 +249,18 @@ class Story(Model):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for key, used, allowed in self._uses():
+        if calculated := [key for key, quantity in self.hidden.items() if quantity.formula]:
+            raise invalid(f"hidden.{calculated[0]} has a formula, expected values")
+        for key, used, allowed in (*self._formulas(), *self._templates()):
             if unknown := sorted(set(used) - set(allowed)):
                 raise invalid(f"{key} uses {', '.join(unknown)}, expected some of {', '.join(allowed)}")
         return self
 
-    def _uses(self) -> Iterator[tuple[str, Sequence[str] | frozenset[str], Sequence[str]]]:
-        """Of each formula and template: its key, the names it uses, and those it may use."""
+    def _formulas(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
+        """Of each formula: its key, the names it uses, and those it may use."""
         drawn = [key for key, quantity in self.quantities.items() if not quantity.formula]
         for key, quantity in self.quantities.items():
-            if quantity.formula:
-                yield f"quantities.{key}.formula", Formula.of(quantity.formula).names, [*self.hidden, *drawn]
+            yield f"quantities.{key}", quantity.uses, [*self.hidden, *drawn]
         before = list(self.quantities)
         for key, calculation in self.steps.items():
             for formula in (calculation.formula, *(mistake.formula for mistake in calculation.mistakes)):
@@ -259,19 +269,25 @@ class Story(Model):
         for condition in (*self.conditions, *self.bounds):
             yield f"the condition {condition}", Condition.of(condition).names, before
         for number, verification in enumerate(self.verifications):
-            place, back = f"verifications.{number}", ["answer", *self.quantities]
+            place, back = f"verifications[{number}]", ["answer", *self.quantities]
             for calculation in verification.calculations:
                 yield f"{place}.steps.{calculation.key}", calculation.parsed.names, back
                 back.append(calculation.key)
             yield place, [verification.equals, verification.result_key], back
-        placed = [*self.names, *self.quantities, *(f"{key}_" for key in self.quantities)]
-        for text in self.problems:
-            yield "problems", _PLACE.findall(text), placed
-        shown = [*self.names, *self.quantities, *self.steps]
+
+    def _templates(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
+        """Of each template: its key, the places it has, and those that are filled."""
+        drawn = [*self.names, *self.quantities]
+        calculated = [*drawn, *self.steps]
+        yield "problems", _places(self.problems), [*drawn, *(f"{key}_" for key in self.quantities)]
+        for key, quantity in self.quantities.items():
+            yield f"quantities.{key}", _places((quantity.noun, *quantity.words.values())), list(self.names)
+        yield "outlines", _places(self.outlines), drawn
         for key, calculation in self.steps.items():
-            mistaken = chain.from_iterable(mistake.wording for mistake in calculation.mistakes)
-            for text in (calculation.what, *calculation.wording, *mistaken):
-                yield f"steps.{key}", _PLACE.findall(text), [*shown, *_STEP_PLACES]
+            places = _places((calculation.what, *calculation.wordings))
+            yield f"steps.{key}", places, [*calculated, *_ANSWER_PLACES, *_EQUATION_PLACES]
+        yield "answers", _places(self.answers), [*calculated, *_ANSWER_PLACES]
+        yield "bounds", _places(self.bounds.values()), calculated
 
     @cached_property
     def calculations(self) -> tuple[Calculation, ...]:
@@ -293,7 +309,7 @@ class Story(Model):
     def _joins(self, here: Calculation, after: Calculation) -> bool:
         uses = [calculation for calculation in self.calculations if here.key in calculation.parsed.names]
         binary = here.parsed.is_binary and after.parsed.is_binary
-        worded = any(calculation.is_worded for calculation in (here, after))
+        worded = here.wordings or after.wordings
         return binary and not worded and not here.unit and uses == [after]
 
     def first_use(self, key: str) -> int | None:

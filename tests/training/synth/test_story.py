@@ -70,6 +70,12 @@ def test_the_example_of_a_story_is_one(tmp_path):
     assert {check.kind for check in plan.checks} >= {"add back", "reread"}
 
 
+def test_no_story_replaces_another_of_its_name():
+    for path in STORIES.iterdir():
+        names = re.findall(r"^(\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(names) == len(set(names)), path.name
+
+
 def test_every_family_has_a_file():
     assert {path.stem for path in STORIES.iterdir()} == set(FAMILIES)
 
@@ -83,6 +89,8 @@ def test_every_family_has_a_file():
         ("b ** 2", "e + b", "roots: steps.d uses e, expected some of b, c"),
         ("{b}x", "{e}x", "roots: problems uses e, expected some of b, c, b_, c_"),
         ("[3]", "3 up to 5", "roots.hidden.r.values: '3 up to 5' found, expected such as '2 to 9'"),
+        ("{values: [3]}", "{formula: s + 1}", "roots: hidden.r has a formula, expected values"),
+        ("r * s}", "r * s, noun: '{thing}'}", "roots: quantities.c uses thing"),
         ("values: [3]", "fixed: true", "roots.hidden.r: expected either values or a formula"),
         ("b ** 2", "b ** 2, mistakes: [{kind: slip, formula: b}]", "mistakes[0].kind is 'slip', expected one of"),
     ],
