@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.browse.offered import keys_of, offered_evaluators
+from stepsight.app.browse.evaluator_choice import keys_of, list_choices
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response, status_of
 from stepsight.core.errors import UserError
@@ -49,8 +49,8 @@ def check_query(store: Store, evaluators: Evaluators, problems: Problems, query:
     """Raises `UserError` where a part of the query makes no sense, which `problems` tells, or where `trace`,
     `dataset` or `evaluator` names nothing that is there; `UnavailableError` where the store does not answer."""
     store.check()
-    if found := problems(query):
-        raise UserError(found[0])
+    if messages := problems(query):
+        raise UserError(messages[0])
     trace = get_trace(store, int(query["trace"])) if query.get("trace") else None
     dataset = find_dataset(store, query["dataset"]).id if query.get("dataset") else None
     if name := query.get("evaluator"):
@@ -61,10 +61,10 @@ def _check_evaluator(store: Store, evaluators: Evaluators, name: str, dataset_id
     if name in evaluators.names:
         return
     if dataset_id is None:
-        known = {key for row in list_evaluators(store) for key in keys_of(row)}
+        keys = {key for row in list_evaluators(store) for key in keys_of(row)}
     else:
-        known = {offer.key for offer in offered_evaluators(store, evaluators, dataset_id)}
-    if name not in known:
+        keys = {choice.key for choice in list_choices(store, evaluators, dataset_id)}
+    if name not in keys:
         raise NotFoundError(f"There is no evaluator {name!r:.80}.", "Choose one on the page.")
 
 

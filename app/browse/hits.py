@@ -1,7 +1,9 @@
 """Where the text of a search stands in another one: marked in its HTML, and excerpts around the first place."""
 
 import re
-from html import escape, unescape
+from html import unescape
+
+from markupsafe import Markup, escape
 
 # In what `text_html` makes, a formula; everything else is text.
 _FORMULA = re.compile(r'(<span class="math"[^>]*>[^<]*</span>)')
@@ -12,7 +14,7 @@ _LONGEST_FORMULA = 200
 Span = tuple[int, int]
 
 
-def marked_html(html: str, wanted: str) -> str:
+def marked_html(html: Markup, wanted: str) -> Markup:
     """HTML from `text_html` with what is wanted in a `mark`, whatever its case and the spaces around it.
 
     It is looked for in the text as it was written; a formula is marked whole.
@@ -21,16 +23,17 @@ def marked_html(html: str, wanted: str) -> str:
         return html
     pieces = _FORMULA.split(html)
     texts = [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
-    spans = [found.span() for found in _pattern(wanted).finditer("".join(texts))]
-    marked, start = [], 0
+    spans = [match.span() for match in _pattern(wanted).finditer("".join(texts))]
+    marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
         inside = _within(spans, start, start + len(text))
         if number % 2:
-            marked.append(f"<mark>{piece}</mark>" if inside else piece)
+            formula = Markup(piece)
+            marked += Markup("<mark>{}</mark>").format(formula) if inside else formula
         else:
-            marked.append(_mark(text, inside))
+            marked += _mark(text, inside)
         start += len(text)
-    return "".join(marked)
+    return marked
 
 
 def has_hit(text: str, wanted: str) -> bool:
@@ -43,12 +46,12 @@ def excerpt(text: str, length: int, wanted: str = "") -> str:
 
     It is cut at spaces, and not within a `$…$` formula.
     """
-    found = _pattern(wanted).search(text) if wanted.strip() else None
-    start = 0 if found is None or found.end() <= length else _start(text, found.start())
+    match = _pattern(wanted).search(text) if wanted.strip() else None
+    start = 0 if match is None or match.end() <= length else _start(text, match.start())
     end = len(text)
     if end - start > length:
         end = text.rfind(" ", start, start + length + 1)
-        end = _whole(text, start, end if end > start else start + length, -1 if found is None else found.start())
+        end = _whole(text, start, end if end > start else start + length, -1 if match is None else match.start())
     return f"{'… ' if start else ''}{text[start:end].rstrip()}{' …' if end < len(text) else ''}"
 
 
@@ -70,8 +73,8 @@ def _whole(text: str, start: int, end: int, hit: int) -> int:
 
 
 def _source(formula: str) -> str:
-    found = _SOURCE.search(formula)
-    return unescape(found[1]) if found else ""
+    match = _SOURCE.search(formula)
+    return unescape(match[1]) if match else ""
 
 
 def _within(spans: list[Span], start: int, end: int) -> list[Span]:
@@ -79,12 +82,12 @@ def _within(spans: list[Span], start: int, end: int) -> list[Span]:
     return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
 
 
-def _mark(text: str, spans: list[Span]) -> str:
-    marked, position = [], 0
+def _mark(text: str, spans: list[Span]) -> Markup:
+    marked, position = Markup(), 0
     for start, end in spans:
-        marked += [escape(text[position:start]), f"<mark>{escape(text[start:end])}</mark>"]
+        marked += escape(text[position:start]) + Markup("<mark>{}</mark>").format(text[start:end])
         position = end
-    return "".join([*marked, escape(text[position:])])
+    return marked + escape(text[position:])
 
 
 def _is_open(text: str) -> bool:

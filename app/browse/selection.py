@@ -1,12 +1,12 @@
-"""What an address selects: a dataset, the evaluators offered for it, and the traces that meet the conditions."""
+"""Selection of an address: a dataset, the evaluators to choose from, and the traces that meet the conditions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, find_choice, list_choices
 from stepsight.app.browse.hits import has_hit
-from stepsight.app.browse.offered import Offered, find_offered, first_offered, offered_evaluators
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
@@ -17,7 +17,7 @@ from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 
 
 @dataclass(frozen=True)
-class Place:
+class ListPlace:
     """A trace in a list: those before and after it, and its `number`, from 1, of `total`; None where it is not
     there."""
 
@@ -38,27 +38,27 @@ class Selection:
     store: Store
     address: Address
     dataset_id: int
-    offers: Sequence[Offered]
-    about: Offered
+    choices: Sequence[EvaluatorChoice]
+    about: EvaluatorChoice
 
     @classmethod
     def of(
         cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
     ) -> tuple["Selection", list[str]]:
         """What an address selects in its dataset, and a message for each evaluator in it that is not offered."""
-        offers = offered_evaluators(store, evaluators, dataset_id)
-        known, problems = set(), []
+        choices = list_choices(store, evaluators, dataset_id)
+        offered, problems = set(), []
         for key in dict.fromkeys((address.evaluator, address.against, *address.beside)):
             try:
-                known.add(key and find_offered(offers, key).key)
+                offered.add(key and find_choice(choices, key).key)
             except UserError as error:
                 problems.append(str(error))
         address = address.changed(
-            evaluator=address.evaluator if address.evaluator in known else "",
-            against=address.against if address.against in known else "",
-            beside=tuple(key for key in address.beside if key in known),
+            evaluator=address.evaluator if address.evaluator in offered else "",
+            against=address.against if address.against in offered else "",
+            beside=tuple(key for key in address.beside if key in offered),
         )
-        about = find_offered(offers, address.evaluator) if address.evaluator else first_offered(offers)
+        about = find_choice(choices, address.evaluator) if address.evaluator else default_choice(choices)
         if not about.judged and address != address.without_verdicts():
             problems.append(
                 f"{about.key} has judged no trace of this dataset: it has no verdicts to filter or sort by."
@@ -67,26 +67,28 @@ class Selection:
         elif not about.outputs.may_say_redundant and address != address.without_redundancy():
             problems.append(f"{about.key} gives no redundancy to filter or sort by.")
             address = address.without_redundancy()
-        return cls(store, address, dataset_id, offers, about), problems
+        return cls(store, address, dataset_id, choices, about), problems
 
     @cached_property
     def where(self) -> TraceFilter:
-        return self._where(self.address)
+        against = self.address.against
+        other = find_choice(self.choices, against).id if against else None
+        return self.address.with_ids(self.about.id, other)
 
     def page(self, size: int) -> BrowsePage:
         """The rows of the address's page, how many there are in all, and counts for every condition."""
         offset = (self.address.page - 1) * size
         return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
 
-    def place(self, trace_id: int) -> Place:
+    def place(self, trace_id: int) -> ListPlace:
         """Where a trace stands in the order and under the conditions of the address; a trace that does not meet
         them has neighbours all the same."""
         ids = list_matching(self.store, self.dataset_id, self.where, self.address.order)
         if trace_id not in ids:
-            return Place(neighbours(self.store, trace_id, self.where, self.address.order))
+            return ListPlace(neighbours(self.store, trace_id, self.where, self.address.order))
         at = ids.index(trace_id)
         near = Neighbours(ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
-        return Place(near, at + 1, len(ids))
+        return ListPlace(near, at + 1, len(ids))
 
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
         """By trace id, the number and text of the first step that holds what is searched for, for those of the rows
@@ -103,8 +105,4 @@ class Selection:
             ]
             for trace in opened
         }
-        return {trace_id: found[0] for trace_id, found in hits.items() if found}
-
-    def _where(self, address: Address) -> TraceFilter:
-        against = find_offered(self.offers, address.against).id if address.against else None
-        return address.with_ids(self.about.id, against)
+        return {trace_id: steps[0] for trace_id, steps in hits.items() if steps}

@@ -9,8 +9,8 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.answers import Answer, find_answers
-from stepsight.app.browse.offered import chosen_offers, offered_evaluators
+from stepsight.app.browse.evaluator_choice import list_choices, shown_choices
+from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.failures import error_response
@@ -52,7 +52,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
     return routes
 
 
-def trace_record(trace: StoredTrace, answers: Sequence[Answer]) -> dict[str, Any]:
+def trace_record(trace: StoredTrace, answers: Sequence[TraceJudgments]) -> dict[str, Any]:
     """A row of the plain format, with `dataset`, `first_error` (a step counted from 1, null for none), `valid` (per
     step, null where the gold says nothing) and `judgments`."""
     return format_trace(trace) | {
@@ -63,7 +63,7 @@ def trace_record(trace: StoredTrace, answers: Sequence[Answer]) -> dict[str, Any
     }
 
 
-def trace_csv(trace: StoredTrace, answers: Sequence[Answer]) -> str:
+def trace_csv(trace: StoredTrace, answers: Sequence[TraceJudgments]) -> str:
     """A row per sub-step, evaluator and mode; cells are empty where nothing was said."""
     rows = [row for answer in answers for row in _rows(trace, answer)]
     if not rows:
@@ -71,13 +71,13 @@ def trace_csv(trace: StoredTrace, answers: Sequence[Answer]) -> str:
     return csv_text([_HEAD, *rows])
 
 
-def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[Answer]]:
+def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[TraceJudgments]]:
     address, problems = Address.read({key: query.getlist(key) for key in query})
     if problems or address.trace is None:
         raise UserError("; ".join(problems) or "No trace is named.", "Follow the link on the page of a trace.")
     trace = get_trace(store, address.trace)
-    offers = offered_evaluators(store, evaluators, trace.dataset_id)
-    return trace, find_answers(store, evaluators, chosen_offers(offers, address), trace)
+    choices = list_choices(store, evaluators, trace.dataset_id)
+    return trace, judge_trace(store, evaluators, shown_choices(choices, address), trace)
 
 
 def file_address(path: str, address: Address) -> str:
@@ -93,7 +93,7 @@ def _file(text: str, kind: str, trace: StoredTrace, ending: str) -> Response:
     return Response(text, media_type=kind, headers={"content-disposition": name})
 
 
-def _judgments(trace: StoredTrace, answer: Answer) -> Iterator[dict[str, Any]]:
+def _judgments(trace: StoredTrace, answer: TraceJudgments) -> Iterator[dict[str, Any]]:
     if answer.outputs == Outputs.THREE_WAY:
         for judgment in answer.judgments:
             yield judgment_record(judgment, answer.name, answer.thresholds) | {"stored": answer.stored}
@@ -113,7 +113,7 @@ def _judgments(trace: StoredTrace, answer: Answer) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def _said(answer: Answer, mode: Mode, i: int) -> dict[str, Any] | None:
+def _said(answer: TraceJudgments, mode: Mode, i: int) -> dict[str, Any] | None:
     """What an evaluator that does not give three probabilities says of a sub-step."""
     if answer.silent[mode][i]:
         return None
@@ -123,13 +123,13 @@ def _said(answer: Answer, mode: Mode, i: int) -> dict[str, Any] | None:
     return {"validity": _rounded(scores.validity[i])}
 
 
-def _rows(trace: StoredTrace, answer: Answer) -> Iterator[list[object]]:
+def _rows(trace: StoredTrace, answer: TraceJudgments) -> Iterator[list[object]]:
     for mode, scores in answer.modes.items():
         for i in range(len(scores)):
             yield [*_place(trace, i), answer.name, mode.value, *_numbers(answer, mode, scores.probs[i], i)]
 
 
-def _numbers(answer: Answer, mode: Mode, probs: Floats32, i: int) -> list[object]:
+def _numbers(answer: TraceJudgments, mode: Mode, probs: Floats32, i: int) -> list[object]:
     if answer.silent[mode][i]:
         return [None] * (len(LABEL_NAMES) + 1)
     three = [_rounded(p) if answer.outputs != Outputs.VALIDITY else None for p in probs]

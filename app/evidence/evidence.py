@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stepsight.app.browse.answers import find_answers
-from stepsight.app.browse.offered import find_offered, offered_evaluators
+from stepsight.app.browse.evaluator_choice import find_choice, list_choices
+from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.story import change_sentence, gold_sentence, left_out_sentence
 from stepsight.app.score.permalink import ScoreForm
@@ -135,10 +135,10 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
     assert address.trace is not None
     trace = get_trace(store, address.trace)
-    offers = offered_evaluators(store, evaluators, trace.dataset_id)
+    offers = list_choices(store, evaluators, trace.dataset_id)
     # The first is one that is loaded here, and bidirectional if any is.
-    offer = find_offered(offers, address.evaluator) if address.evaluator else offers[0]
-    (answer,) = find_answers(store, evaluators, [offer], trace)
+    offer = find_choice(offers, address.evaluator) if address.evaluator else offers[0]
+    (answer,) = judge_trace(store, evaluators, [offer], trace)
     hindsight = next((one.hindsight for one in answer.judgments if one.hindsight is not None), None)
     if hindsight is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."

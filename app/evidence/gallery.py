@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from stepsight.app.browse.offered import Offered, find_offered, offered_evaluators
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, list_choices
 from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.story import jump_sentence
 from stepsight.app.scoring.evaluators import Evaluators
@@ -49,8 +49,8 @@ class Gallery:
 
     dataset: Dataset
     datasets: Sequence[Dataset]
-    offers: Sequence[Offered]
-    offer: Offered
+    offers: Sequence[EvaluatorChoice]
+    offer: EvaluatorChoice
     thresholds: Thresholds
     turns: Turns
 
@@ -67,13 +67,13 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     datasets = list_datasets(store)
     chosen = _choose(datasets, dataset, judges)
     known = judges.get(chosen.id, ())
-    offers = [offer for offer in offered_evaluators(store, evaluators, chosen.id) if offer.id in known]
+    offers = [offer for offer in list_choices(store, evaluators, chosen.id) if offer.id in known]
     if not offers:
         raise UserError(
             f"No trace of {chosen.name} has been judged in hindsight mode.",
             f"Run: stepsight score {chosen.name} --mode hindsight",
         )
-    offer = find_offered(offers, evaluator) if evaluator else offers[0]
+    offer = find_choice(offers, evaluator) if evaluator else offers[0]
     assert offer.id is not None
     thresholds = find_thresholds(store, offer.id)
     judged = [one for one in datasets if one.id in judges]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from stepsight.app.browse.selection import Place
+from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import EvidenceAddress, read_address
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import title
@@ -26,7 +26,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Neighbours, StoredTrace
 
-_NOWHERE = Place(Neighbours(None, None))
+_NOWHERE = ListPlace(Neighbours(None, None))
 
 
 def build(store: Store, evaluators: Evaluators) -> None:
@@ -75,7 +75,7 @@ def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, prob
     )
 
 
-def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> Place:
+def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
     """Where it stands in the gallery that the address comes from."""
     if not address.kind or not isinstance(evidence.trace, StoredTrace):
         return _NOWHERE
@@ -87,10 +87,10 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
     ids = gallery.turns.of(turn).tolist()
     if trace_id not in ids:
         return _NOWHERE
-    return Place(gallery.turns.neighbours(turn, trace_id), ids.index(trace_id) + 1, len(ids))
+    return ListPlace(gallery.turns.neighbours(turn, trace_id), ids.index(trace_id) + 1, len(ids))
 
 
-def _links(evidence: Evidence, address: EvidenceAddress, place: Place) -> list[tuple[str, str, str]]:
+def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:
     """Where the pager leads: class, label and address, "" where there is nothing."""
     near = place.near
     here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 from plotly import __version__ as plotly_version
 
-from stepsight.app.browse.offered import offered_evaluators
+from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.results.address import ResultsAddress, read_address
 from stepsight.app.results.computations import Pending
 from stepsight.app.results.dataset import Links, file_links, sections_html
@@ -118,7 +118,7 @@ def _dataset(
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:
     """By their names in the tables, the names that Browse knows evaluators by."""
-    offers = offered_evaluators(store, evaluators, measured.evaluation.dataset.id)
+    offers = list_choices(store, evaluators, measured.evaluation.dataset.id)
     by_id = {offer.id: offer.key for offer in offers if offer.judged}
     return {judge.name: by_id[judge.id] for judge in measured.judges if judge.id in by_id}
 

@@ -1,6 +1,7 @@
 """Pages and parts of pages as HTML, from the templates of `app/web/templates`.
 
-Every template knows `PAGES` and `MARKS`, and the filter `maths`, which is `app.web.text.text_html`.
+Every template knows `PAGES` and `MARKS`, and the filters `maths`, which is `app.web.text.text_html`, and
+`counted`.
 """
 
 from pathlib import Path
@@ -9,12 +10,12 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.web.pages import PAGES
-from stepsight.app.web.text import MARKS, text_html
+from stepsight.app.web.text import MARKS, counted, text_html
 from stepsight.core.templates import load_templates
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.globals.update(PAGES=PAGES, MARKS=MARKS)
-_TEMPLATES.filters["maths"] = text_html
+_TEMPLATES.filters.update(maths=text_html, counted=counted)
 
 
 def render(template: str, /, **values: Any) -> Markup:

@@ -69,6 +69,11 @@ def _formula(match: re.Match[str]) -> Markup:
     return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, match[0], source.strip())
 
 
+def counted(number: int, noun: str, several: str = "") -> str:
+    """`1 trace`, `2,000 traces`."""
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
+
+
 def text_key(text: str) -> str:
     """Short text that tells one text from another."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

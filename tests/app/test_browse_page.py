@@ -128,7 +128,7 @@ def test_where_nothing_is_left_it_says_what_to_loosen(browse):
     assert page.all("table", cls="traces") == []
     empty = page.one("div", cls="empty")
     # Two traces have a gold error, none says "nowhere".
-    assert [item.text for item in empty.all("li")] == ["without\nSearch: nowhere: 2 traces"]
+    assert [item.text for item in empty.all("li")] == ["without Search: nowhere: 2 traces"]
     assert page.one("input", name="q")["value"] == "nowhere"
 
 

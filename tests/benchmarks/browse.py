@@ -59,7 +59,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "modes": ("agree", "disagree"),
     "change": (0.1, 0.25, 0.3, 0.5),
     "relabelled": ("no",),
-    "cell": tuple((gold, called) for gold in Label for called in Label),
+    "cell": tuple(f"{gold.text}-{called.text}" for gold in Label for called in Label),
 }
 ORDERS: tuple[By, ...] = ("position", "validity", "redundancy", "change", "steps", "error")
 
@@ -110,14 +110,14 @@ def measure(stores: Mapping[int, Store]) -> dict[int, float]:
 def _report(sizes: Iterable[int], what: str, timed: Callable[..., None], calls: Sequence[Call]) -> dict[int, float]:
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
     for call in calls:
-        for size, found in seconds.items():
+        for size, times in seconds.items():
             start = time.perf_counter()
             timed(size, *call)
-            found.append(time.perf_counter() - start)
-    for size, found in seconds.items():
-        p50, p95, most = (float(value) * 1e3 for value in np.percentile(found, [50, 95, 100]))
+            times.append(time.perf_counter() - start)
+    for size, times in seconds.items():
+        p50, p95, most = (float(value) * 1e3 for value in np.percentile(times, [50, 95, 100]))
         print(f"{size:>9,}  {what:36}{p50:>9.1f}{p95:>9.1f}{most:>9.1f}", flush=True)
-    return {size: float(np.percentile(found, 95)) for size, found in seconds.items()}
+    return {size: float(np.percentile(times, 95)) for size, times in seconds.items()}
 
 
 def _combinations(evaluators: Sequence[int], count: int) -> Iterator[Call]:

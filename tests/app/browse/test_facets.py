@@ -1,14 +1,14 @@
 import pytest
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
-from stepsight.app.browse.offered import Offered
 from stepsight.core.scores import Outputs
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 
-MINI, OTHER = Offered("mini", "mini", None, judged=True), Offered("other", None, None, judged=True)
-SILENT = Offered("silent", "silent", None, judged=False)
+MINI, OTHER = EvaluatorChoice("mini", "mini", None, judged=True), EvaluatorChoice("other", None, None, judged=True)
+SILENT = EvaluatorChoice("silent", "silent", None, judged=False)
 COUNTS = {
     "gold": {"error": 3, "clean": 2, "missing": 0},
     "group": {"algebra": 1, "geometry": 4},
@@ -94,8 +94,8 @@ def test_where_nothing_is_left_it_says_which_condition_to_loosen():
     page = read(loosen_html(address, {"text": 2, "gold": 0, "group": 1}))
     assert page.all("p")[0].text == "No trace meets these conditions. Loosen one:"
     assert [item.text for item in page.one("ul").all("li")] == [
-        "without\nSearch: x: 2 traces",
-        "without\nClass: algebra: 1 trace",
+        "without Search: x: 2 traces",
+        "without Class: algebra: 1 trace",
     ]
     assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
     page = read(loosen_html(address, {"text": 0, "gold": 0, "group": 0}))
@@ -107,7 +107,7 @@ def test_where_nothing_is_left_it_says_which_condition_to_loosen():
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_every_name_is_escaped(text):
     address = Address().changed(dataset=text, text=text, group=text, against=text)
-    nasty = Offered(text, None, None, judged=True)
+    nasty = EvaluatorChoice(text, None, None, judged=True)
     page = read(facets_html(address, {"group": {text: 1}}, [nasty, MINI], MINI))
     assert section(page, "Class")[f"{text}1"].one("a")["data-key"] == f"group {text}"
     assert section(page, "Verdict differs from")[text]
@@ -117,6 +117,6 @@ def test_every_name_is_escaped(text):
 
 
 def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():
-    theirs = Offered("theirs", "theirs", None, judged=True, outputs=Outputs.VALIDITY)
+    theirs = EvaluatorChoice("theirs", "theirs", None, judged=True, outputs=Outputs.VALIDITY)
     assert list(section(sidebar(), "Solution called")) == ["valid", "not valid", "redundant", "not judged"]
     assert list(section(sidebar(about=theirs), "Solution called")) == ["valid", "not valid", "not judged"]

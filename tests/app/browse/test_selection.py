@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.selection import Place, Selection
+from stepsight.app.browse.selection import ListPlace, Selection
 from stepsight.core.judgment import Mode
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Neighbours, find_dataset
@@ -35,7 +35,7 @@ def test_an_address_selects_rows_counts_and_neighbours(select):
     page = selection.page(1)
     assert (page.total, page.counts["gold"]) == (2, {"error": 2, "clean": 1, "missing": 1})
     first, second = (row.trace_id for row in selection.page(25).rows)
-    assert selection.place(first) == Place(Neighbours(None, second), 1, 2)
+    assert selection.place(first) == ListPlace(Neighbours(None, second), 1, 2)
     assert selection.place(second).words == "2 of 2"
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.trace_list import list_html, orders
+from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
 from tests.app.injection import PAYLOADS
@@ -120,7 +120,7 @@ def test_where_nobody_has_judged_there_is_nothing_of_verdicts():
     page = table(outputs=None)
     assert [head.text.strip(" ↑") for head in page.all("th")] == ["Trace", "Steps", "Gold"]
     assert len(page.one("tbody").all("td")) == 3
-    found = {outputs: {name.removeprefix("-") for name, _ in orders(outputs)} for outputs in (None, *Outputs)}
+    found = {outputs: {name.removeprefix("-") for name, _ in list_orders(outputs)} for outputs in (None, *Outputs)}
     always = {"", "position", "error", "steps"}
     assert found[None] == always
     assert found[Outputs.THREE_WAY] == found[Outputs.VERDICT] == always | {"validity", "redundancy", "change"}

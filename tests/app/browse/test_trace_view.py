@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stepsight.app.browse.answers import Answer
+from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.web.judged import ONLY_VALIDITY
 from stepsight.core.judgment import Judgment, Mode
@@ -24,7 +24,7 @@ TRACE = stored(Trace.of("What is $1 + 1$?", ["A sum.", ["So 3.", "Done."], "Yes.
 
 def answer(name, rows, outputs=Outputs.THREE_WAY, mode=Mode.OFFLINE, solution=None):
     judgment = Judgment(TRACE, mode, StepScores(np.array(rows, np.float32)), solution)
-    return Answer(name, outputs, Thresholds(), (judgment,), stored=True)
+    return TraceJudgments(name, outputs, Thresholds(), (judgment,), stored=True)
 
 
 def both(name, runs=True, saved=True):
@@ -33,7 +33,7 @@ def both(name, runs=True, saved=True):
     rows = [np.array([first] * (j + 1), np.float32) for j in range(4)]
     rows[-1][1] = fallen
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
-    return Answer(name, Outputs.THREE_WAY, Thresholds(), (judgment,), stored=saved, runs=runs)
+    return TraceJudgments(name, Outputs.THREE_WAY, Thresholds(), (judgment,), stored=saved, runs=runs)
 
 
 def view(*answers, wanted="", trace=TRACE):
@@ -122,7 +122,7 @@ def test_what_an_evaluator_does_not_say_is_not_shown():
 
 
 def test_who_says_nothing_of_the_trace_says_why():
-    page = view(Answer("mini", Outputs.THREE_WAY, Thresholds(), silence="It is too long."))
+    page = view(TraceJudgments("mini", Outputs.THREE_WAY, Thresholds(), silence="It is too long."))
     assert page.one("ul", cls="answers").one("li").text == "miniIt is too long."
     assert page.one("section")["class"] == "judged side n0 gold"
     assert page.all("div", cls="t")[0].text == "A sum."

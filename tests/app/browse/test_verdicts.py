@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from stepsight.app.browse.answers import Answer
-from stepsight.app.browse.verdicts import answer_words, first_wrong, outcome_words
+from stepsight.app.browse.trace_judgments import TraceJudgments
+from stepsight.app.browse.verdicts import first_wrong, outcome_words, verdict_pieces
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
@@ -18,12 +18,12 @@ NEG, NEU, POS, NOTHING = [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]
 
 def answer(rows, outputs=Outputs.THREE_WAY, solution=None, trace=TRACE, thresholds=None):
     judgment = Judgment(trace, Mode.OFFLINE, StepScores(np.array(rows, np.float32)), solution)
-    return Answer("it", outputs, thresholds or Thresholds(), (judgment,))
+    return TraceJudgments("it", outputs, thresholds or Thresholds(), (judgment,))
 
 
 def words(*args, **options):
     found = answer(*args, **options)
-    return [read(piece).text for piece in answer_words(found, found.judgments[0].trace)]
+    return [read(piece).text for piece in verdict_pieces(found, found.judgments[0].trace)]
 
 
 def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
@@ -31,7 +31,7 @@ def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
     first, second, fallen, third = [0.1, 0, 0.9], [0.2, 0.5, 0.3], [0.75, 0.125, 0.125], [0.7, 0.1, 0.2]
     rows = [np.array(row, np.float32) for row in ([first], [first, second], [first, fallen, third])]
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
-    found = answer_words(Answer("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
+    found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
     assert [read(piece).text for piece in found] == [
         "Online: not valid 0.30 · redundant 0.50, finds the error of step 2",
         "Offline: not valid 0.25, finds the error of step 2",
@@ -41,13 +41,14 @@ def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
 
 def test_a_change_of_nothing_is_none():
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight.constant(StepScores(np.array([POS] * 3, np.float32))))
-    found = answer_words(Answer("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
+    found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
     assert read(found[-1]).text == "largest retroactive change: none"
 
 
 def test_an_evaluator_of_validity_says_nothing_of_redundancy():
     assert words([[0.4, 0, 0.6], [0.2, 0, 0.8], [0.3, 0, 0.7]], Outputs.VALIDITY) == [
-        "Offline: valid 0.60, misses the error of step 2"
+        "Offline: valid 0.60, misses the error of step 2",
+        "gives validity only: it says nothing of redundancy",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What each evaluator says of one trace, as far as it says anything: the columns of a trace's page."""
+"""Judgments of one trace by several evaluators, stored or made now: the columns of a trace's page."""
 
 import time
 from collections import defaultdict
@@ -7,12 +7,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from stepsight.app.browse.offered import Offered
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.arrays import Floats32
+from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores, Thresholds
@@ -23,12 +20,11 @@ from stepsight.storage.traces.queries import StoredTrace
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """What the evaluator called `name` says of a trace.
+class TraceJudgments:
+    """The judgments of a trace by the evaluator called `name`.
 
-    `judgments` are what it rests on, none where `silence` tells why there is none; `stored` says whether they are
-    the store's or were made for this page. `runs` says whether the evaluator can score here, `waits` that it is
-    doing so.
+    Where there are none, `silence` tells why; `stored` says whether they are the store's or were made for this
+    page. `runs` says whether the evaluator can score here, `waits` that it is doing so.
     """
 
     name: str
@@ -53,11 +49,11 @@ class Answer:
     @cached_property
     def modes(self) -> dict[Mode, StepScores]:
         """The modes in which it says something of steps, online first."""
-        found = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
-        return {mode: scores for mode, scores in found.items() if scores is not None}
+        both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
+        return {mode: scores for mode, scores in both.items() if scores is not None}
 
     @cached_property
-    def silent(self) -> dict[Mode, NDArray[np.bool_]]:
+    def silent(self) -> dict[Mode, Bools]:
         """The sub-steps of which it says nothing, a row of zeros each, shape (n,) for each mode."""
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
@@ -68,8 +64,19 @@ class Answer:
             return None
         return self.offline.validity - self.online.validity
 
-    def _scores(self, found: Sequence[StepScores | None]) -> StepScores | None:
-        return next((scores for scores in found if scores is not None and self.outputs.has_steps), None)
+    def _scores(self, candidates: Sequence[StepScores | None]) -> StepScores | None:
+        return next((scores for scores in candidates if scores is not None and self.outputs.has_steps), None)
+
+    @property
+    def has_hindsight(self) -> bool:
+        return any(judgment.hindsight is not None for judgment in self.judgments)
+
+    @property
+    def shape(self) -> str:
+        """What a column shows: `marks` for verdicts, bars of a `single` mode or of `both`."""
+        if self.outputs == Outputs.VERDICT:
+            return "marks"
+        return "single" if self.change is None else "both"
 
     @property
     def solution(self) -> float | None:
@@ -77,49 +84,49 @@ class Answer:
         return next((one.solution for one in self.judgments if one.solution is not None), None)
 
 
-def find_answers(
+def judge_trace(
     store: Store,
     evaluators: Evaluators,
-    chosen: Sequence[Offered],
+    chosen: Sequence[EvaluatorChoice],
     trace: StoredTrace,
     patience: float | None = None,
-) -> list[Answer]:
-    """The answer of each of the chosen, in their order: the stored one where there is a fresh one, else, where the
+) -> list[TraceJudgments]:
+    """The judgments by each of the chosen, in their order: the stored ones where they are fresh, else, where the
     evaluator runs here, one made now. What is not made after `patience` seconds in all is waited for by whoever
     asks again; None is no limit."""
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
         stored[judgment.evaluator.id].append(judgment)
     # All of them, before the first is waited for.
-    begun = [_begin(evaluators, offer, trace, stored[offer.id or 0]) for offer in chosen]
+    begun = [_begin(evaluators, choice, trace, stored[choice.id or 0]) for choice in chosen]
     until = None if patience is None else time.monotonic() + patience
     return [
-        _answer(offer, _thresholds(store, evaluators, offer), stored[offer.id or 0], made, until)
-        for offer, made in zip(chosen, begun, strict=True)
+        _judgments(choice, _thresholds(store, evaluators, choice), stored[choice.id or 0], made, until)
+        for choice, made in zip(chosen, begun, strict=True)
     ]
 
 
 def _begin(
-    evaluators: Evaluators, offer: Offered, trace: StoredTrace, stored: Sequence[StoredJudgment]
+    evaluators: Evaluators, choice: EvaluatorChoice, trace: StoredTrace, stored: Sequence[StoredJudgment]
 ) -> "Future[Judgment] | None":
     """The judgment to come; None where a stored one says it all, or the evaluator does not run here."""
-    if offer.loaded is None or any(one.mode == Mode.HINDSIGHT and not one.stale for one in stored):
+    if choice.loaded is None or any(one.mode == Mode.HINDSIGHT and not one.stale for one in stored):
         return None
     try:
-        return evaluators.begin(offer.loaded, trace)
+        return evaluators.begin(choice.loaded, trace)
     except UserError as error:
         refused: Future[Judgment] = Future()
         refused.set_exception(error)
         return refused
 
 
-def _answer(
-    offer: Offered,
+def _judgments(
+    choice: EvaluatorChoice,
     thresholds: Thresholds,
     stored: Sequence[StoredJudgment],
     begun: "Future[Judgment] | None",
     until: float | None,
-) -> Answer:
+) -> TraceJudgments:
     fresh = tuple(judgment for judgment in stored if not judgment.stale)
     whole = tuple(judgment for judgment in fresh if judgment.mode == Mode.HINDSIGHT)
     silence = "its judgment is of an earlier version of this trace" if stored else "has not judged this trace"
@@ -127,19 +134,22 @@ def _answer(
     if begun is not None:
         try:
             made = begun.result(None if until is None else max(0.0, until - time.monotonic()))
-            return Answer(offer.key, offer.outputs, thresholds, (made,), runs=True)
+            return TraceJudgments(choice.key, choice.outputs, thresholds, (made,), runs=True)
         except TimeoutError:
             waits = True
         except UserError as error:
             silence = str(error)
-    runs = offer.loaded is not None
+    runs = choice.loaded is not None
     if fresh:
-        return Answer(offer.key, offer.outputs, thresholds, whole or fresh, stored=True, runs=runs, waits=waits)
-    return Answer(offer.key, offer.outputs, thresholds, runs=runs, silence=silence, waits=waits)
+        judgments = whole or fresh
+        return TraceJudgments(
+            choice.key, choice.outputs, thresholds, judgments, stored=True, runs=runs, waits=waits
+        )
+    return TraceJudgments(choice.key, choice.outputs, thresholds, runs=runs, silence=silence, waits=waits)
 
 
-def _thresholds(store: Store, evaluators: Evaluators, offer: Offered) -> Thresholds:
+def _thresholds(store: Store, evaluators: Evaluators, choice: EvaluatorChoice) -> Thresholds:
     """Those in force, by which the lists are filtered as well."""
-    if offer.id is None:
-        return evaluators.thresholds(store, offer.loaded) if offer.loaded is not None else Thresholds()
-    return find_thresholds(store, offer.id)
+    if choice.id is None:
+        return evaluators.thresholds(store, choice.loaded) if choice.loaded is not None else Thresholds()
+    return find_thresholds(store, choice.id)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from stepsight.app.browse.answers import Answer, find_answers
-from stepsight.app.browse.offered import offered_evaluators
+from stepsight.app.browse.evaluator_choice import list_choices
+from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores, Thresholds
@@ -22,8 +22,8 @@ def trace(sqlite_store):
 
 
 def answers(store, evaluators, trace):
-    offers = offered_evaluators(store, evaluators, trace.dataset_id)
-    return {answer.name: answer for answer in find_answers(store, evaluators, offers, trace)}
+    offers = list_choices(store, evaluators, trace.dataset_id)
+    return {answer.name: answer for answer in judge_trace(store, evaluators, offers, trace)}
 
 
 def test_who_runs_here_and_has_not_judged_does_so_now(sqlite_store, evaluators, trace):
@@ -91,20 +91,20 @@ def test_a_trace_that_is_too_long_is_an_answer_too(sqlite_store, evaluators):
 
 def test_one_that_takes_longer_than_the_patience_is_still_at_it(sqlite_store, tiny, trace):
     evaluators = Evaluators([tiny], shipped=False)
-    offers = offered_evaluators(sqlite_store, evaluators, trace.dataset_id)
+    offers = list_choices(sqlite_store, evaluators, trace.dataset_id)
     # Traces are scored where there is a place, and both are taken.
     places = evaluators._places
     with places, places:
         for _ in range(2):
-            (answer,) = find_answers(sqlite_store, evaluators, offers, trace, patience=0.01)
+            (answer,) = judge_trace(sqlite_store, evaluators, offers, trace, patience=0.01)
             assert (answer.waits, answer.judgments, answer.runs) == (True, (), True)
         row = evaluators.register(sqlite_store, "tiny")
         save_judgments(sqlite_store, row.id, [judge(trace, Mode.OFFLINE)])
-        offers = offered_evaluators(sqlite_store, evaluators, trace.dataset_id)
-        (answer,) = find_answers(sqlite_store, evaluators, offers, trace, patience=0.01)
+        offers = list_choices(sqlite_store, evaluators, trace.dataset_id)
+        (answer,) = judge_trace(sqlite_store, evaluators, offers, trace, patience=0.01)
         # What is stored of it is shown meanwhile.
         assert (answer.waits, answer.stored, list(answer.modes)) == (True, True, [Mode.OFFLINE])
-    (answer,) = find_answers(sqlite_store, evaluators, offers, trace)
+    (answer,) = judge_trace(sqlite_store, evaluators, offers, trace)
     assert (answer.waits, list(answer.modes)) == (False, [Mode.ONLINE, Mode.OFFLINE])
 
 
@@ -127,7 +127,7 @@ def test_an_evaluator_of_solutions_says_nothing_of_steps(sqlite_store, evaluator
 def test_rows_of_zeros_are_silence():
     rows = StepScores(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 0]], np.float32))
     judgment = Judgment(ERROR, Mode.OFFLINE, rows)
-    answer = Answer("gpt", Outputs.VERDICT, Thresholds(), (judgment,))
+    answer = TraceJudgments("gpt", Outputs.VERDICT, Thresholds(), (judgment,))
     assert answer.silent[Mode.OFFLINE].tolist() == [False, False, True]
 
 

@@ -1,7 +1,13 @@
 import pytest
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.offered import Offered, chosen_offers, find_offered, first_offered, offered_evaluators
+from stepsight.app.browse.evaluator_choice import (
+    EvaluatorChoice,
+    default_choice,
+    find_choice,
+    list_choices,
+    shown_choices,
+)
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
@@ -28,7 +34,7 @@ def keys(offers):
 
 
 def test_those_loaded_come_first_and_others_of_their_name_by_fingerprint(sqlite_store, evaluators, dataset):
-    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
+    offers = list_choices(sqlite_store, evaluators, dataset.id)
     assert keys(offers) == ["tiny", "tiny-causal", "old", "tiny 01234567"]
     assert [offer.loaded for offer in offers] == ["tiny", "tiny-causal", None, None]
     assert [offer.judged for offer in offers] == [False, False, True, True]
@@ -37,39 +43,39 @@ def test_those_loaded_come_first_and_others_of_their_name_by_fingerprint(sqlite_
 
 def test_one_that_judged_another_dataset_is_offered_only_where_it_runs(sqlite_store, evaluators, dataset):
     other = find_dataset(sqlite_store, add(sqlite_store, dataset="other")[0].dataset)
-    assert keys(offered_evaluators(sqlite_store, evaluators, other.id)) == ["tiny", "tiny-causal"]
+    assert keys(list_choices(sqlite_store, evaluators, other.id)) == ["tiny", "tiny-causal"]
     row = evaluators.register(sqlite_store, "tiny")
-    (tiny, _) = offered_evaluators(sqlite_store, evaluators, other.id)
+    (tiny, _) = list_choices(sqlite_store, evaluators, other.id)
     assert (tiny.id, tiny.judged) == (row.id, False)
 
 
 def test_a_page_that_names_nobody_is_about_one_that_has_judged(sqlite_store, evaluators, dataset):
-    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
-    assert first_offered(offers).key == "old"
-    assert first_offered(offers[:2]).key == "tiny"
-    judged_here = Offered("mine", "mine", None, judged=True)
-    assert first_offered([*offers, judged_here]).key == "mine"
+    offers = list_choices(sqlite_store, evaluators, dataset.id)
+    assert default_choice(offers).key == "old"
+    assert default_choice(offers[:2]).key == "tiny"
+    judged_here = EvaluatorChoice("mine", "mine", None, judged=True)
+    assert default_choice([*offers, judged_here]).key == "mine"
 
 
 def test_those_side_by_side(sqlite_store, evaluators, dataset):
-    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
-    assert keys(chosen_offers(offers, Address())) == ["old"]
-    assert keys(chosen_offers(offers, Address(evaluator="tiny", against="old"))) == ["tiny", "old"]
+    offers = list_choices(sqlite_store, evaluators, dataset.id)
+    assert keys(shown_choices(offers, Address())) == ["old"]
+    assert keys(shown_choices(offers, Address(evaluator="tiny", against="old"))) == ["tiny", "old"]
     beside = ("tiny 01234567", "tiny-causal")
-    assert keys(chosen_offers(offers, Address(evaluator="tiny", beside=beside))) == list(beside)
-    many = [Offered(f"e{i}", None, None, judged=True) for i in range(8)]
-    assert keys(chosen_offers(many, Address(beside=tuple(keys(many))))) == ["e0", "e1", "e2", "e3", "e4"]
+    assert keys(shown_choices(offers, Address(evaluator="tiny", beside=beside))) == list(beside)
+    many = [EvaluatorChoice(f"e{i}", None, None, judged=True) for i in range(8)]
+    assert keys(shown_choices(many, Address(beside=tuple(keys(many))))) == ["e0", "e1", "e2", "e3", "e4"]
 
 
 def test_an_unknown_one_is_refused(sqlite_store, evaluators, dataset):
-    offers = offered_evaluators(sqlite_store, evaluators, dataset.id)
-    assert find_offered(offers, "old") == offers[2]
+    offers = list_choices(sqlite_store, evaluators, dataset.id)
+    assert find_choice(offers, "old") == offers[2]
     with pytest.raises(UserError, match=r"No evaluator 'nobody' .*Choose one of: tiny, tiny-causal, old"):
-        chosen_offers(offers, Address(beside=("nobody",)))
+        shown_choices(offers, Address(beside=("nobody",)))
 
 
 def test_one_that_never_judged_is_known_by_what_it_gives(sqlite_store, mixed, dataset):
-    found = {offer.key: (offer.row, offer.outputs) for offer in offered_evaluators(sqlite_store, mixed, dataset.id)}
+    found = {offer.key: (offer.row, offer.outputs) for offer in list_choices(sqlite_store, mixed, dataset.id)}
     assert found["math-shepherd"] == found["two"] == (None, Outputs.VALIDITY)
     assert found["tiny"] == (None, Outputs.THREE_WAY)
     assert found["old"][1] == Outputs.THREE_WAY

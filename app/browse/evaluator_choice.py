@@ -1,4 +1,4 @@
-"""The evaluators that the Browse page offers for a dataset: those loaded here, and those that have judged it."""
+"""The evaluators to choose from for a dataset: those loaded here, and those that have judged it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,12 +18,11 @@ _SHOWN_OF_FINGERPRINT = 8
 
 
 @dataclass(frozen=True)
-class Offered:
+class EvaluatorChoice:
     """An evaluator by the `key` that addresses name it with.
 
     `loaded` is its name among the evaluators that can score here, None where it cannot; `row` is the store's, None
-    where it has never judged anything; `judged` says whether it has judged a trace of the dataset. `outputs` tells
-    what kind of thing it says.
+    where it has never judged anything; `judged` says whether it has judged a trace of the dataset.
     """
 
     key: str
@@ -38,24 +37,25 @@ class Offered:
         return self.row.id if self.row else None
 
 
-def offered_evaluators(store: Store, evaluators: Evaluators, dataset_id: int) -> list[Offered]:
+def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[EvaluatorChoice]:
     """Those loaded, in their order, then the others of the store by name."""
-    judges = {row.fingerprint: row for row in judges_of(store, dataset_id)}
-    known = {row.fingerprint: row for row in list_evaluators(store)}
-    here = {name: evaluators.scorer(name).evaluator for name in evaluators.names}
-    prints = {name: one.fingerprint for name, one in here.items()}
-    found = [
-        Offered(name, name, known.get(prints[name]), prints[name] in judges, one.outputs)
-        for name, one in here.items()
+    judged = {row.fingerprint: row for row in judges_of(store, dataset_id)}
+    rows = {row.fingerprint: row for row in list_evaluators(store)}
+    loaded = {name: evaluators.scorer(name).evaluator for name in evaluators.names}
+    fingerprints = {name: evaluator.fingerprint for name, evaluator in loaded.items()}
+    choices = [
+        EvaluatorChoice(name, name, rows.get(fingerprints[name]), fingerprints[name] in judged, evaluator.outputs)
+        for name, evaluator in loaded.items()
     ]
-    others = [row for print_, row in judges.items() if print_ not in prints.values()]
-    names = Counter([*here, *(row.name for row in others)])
-    return found + [Offered(keys_of(row)[names[row.name] > 1], None, row, True, row.outputs) for row in others]
+    others = [row for fingerprint, row in judged.items() if fingerprint not in fingerprints.values()]
+    names = Counter([*loaded, *(row.name for row in others)])
+    choices += [EvaluatorChoice(keys_of(row)[names[row.name] > 1], None, row, True, row.outputs) for row in others]
+    return choices
 
 
-def find_offered(offers: Iterable[Offered], key: str) -> Offered:
+def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
     """The one of that key. Raises `UserError` naming those that there are."""
-    keys = {offer.key: offer for offer in offers}
+    keys = {choice.key: choice for choice in choices}
     if key not in keys:
         raise UserError(
             f"No evaluator {key!r:.60} has judged this dataset or can score here.",
@@ -64,17 +64,17 @@ def find_offered(offers: Iterable[Offered], key: str) -> Offered:
     return keys[key]
 
 
-def first_offered(offers: Sequence[Offered]) -> Offered:
+def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
     """Whom a page is about that names nobody: the first that has judged the dataset, best one that runs here, next
     best one that says most."""
-    return min(offers, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
+    return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
 
 
-def chosen_offers(offers: Sequence[Offered], address: Address) -> list[Offered]:
+def shown_choices(choices: Sequence[EvaluatorChoice], address: Address) -> list[EvaluatorChoice]:
     """Those that the page of a trace shows, `MOST_BESIDE` at most: the ones that the address puts side by side,
     else whom its list is about. Raises `UserError` on one that is not offered."""
-    keys = address.beside or (address.evaluator or first_offered(offers).key, address.against)
-    return [find_offered(offers, key) for key in dict.fromkeys(keys) if key][:MOST_BESIDE]
+    keys = address.beside or (address.evaluator or default_choice(choices).key, address.against)
+    return [find_choice(choices, key) for key in dict.fromkeys(keys) if key][:MOST_BESIDE]
 
 
 def keys_of(row: StoredEvaluator) -> tuple[str, str]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stepsight.app.browse.dispute_links import dispute_links
 from stepsight.app.browse.page import browse_html
+from stepsight.app.browse.people import dispute_links
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.app.browse.page import browse_html
-from stepsight.app.browse.people_view import PeopleSaid, agreed_html
+from stepsight.app.browse.people import PeopleLabels
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.users import Role, local_user
@@ -28,15 +28,14 @@ def test_what_is_agreed_on_stands_at_each_step(sqlite_store, made, evaluators):
     # Of the last step two were unsure, so that there is nothing to say.
     assert notes == ["people: ✓ pos", "people: ○ neu"]
     assert "people’s labels 3 annotators in first" in page.one("p", cls="meta").text
-    assert agreed_html(("pos",), 3) == ""
 
 
 def test_everybodys_labels_once_the_campaign_is_closed(sqlite_store, made):
     viewer = person(sqlite_store, "vic", Role.VIEWER)
     agreed = [["Step", "Agreed"], ["1", "✓ pos majority"], ["2", "○ neu decided"], ["3", "unlabelled unsure"]]
-    assert table(PeopleSaid(sqlite_store, 2, viewer)) == agreed
+    assert table(PeopleLabels(sqlite_store, 2, viewer)) == agreed
     close_campaign(sqlite_store, made.id)
-    assert table(PeopleSaid(sqlite_store, 2, viewer)) == [
+    assert table(PeopleLabels(sqlite_store, 2, viewer)) == [
         ["Step", "Agreed", "annotator 1", "annotator 2", "annotator 3"],
         ["1", "✓ pos majority", "✓ pos", "✓ pos", "✓ pos"],
         ["2", "○ neu decided", "✕ neg", "○ neu", "✓ pos"],
@@ -45,7 +44,7 @@ def test_everybodys_labels_once_the_campaign_is_closed(sqlite_store, made):
 
 
 def test_notes_stand_with_the_labels(sqlite_store, made):
-    said = PeopleSaid(sqlite_store, 1, local_user(sqlite_store))
+    said = PeopleLabels(sqlite_store, 1, local_user(sqlite_store))
     cells = [row[2] for row in table(said)]
     assert cells[1:] == [
         "✓ pos=1+1 begins like a formula, “quoted”",
@@ -59,9 +58,9 @@ def test_nobody_sees_them_who_has_begun_to_label_the_trace(sqlite_store):
     first, _ = people(sqlite_store, 2)
     eve = person(sqlite_store, "eve", Role.ADJUDICATOR)
     label_all(sqlite_store, take(sqlite_store, made, first), first, ["pos", "neg"])
-    assert PeopleSaid(sqlite_store, 1, eve).labels == ("pos", "neg")
+    assert PeopleLabels(sqlite_store, 1, eve).labels == ("pos", "neg")
     take(sqlite_store, made, eve)
-    said = PeopleSaid(sqlite_store, 1, eve)
+    said = PeopleLabels(sqlite_store, 1, eve)
     assert (said.labels, said.html(), said.words) == ((), "", "hidden until you have submitted yours")
     # She had seen them before, which is kept.
     with sqlite_store.read() as session:
@@ -69,11 +68,11 @@ def test_nobody_sees_them_who_has_begun_to_label_the_trace(sqlite_store):
 
 
 def test_somebody_unknown_sees_what_closed_campaigns_agree_on(sqlite_store, made):
-    assert PeopleSaid(sqlite_store, 2, None).html() == ""
-    assert PeopleSaid(sqlite_store, 2, None).words == "none yet"
+    assert PeopleLabels(sqlite_store, 2, None).html() == ""
+    assert PeopleLabels(sqlite_store, 2, None).words == "none yet"
     close_campaign(sqlite_store, made.id)
-    assert [row[:2] for row in table(PeopleSaid(sqlite_store, 2, None))][1] == ["1", "✓ pos majority"]
-    assert {len(row) for row in table(PeopleSaid(sqlite_store, 2, None))} == {2}
+    assert [row[:2] for row in table(PeopleLabels(sqlite_store, 2, None))][1] == ["1", "✓ pos majority"]
+    assert {len(row) for row in table(PeopleLabels(sqlite_store, 2, None))} == {2}
 
 
 def test_what_people_write_is_text(sqlite_store):
@@ -85,7 +84,7 @@ def test_what_people_write_is_text(sqlite_store):
         do(sqlite_store, task.slot_id, user, kind, 0, written)
     do(sqlite_store, task.slot_id, user, "flag", None, written)
     label_all(sqlite_store, task, user, ["pos", "neg"])
-    page = read(PeopleSaid(sqlite_store, 1, local_user(sqlite_store)).html())
+    page = read(PeopleLabels(sqlite_store, 1, local_user(sqlite_store)).html())
     assert NAMES[0] in page.text
     assert page.text.count("<script>window.hit=1</script>") >= 3
     ours = {"section", "h2", "h3", "div", "table", "thead", "tbody", "tr", "th", "td", "span", "small", "p"}
