@@ -32,6 +32,10 @@ class Figures:
     traces: int = 0
     steps: int = 0
 
+    def of(self, part: str = "") -> Mapping[str, float]:
+        """The figures of a third or a class by name, of all steps without one; empty where they are not known."""
+        return {**self.thirds, **self.classes}.get(part, {}) if part else self.whole
+
     def as_json(self) -> dict[str, Any]:
         """JSON values, null for NaN."""
         return {

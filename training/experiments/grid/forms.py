@@ -1,12 +1,13 @@
 """Two forms of one grid, such as with and without truncation: what of the bidirectional gain is left."""
 
 import numpy as np
+import pandas as pd
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, METRICS
-from stepsight.training.experiments.grid.pairs import contrast, differences, pairs_of, resampled_means
-from stepsight.training.experiments.grid.results import Key, Results
+from stepsight.training.experiments.grid.pairs import contrast, gains, pair_values, resampled_means
+from stepsight.training.experiments.grid.results import GridResults, Key
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
@@ -18,7 +19,7 @@ differences, in 13 % with 3, 8 % with 6 and 6 % with 9."""
 _TEXT = CellKind.TEXT
 
 
-def survival_table(first: Results, second: Results) -> Table:
+def survival_table(first: GridResults, second: GridResults) -> Table:
     """The gain of the bidirectional mask in two forms of one grid, and what of the first is left in the second.
 
     `kept` is the second's mean gain as a share of the first's, where the first's interval is above zero and there
@@ -48,19 +49,11 @@ def survival_table(first: Results, second: Results) -> Table:
     return Table(name, f"The gain in {first.name} and in {second.name}", columns, tuple(rows), notes)
 
 
-def _survival(first: Results, second: Results, key: Key, metric: str) -> tuple[Cell, ...]:
-    known = {(pair.size, pair.data, pair.bidirectional.cell.seed): pair for pair in pairs_of(second)}
-    both = [
-        (pair, known[place])
-        for pair in pairs_of(first)
-        if (place := (pair.size, pair.data, pair.bidirectional.cell.seed)) in known
-    ]
-    before, after = (differences(side, key, metric) for side in (list(zip(*both, strict=True)) or ((), ())))
-    there = ~np.isnan(before) & ~np.isnan(after)
-    before, after = before[there], after[there]
-    gains = contrast(before).mean, contrast(after).mean
-    change = contrast(after - before).mean
-    return *gains, change, _kept(before, after), len(before)
+def _survival(first: GridResults, second: GridResults, key: Key, metric: str) -> tuple[Cell, ...]:
+    both = [gains(pair_values(form, key, metric)) for form in (first, second)]
+    before, after = pd.concat(both, axis=1, join="inner").dropna().to_numpy(np.float64).T
+    means = (contrast(changes).mean for changes in (before, after, after - before))
+    return *means, _kept(before, after), len(before)
 
 
 def _kept(before: Floats64, after: Floats64) -> Value:

@@ -21,7 +21,7 @@ from stepsight.storage.traces.imports import import_file
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.experiments.grid.design import Cell, Design
 from stepsight.training.experiments.grid.figures import MACRO_AUC
-from stepsight.training.experiments.grid.results import WHOLE, Results, read_run
+from stepsight.training.experiments.grid.results import WHOLE, GridResults, read_run
 from stepsight.training.experiments.grid.run import (
     TOKENIZER,
     dataset_name,
@@ -49,7 +49,7 @@ class Grid:
     def root(self) -> Path:
         return self.path.parent
 
-    def run(self, cells: Sequence[Cell], jobs: int, store: Store | None, db: str | None = None) -> Results:
+    def run(self, cells: Sequence[Cell], jobs: int, store: Store | None, db: str | None = None) -> GridResults:
         """Do those of the cells that are not done, `jobs` at a time; returns all results of the folder.
 
         `store` gets the traces of the tests and the judgments, and `db` is where it is. A run that fails does not
@@ -69,10 +69,10 @@ class Grid:
         failures.check()
         return results
 
-    def collect(self) -> Results:
+    def collect(self) -> GridResults:
         """Gather the results so far into one file."""
         done = [cell for cell in self.design.cells() if result_path(self.folder, cell).is_file()]
-        results = Results(
+        results = GridResults(
             name=self.design.name,
             runs=[read_run(result_path(self.folder, cell)) for cell in done],
             planned=len(list(self.design.cells())),

@@ -1,37 +1,22 @@
-"""Pairs: the bidirectional and the causal run that share size, data and seed, and what they differ by."""
+"""Matched pairs of a grid's runs: the bidirectional and the causal one of the same size, data and seed, and what
+they differ by."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.value import Value
-from stepsight.training.experiments.grid.figures import Figures
-from stepsight.training.experiments.grid.results import Key, Results, RunResult
+from stepsight.training.experiments.grid.results import GridResults, Key
+
+MASKS = {"bidirectional": "Bidir", "causal": "Causal"}
+PLACE = ["size", "data", "seed"]
 
 _DRAWS = 10_000
 _NONE = "no pair has a value"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two matched runs."""
-
-    bidirectional: RunResult
-    causal: RunResult
-
-    @property
-    def size(self) -> str:
-        return self.bidirectional.cell.size
-
-    @property
-    def data(self) -> str:
-        return self.bidirectional.cell.data
-
-    def figures(self, key: Key) -> tuple[Figures, Figures]:
-        """Bidirectional and causal."""
-        return self.bidirectional.figures[key], self.causal.figures[key]
 
 
 @dataclass(frozen=True)
@@ -45,38 +30,49 @@ class Contrast:
     mean: Value
 
 
-def pairs_of(results: Results) -> list[Pair]:
-    """The matched runs of which both are done, in order."""
-    by_cell = {run.cell: run for run in results.runs}
-    found = []
-    for cell, run in by_cell.items():
-        if cell.mask == "bidirectional":
-            other = by_cell.get(type(cell)(cell.size, cell.data, "causal", cell.seed))
-            found += [Pair(run, other)] if other else []
-    return found
+def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> pd.DataFrame:
+    """A figure of the matched runs of which both are done: the columns `bidirectional` and `causal` hold fractions,
+    NaN where it has no value, in a row for each size, amount of data and seed, in the order of the design.
+
+    `part` is a third of the solution or a class, of which only runs count that know it; without it all steps are
+    meant.
+    """
+    rows = [
+        (run.cell.size, run.cell.data, run.cell.seed, run.cell.mask, figures.of(part)[metric])
+        for run in results.runs
+        if (figures := run.figures.get(key)) is not None and figures.of(part)
+    ]
+    runs = pd.DataFrame(rows, columns=[*PLACE, "mask", metric]).set_index(PLACE)
+    sides = [runs.loc[runs["mask"] == mask, metric].astype(float) for mask in MASKS]
+    return pd.concat(sides, axis=1, join="inner", keys=list(MASKS))
 
 
-def differences(pairs: Iterable[Pair], key: Key, metric: str) -> Floats64:
-    """Bidirectional minus causal of each pair, shape (pairs,); fractions, NaN where one has no value."""
-    both = [pair.figures(key) for pair in pairs]
-    return np.array([one.whole[metric] - other.whole[metric] for one, other in both], np.float64)
+def by_cell(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Amount of data, size, and their pairs, for each of both in their order."""
+    groups = dict(iter(pairs.groupby(level=["data", "size"], sort=False)))
+    for data in pairs.index.unique("data"):
+        for size in pairs.index.unique("size"):
+            if (data, size) in groups:
+                yield data, size, groups[data, size]
 
 
-def contrast(found: Floats64) -> Contrast:
-    """Wins and mean of differences, shape (pairs,); those without a value are left out.
+def gains(pairs: pd.DataFrame) -> pd.Series:
+    """Bidirectional minus causal of each pair."""
+    return pairs["bidirectional"] - pairs["causal"]
+
+
+def contrast(gains: ArrayLike) -> Contrast:
+    """Wins and mean of gains, shape (pairs,); those without a value are left out.
 
     Figures that are printed with a digit less than they were computed with are as equal as they look: a difference
     under one billionth is a tie.
     """
-    kept = found[~np.isnan(found)]
-    if not len(kept):
-        return Contrast(0, 0, 0, Value.none(_NONE))
-    low, high = interval(kept)
+    kept = _numbers(gains)
     return Contrast(
         wins=int((kept > 1e-9).sum()),
         ties=int((np.abs(kept) <= 1e-9).sum()),
         pairs=len(kept),
-        mean=Value(float(kept.mean())).within(low, high),
+        mean=mean(kept).within(*interval(kept)) if len(kept) else Value.none(_NONE),
     )
 
 
@@ -95,7 +91,12 @@ def resampled_means(values: Floats64) -> Floats64:
     return means
 
 
-def mean(values: Sequence[float]) -> Value:
+def mean(values: ArrayLike) -> Value:
     """The mean of those that are a number."""
-    kept = [value for value in values if not np.isnan(value)]
-    return Value(float(np.mean(kept))) if kept else Value.none(_NONE)
+    kept = _numbers(values)
+    return Value(float(kept.mean())) if len(kept) else Value.none(_NONE)
+
+
+def _numbers(values: ArrayLike) -> Floats64:
+    numbers = np.asarray(values, np.float64)
+    return numbers[~np.isnan(numbers)]

@@ -7,7 +7,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS
 from stepsight.training.experiments.grid.forms import survival_table
-from stepsight.training.experiments.grid.pairs import contrast, differences, pairs_of
+from stepsight.training.experiments.grid.pairs import contrast, gains, pair_values
 from stepsight.training.experiments.grid.plots import (
     cell_plot,
     class_plots,
@@ -16,7 +16,7 @@ from stepsight.training.experiments.grid.plots import (
     survival_plots,
     third_plot,
 )
-from stepsight.training.experiments.grid.results import Key, Results
+from stepsight.training.experiments.grid.results import GridResults, Key
 from stepsight.training.experiments.grid.tables import (
     cell_table,
     class_table,
@@ -31,32 +31,32 @@ from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Cell, CellKind, show
 
 
-def make_grid_report(found: Sequence[Results], day: date | None = None) -> Report:
+def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> Report:
     """The report of one grid, or of several forms of one, each of the later compared with the first.
 
     Raises `UserError` where two have the same name, or one has no matched pair.
     """
-    names = [slug(results.name).lower() for results in found]
-    for results, name in zip(found, names, strict=True):
+    names = [slug(results.name).lower() for results in grids]
+    for results, name in zip(grids, names, strict=True):
         if names.count(name) > 1:
             raise UserError(f"{results.name} is given twice.", "Report each grid once.")
-        if not pairs_of(results):
+        if all(pair_values(results, key, MACRO_AUC).empty for key in results.keys):
             raise UserError(f"{results.name} has no pair of runs that differ in the mask alone.", "Let it go on.")
-    for other in found[1:]:
-        if not set(other.keys) & set(found[0].keys):
-            raise UserError(f"{found[0].name} and {other.name} have no test in common.", "Report each by itself.")
-    parts = [_forms(found[0], other) for other in found[1:]]
-    parts += [_part(results) for results in found]
-    lead = f"{', '.join(results.name for results in found)}; {day or date.today():%d %B %Y}"
+    for other in grids[1:]:
+        if not set(other.keys) & set(grids[0].keys):
+            raise UserError(f"{grids[0].name} and {other.name} have no test in common.", "Report each by itself.")
+    parts = [_forms(grids[0], other) for other in grids[1:]]
+    parts += [_part(results) for results in grids]
+    lead = f"{', '.join(results.name for results in grids)}; {day or date.today():%d %B %Y}"
     return Report.of("StepSight grid", lead, parts)
 
 
-def _part(results: Results) -> Part:
+def _part(results: GridResults) -> Part:
     lead = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")
     return Part(results.name, f"{lead}.", [_section(results, key) for key in results.keys])
 
 
-def _section(results: Results, key: Key) -> Section:
+def _section(results: GridResults, key: Key) -> Section:
     note = results.notes.get(key[0], "")
     tables = (
         table(results, key) for table in (paired_table, mean_table, third_table, class_table, cell_table, run_table)
@@ -78,14 +78,13 @@ def _section(results: Results, key: Key) -> Section:
     return Section(" ".join(key), [content for content in contents if content is not None])
 
 
-def _sentences(results: Results, key: Key) -> Iterator[str]:
-    pairs = pairs_of(results)
+def _sentences(results: GridResults, key: Key) -> Iterator[str]:
     for name in (MACRO_AUC, LATE_AUC):
-        found = contrast(differences(pairs, key, name))
-        if found.mean.exists:
+        of_pairs = contrast(gains(pair_values(results, key, name)))
+        if of_pairs.mean.exists:
             yield (
-                f"In {METRICS[name]} the bidirectional run is ahead in {found.wins} of {found.pairs} pairs, "
-                f"by {_points(found.mean)} points on average."
+                f"In {METRICS[name]} the bidirectional run is ahead in {of_pairs.wins} of {of_pairs.pairs} pairs, "
+                f"by {_points(of_pairs.mean)} points on average."
             )
 
 
@@ -93,7 +92,7 @@ def _points(value: Value) -> str:
     return str(show(value, CellKind.FINE_POINTS))
 
 
-def _forms(first: Results, second: Results) -> Part:
+def _forms(first: GridResults, second: GridResults) -> Part:
     """What of the gain in one form of a grid is left in another."""
     table = survival_table(first, second)
     said = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]

@@ -35,7 +35,7 @@ class RunResult:
 
 
 @dataclass(frozen=True)
-class Results:
+class GridResults:
     """The runs of a grid that are done, of `planned` ones, in the order of its design.
 
     `baselines`: for each trivial evaluator its figures. `notes`: for each test what a reader has to know of it.
@@ -65,7 +65,7 @@ class Results:
         return head | {"notes": dict(self.notes), "baselines": baselines, "runs": runs}
 
 
-def read_results(path: Path) -> Results:
+def read_results(path: Path) -> GridResults:
     """The results in a grid's folder, in its `results.json`, or in the paper's table of runs.
 
     Raises `UserError` where there are none.
@@ -93,7 +93,7 @@ def read_run(path: Path) -> RunResult:
         ) from None
 
 
-def _own(values: Mapping[str, Any], file: Path) -> Results:
+def _own(values: Mapping[str, Any], file: Path) -> GridResults:
     if values.get("format") != FORMAT:
         raise UserError(f"{file}: format {values.get('format')!r} found, expected {FORMAT!r}.")
     baselines = {
@@ -101,7 +101,7 @@ def _own(values: Mapping[str, Any], file: Path) -> Results:
         for name, rows in values["baselines"].items()
     }
     runs = [_run(row) for row in values["runs"]]
-    return Results(values["name"], runs, int(values["planned"]), baselines, values["notes"], values["about"])
+    return GridResults(values["name"], runs, int(values["planned"]), baselines, values["notes"], values["about"])
 
 
 def _run(values: Mapping[str, Any]) -> RunResult:
@@ -113,11 +113,11 @@ def _run(values: Mapping[str, Any]) -> RunResult:
     return RunResult(Cell(**values["run"]), figures, values["about"])
 
 
-def _paper(values: Mapping[str, Any]) -> Results:
+def _paper(values: Mapping[str, Any]) -> GridResults:
     runs = list(_paper_runs(values["rows"]))
     about = "as the paper prints them, rounded to a tenth of a percentage point"
     note = "The paper prints no figures by class, nor of the early and the middle third, for single runs."
-    return Results("The paper's grid", runs, len(runs), notes={"PRM800K": note}, about=about, rounded=True)
+    return GridResults("The paper's grid", runs, len(runs), notes={"PRM800K": note}, about=about, rounded=True)
 
 
 def _paper_runs(rows: Sequence[Mapping[str, Any]]) -> Iterator[RunResult]:

@@ -1,38 +1,29 @@
 """The tables of a grid's report: its runs, means, pairs, thirds, classes and cells."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import MACRO_AUC, METRICS, Figures
-from stepsight.training.experiments.grid.pairs import (
-    Contrast,
-    Pair,
-    contrast,
-    differences,
-    interval,
-    mean,
-    pairs_of,
-)
-from stepsight.training.experiments.grid.results import Key, Results
+from stepsight.training.experiments.grid.pairs import MASKS, by_cell, contrast, gains, mean, pair_values
+from stepsight.training.experiments.grid.results import GridResults, Key
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
-MASKS = {"bidirectional": "Bidir", "causal": "Causal"}
-_TEXT, _PERCENT, _POINTS = CellKind.TEXT, CellKind.PERCENT, CellKind.POINTS
-_NO_THIRDS = "not known of single runs"
+_TEXT, _POINTS = CellKind.TEXT, CellKind.POINTS
 
 
-def name_of(results: Results, key: Key, what: str) -> str:
+def name_of(results: GridResults, key: Key, what: str) -> str:
     """The name of a table's files."""
     return "-".join(slug(part).lower() for part in (results.name, *key, what))
 
 
-def run_table(results: Results, key: Key) -> Table:
+def run_table(results: GridResults, key: Key) -> Table:
     """A row for each run, in the order of the paper, and below them the baselines."""
     columns = (
         Column("size", "Size", _TEXT),
@@ -49,35 +40,35 @@ def run_table(results: Results, key: Key) -> Table:
             rules.append(place)
         cell = run.cell
         rows.append((cell.size, cell.data, str(cell.seed), MASKS[cell.mask], *_whole(run.figures[key])))
-    baselines = [(name, found[key]) for name, found in results.baselines.items() if key in found]
+    baselines = {name: figures[key] for name, figures in results.baselines.items() if key in figures}
     rules += [len(rows)] if baselines else []
-    rows += [(name, "", "", "", *_whole(found)) for name, found in baselines]
+    rows += [(name, "", "", "", *_whole(figures)) for name, figures in baselines.items()]
     caption = f"{results.name}: each run on {' '.join(key)}"
     notes = (f"{len(runs)} of {results.planned} runs are done.",) if len(runs) < results.planned else ()
     return Table(name_of(results, key, "runs"), caption, columns, tuple(rows), notes, tuple(rules))
 
 
-def mean_table(results: Results, key: Key) -> Table:
+def mean_table(results: GridResults, key: Key) -> Table:
     """The means over the seeds of the matched runs, for each size and amount of data, and their differences."""
     columns = [Column("data", "Data", _TEXT), Column("size", "Size", _TEXT)]
     for name, title in METRICS.items():
         columns += [Column(f"{name}_{mask}", f"{title} {shown}") for mask, shown in MASKS.items()]
         columns.append(Column(f"{name}_difference", "Δ", _POINTS))
-    rows: list[tuple[Cell, ...]] = []
-    rules, before = [], ""
-    for data, size, pairs in by_cell(results):
-        if rows and data != before:
-            rules.append(len(rows))
-        before = data
-        rows.append((data, size, *(cell for name in METRICS for cell in _means(pairs, key, name, results.rounded))))
+    cells: dict[tuple[str, str], list[Value]] = {}
+    for name in METRICS:
+        for data, size, pairs in by_cell(pair_values(results, key, name)):
+            cells.setdefault((data, size), []).extend(_means(pairs, results.rounded))
+    places = list(cells)
+    rules = [i for i in range(1, len(places)) if places[i][0] != places[i - 1][0]]
+    rows = tuple((*place, *values) for place, values in cells.items())
     note = "Δ is the difference of the printed means, as in the paper." if results.rounded else "Δ is of the means."
     caption = f"{results.name}: means over the seeds on {' '.join(key)}"
     return Table(
-        name_of(results, key, "means"), caption, tuple(columns), tuple(rows), (f"{note} In points.",), tuple(rules)
+        name_of(results, key, "means"), caption, tuple(columns), rows, (f"{note} In points.",), tuple(rules)
     )
 
 
-def paired_table(results: Results, key: Key) -> Table:
+def paired_table(results: GridResults, key: Key) -> Table:
     """How often the bidirectional run of a pair is ahead, and by how much on average."""
     columns = (
         Column("figure", "Figure", _TEXT),
@@ -85,8 +76,7 @@ def paired_table(results: Results, key: Key) -> Table:
         Column("ties", "Ties", CellKind.COUNT),
         Column("difference", "Mean Δ", CellKind.FINE_POINTS),
     )
-    pairs = pairs_of(results)
-    rows = tuple(_paired(title, contrast(differences(pairs, key, name))) for name, title in METRICS.items())
+    rows = tuple(_paired(title, pair_values(results, key, name)) for name, title in METRICS.items())
     notes = ["Bidirectional minus causal, in points; intervals are of a bootstrap over the pairs."]
     if results.rounded:
         notes.append(_caveat())
@@ -94,10 +84,10 @@ def paired_table(results: Results, key: Key) -> Table:
     return Table(name_of(results, key, "pairs"), caption, columns, rows, tuple(notes))
 
 
-def third_table(results: Results, key: Key) -> Table | None:
+def third_table(results: GridResults, key: Key) -> Table | None:
     """Macro-AUC by the third of the solution, over all pairs; None where it is not known."""
-    pairs = [pair for pair in pairs_of(results) if pair.bidirectional.figures[key].thirds]
-    if not pairs:
+    detailed = [run.figures[key].thirds for run in results.runs if key in run.figures and run.figures[key].thirds]
+    if not detailed:
         return None
     columns = (
         Column("third", "Third", _TEXT),
@@ -106,7 +96,14 @@ def third_table(results: Results, key: Key) -> Table | None:
         Column("steps", "Steps", CellKind.COUNT),
         *(Column(name, name, CellKind.COUNT) for name in LABEL_NAMES),
     )
-    rows = tuple(tuple(_third(third, pairs, key)) for third in Third)
+    rows = tuple(
+        (
+            third.value,
+            *_gain(pair_values(results, key, MACRO_AUC, third.value)),
+            *(int(detailed[0][third.value][name]) for name in ("steps", *LABEL_NAMES)),
+        )
+        for third in Third
+    )
     notes = (
         "Where a third lacks a class, its macro-AUC is the mean of the classes it has: thirds do not compare.",
     )
@@ -114,56 +111,40 @@ def third_table(results: Results, key: Key) -> Table | None:
     return Table(name_of(results, key, "thirds"), caption, columns, rows, notes)
 
 
-def class_table(results: Results, key: Key) -> Table | None:
+def class_table(results: GridResults, key: Key) -> Table | None:
     """AUC and F1 of each class, over all pairs; None where they are not known."""
-    pairs = [pair for pair in pairs_of(results) if pair.bidirectional.figures[key].classes]
-    if not pairs:
+    if pair_values(results, key, "auc", LABEL_NAMES[0]).empty:
         return None
     columns = [Column("class", "Class", _TEXT)]
     for name, title in (("auc", "AUC"), ("f1", "F1")):
         columns += [Column(f"{name}_{mask}", f"{title} {shown}") for mask, shown in MASKS.items()]
         columns.append(Column(f"{name}_difference", "Δ", _POINTS))
-    rows: tuple[tuple[Cell, ...], ...] = tuple((label, *_class(label, pairs, key)) for label in LABEL_NAMES)
+    rows = tuple(
+        (label, *(cell for name in ("auc", "f1") for cell in _gain(pair_values(results, key, name, label))))
+        for label in LABEL_NAMES
+    )
     caption = f"{results.name}: by class on {' '.join(key)}"
     return Table(name_of(results, key, "classes"), caption, tuple(columns), rows)
 
 
-def cell_table(results: Results, key: Key) -> Table:
+def cell_table(results: GridResults, key: Key) -> Table:
     """Mean and standard deviation of macro-AUC over the seeds, for each size and amount of data."""
     columns = [Column("size", "Size", _TEXT), Column("data", "Data", _TEXT)]
     for mask, shown in MASKS.items():
         columns += [Column(mask, shown), Column(f"{mask}_deviation", "SD")]
     columns.append(Column("difference", "Δ", _POINTS))
     rows: list[tuple[Cell, ...]] = []
-    for data, size, pairs in by_cell(results):
-        sides = [[side(pair.figures(key)) for pair in pairs] for side in (_first, _second)]
-        cells = [cell for side in sides for cell in (mean(side), deviation(side))]
-        rows.append((size, data, *cells, Value(float(np.mean(sides[0]) - np.mean(sides[1])))))
+    for data, size, pairs in by_cell(pair_values(results, key, MACRO_AUC)):
+        cells = [cell for mask in MASKS for cell in (mean(pairs[mask]), deviation(pairs[mask]))]
+        difference = pairs["bidirectional"].mean(skipna=False) - pairs["causal"].mean(skipna=False)
+        rows.append((size, data, *cells, _value(difference)))
     caption = f"{results.name}: macro-AUC of each cell on {' '.join(key)}"
     return Table(name_of(results, key, "cells"), caption, tuple(columns), tuple(rows))
 
 
-def by_cell(results: Results) -> Iterator[tuple[str, str, list[Pair]]]:
-    """The pairs of each amount of data and size, in their order."""
-    pairs = pairs_of(results)
-    for data in dict.fromkeys(pair.data for pair in pairs):
-        for size in dict.fromkeys(pair.size for pair in pairs):
-            found = [pair for pair in pairs if (pair.data, pair.size) == (data, size)]
-            if found:
-                yield data, size, found
-
-
-def deviation(values: Sequence[float]) -> Value:
+def deviation(values: pd.Series) -> Value:
     """The standard deviation of a sample."""
     return Value(float(np.std(values, ddof=1))) if len(values) > 1 else Value.none("one seed only")
-
-
-def _first(both: tuple[Figures, Figures]) -> float:
-    return both[0].whole[MACRO_AUC]
-
-
-def _second(both: tuple[Figures, Figures]) -> float:
-    return both[1].whole[MACRO_AUC]
 
 
 def _whole(figures: Figures) -> list[Value]:
@@ -174,20 +155,23 @@ def _value(number: float) -> Value:
     return Value.none("it has no value") if np.isnan(number) else Value(number)
 
 
-def _means(pairs: Sequence[Pair], key: Key, metric: str, rounded: bool) -> tuple[Value, Value, Value]:
-    found = [mean([figures.whole[metric] for figures in side]) for side in zip(*_sides(pairs, key), strict=True)]
-    if not all(value.exists for value in found):
-        return found[0], found[1], Value.none("a mean has no value")
-    numbers = [round(value.number, 3) if rounded else value.number for value in found]
-    return found[0], found[1], Value(numbers[0] - numbers[1])
+def _means(pairs: pd.DataFrame, rounded: bool) -> tuple[Value, Value, Value]:
+    means = mean(pairs["bidirectional"]), mean(pairs["causal"])
+    if not all(value.exists for value in means):
+        return *means, Value.none("a mean has no value")
+    first, second = (round(value.number, 3) if rounded else value.number for value in means)
+    return *means, Value(first - second)
 
 
-def _sides(pairs: Sequence[Pair], key: Key) -> list[tuple[Figures, Figures]]:
-    return [pair.figures(key) for pair in pairs]
+def _paired(title: str, pairs: pd.DataFrame) -> tuple[Cell, ...]:
+    of_pairs = contrast(gains(pairs))
+    return title, f"{of_pairs.wins}/{of_pairs.pairs}", of_pairs.ties, of_pairs.mean
 
 
-def _paired(title: str, found: Contrast) -> tuple[Cell, ...]:
-    return title, f"{found.wins}/{found.pairs}", found.ties, found.mean
+def _gain(pairs: pd.DataFrame) -> Iterator[Value]:
+    """The mean of either mask, and of their difference."""
+    yield from (mean(pairs[mask]) for mask in MASKS)
+    yield contrast(gains(pairs)).mean
 
 
 def _caveat() -> str:
@@ -197,27 +181,3 @@ def _caveat() -> str:
         f"{row.values[0]:.0f}/{row.values[1]:.0f} and {row.values[2]:+.2f} in {row.name}" for row in table.rows
     )
     return f"These are of rounded figures; the paper prints, of unrounded ones, {printed}."
-
-
-def _third(third: Third, pairs: Sequence[Pair], key: Key) -> list[Cell]:
-    sides = [
-        [figures.thirds[third.value][MACRO_AUC] for figures in side]
-        for side in zip(*_sides(pairs, key), strict=True)
-    ]
-    change = np.array(sides[0]) - np.array(sides[1])
-    kept = change[~np.isnan(change)]
-    counts = pairs[0].bidirectional.figures[key].thirds[third.value]
-    difference = Value(float(kept.mean())).within(*interval(kept)) if len(kept) else Value.none(_NO_THIRDS)
-    numbers = [int(counts[name]) for name in ("steps", *LABEL_NAMES)]
-    return [third.value, mean(sides[0]), mean(sides[1]), difference, *numbers]
-
-
-def _class(label: str, pairs: Sequence[Pair], key: Key) -> Iterator[Value]:
-    for name in ("auc", "f1"):
-        sides = [
-            [figures.classes[label][name] for figures in side] for side in zip(*_sides(pairs, key), strict=True)
-        ]
-        change = np.array(sides[0]) - np.array(sides[1])
-        kept = change[~np.isnan(change)]
-        yield from (mean(side) for side in sides)
-        yield Value(float(kept.mean())).within(*interval(kept)) if len(kept) else Value.none("no value")

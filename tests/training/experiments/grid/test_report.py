@@ -6,7 +6,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.training.experiments.grid.report import make_grid_report
-from stepsight.training.experiments.grid.results import Results, read_results
+from stepsight.training.experiments.grid.results import GridResults, read_results
 from stepsight.training.report.report import write_report
 from tests.training.experiments.grid.toy import KEY, results
 
@@ -43,10 +43,10 @@ def test_two_forms_are_compared_in_words():
 def test_a_report_needs_pairs_and_names_of_their_own():
     with pytest.raises(UserError, match="as-labelled is given twice"):
         make_grid_report([FIRST, FIRST])
-    other = Results(
+    other = GridResults(
         "other", [replace(run, figures={("else", "offline"): run.figures[KEY]}) for run in FIRST.runs], 18
     )
     with pytest.raises(UserError, match="as-labelled and other have no test in common"):
         make_grid_report([FIRST, other])
     with pytest.raises(UserError, match="half has no pair of runs that differ in the mask alone"):
-        make_grid_report([Results("half", FIRST.runs[:1], 4)])
+        make_grid_report([GridResults("half", FIRST.runs[:1], 4)])

@@ -4,7 +4,7 @@ from stepsight.core.files import asset
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.design import Cell
-from stepsight.training.experiments.grid.results import Results, RunResult, read_results
+from stepsight.training.experiments.grid.results import GridResults, RunResult, read_results
 from stepsight.training.experiments.grid.tables import (
     cell_table,
     class_table,
@@ -79,7 +79,7 @@ def test_cells_by_hand():
 
 
 def test_runs_say_how_many_are_missing_and_end_with_the_baselines():
-    found = Results("less", FOUND.runs, 54, baselines={"baseline:constant": {KEY: figures(0.5)}})
+    found = GridResults("less", FOUND.runs, 54, baselines={"baseline:constant": {KEY: figures(0.5)}})
     table = run_table(found, KEY)
     assert table.notes == ("6 of 54 runs are done.",)
     assert shown(table)[-1] == ["baseline:constant", "", "", "", "40.0", "30.0", "50.0", "50.0"]
@@ -98,7 +98,7 @@ def detailed(mask, late):
 
 
 def test_thirds_and_classes_by_hand():
-    found = Results("details", [detailed("bidirectional", 0.75), detailed("causal", 0.5)], 2)
+    found = GridResults("details", [detailed("bidirectional", 0.75), detailed("causal", 0.5)], 2)
     thirds = shown(third_table(found, KEY))
     assert thirds[0] == ["early", "–", "–", "–", "30", "10", "5", "15"]
     assert thirds[2] == ["late", "75.0", "50.0", "+25.0", "30", "10", "5", "15"]

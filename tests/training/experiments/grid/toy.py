@@ -7,7 +7,7 @@ import yaml
 
 from stepsight.training.experiments.grid.design import Cell
 from stepsight.training.experiments.grid.figures import Figures
-from stepsight.training.experiments.grid.results import Results, RunResult
+from stepsight.training.experiments.grid.results import GridResults, RunResult
 
 KEY = ("synthetic", "offline")
 
@@ -50,11 +50,11 @@ def figures(macro_auc, late=0.5, **more) -> Figures:
     return Figures(whole, traces=10, steps=30, **more)
 
 
-def results(numbers, name="by-hand", late=0.5, **more) -> Results:
+def results(numbers, name="by-hand", late=0.5, **more) -> GridResults:
     """Results of pairs: `numbers` maps (size, data, seed) to macro-AUC of the bidirectional and the causal run."""
     runs = [
         RunResult(Cell(*place[:2], mask, place[2]), {KEY: figures(number, late)}, {"seconds": 1.0})
         for place, both in numbers.items()
         for mask, number in zip(("bidirectional", "causal"), both, strict=True)
     ]
-    return Results(name, runs, len(runs), **more)
+    return GridResults(name, runs, len(runs), **more)
