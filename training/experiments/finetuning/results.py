@@ -1,11 +1,12 @@
 """What models reached on problems with answers: a JSON file for each, or the rows that the paper prints."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from scipy.stats import binomtest
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
@@ -47,9 +48,8 @@ class Result:
 
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the accuracy as a share of problems like these (Wilson 1927)."""
-        n, p, z = len(self.correct), self.accuracy, 1.959964
-        middle, wide = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return max(0.0, (middle - wide) / (1 + z * z / n)), min(1.0, (middle + wide) / (1 + z * z / n))
+        low, high = binomtest(sum(self.correct), len(self.correct)).proportion_ci(method="wilson")
+        return float(low), float(high)
 
     def as_json(self) -> dict[str, Any]:
         values = asdict(self) | {"correct": [int(one) for one in self.correct], "tokens": list(self.tokens)}
