@@ -34,7 +34,15 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.labelling.patches import check_patch
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import MODES, Comparison, Evaluation, Row, compare, evaluate, find_judge
+from stepsight.training.evaluate.evaluation import (
+    MODES,
+    Comparison,
+    Evaluation,
+    Row,
+    compare,
+    evaluate,
+    with_thresholds,
+)
 from stepsight.training.report.patched import Patched, evaluate_patched
 from stepsight.training.report.results import notes
 
@@ -84,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
         if patch:
             check_patch(store, dataset, patch)
         evaluators = find_judges(
-            store, dataset, names, modes, lambda one: find_judge(store, dataset, one, args.force), place, ours
+            store, dataset, names, modes, lambda one: with_thresholds(store, dataset, one, args.force), place, ours
         )
         ours.wait()
         if not ours.speaks:

@@ -6,7 +6,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
 from stepsight.training.evaluate.evaluation import Row
-from stepsight.training.report.patched import Change, Patched, counts
+from stepsight.training.report.patched import Patched, PatchEffect, counts
 from stepsight.training.report.results import notes
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
@@ -76,7 +76,7 @@ def print_patched(found: Patched) -> None:
             print(f"  {note}")
 
 
-def _rows(changes: Sequence[Change]) -> Iterator[Sequence[str]]:
+def _rows(changes: Sequence[PatchEffect]) -> Iterator[Sequence[str]]:
     for change in changes:
         before, after = change.before, change.after
         yield before.evaluator, "benchmark", *percents(before), above(before)

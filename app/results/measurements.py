@@ -17,7 +17,7 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate
 from stepsight.training.report.dataset import Excerpt, excerpt
-from stepsight.training.report.report import told_apart, write_up
+from stepsight.training.report.report import with_distinct_names, write_up
 from stepsight.training.report.tables import Table
 
 LARGEST = 20_000
@@ -119,7 +119,7 @@ class Measurements:
 
 
 def _measure(store: Store, dataset: Dataset, group: str, key: tuple[Hashable, ...]) -> MeasuredDataset:
-    judges = told_apart(judges_of(store, dataset.id))
+    judges = with_distinct_names(judges_of(store, dataset.id))
     evaluation = evaluate(store, dataset, judges, force=True, group=group)
     return MeasuredDataset(key, _worth_showing(evaluation), tuple(judges))
 

@@ -45,10 +45,10 @@ def corrupt(trace: Trace, rng: random.Random, weights: dict[str, float] | None =
 
 def _number(steps: list[Step], rng: random.Random) -> list[Step] | None:
     def change(text: str) -> str | None:
-        found = list(_NUMBER.finditer(text))
-        if not found:
+        matches = list(_NUMBER.finditer(text))
+        if not matches:
             return None
-        match = rng.choice(found)
+        match = rng.choice(matches)
         others = sorted({m[0] for step in steps for m in _NUMBER.finditer(step.text)} - {match[0]})
         other = _other_number(match[0], others, rng)
         return text[: match.start()] + other + text[match.end() :]
@@ -72,12 +72,12 @@ def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str
 
 def _operation(steps: list[Step], rng: random.Random) -> list[Step] | None:
     def change(text: str) -> str | None:
-        found = [match for match in _OPERATOR.finditer(text) if match[2] in _OTHERS]
+        matches = [match for match in _OPERATOR.finditer(text) if match[2] in _OTHERS]
         # Words are hyphenated, and dates and units hold slashes: only signs next to a number or in maths count.
-        found = [m for m in found if _is_maths(text, m)]
-        if not found:
+        matches = [m for m in matches if _is_maths(text, m)]
+        if not matches:
             return None
-        match = rng.choice(found)
+        match = rng.choice(matches)
         sign = rng.choice(_OTHERS[match[2]])
         return text[: match.start()] + match[1] + sign + match[3] + text[match.end() :]
 

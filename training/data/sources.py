@@ -150,14 +150,14 @@ def _find_campaign(store: Store, origin: Origin, key: str) -> Campaign:
     dataset = find_dataset(store, origin.dataset or "")
     if origin.campaign is not None:
         return find_campaign(store, origin.campaign)
-    found = [campaign for campaign in list_campaigns(store) if campaign.dataset_id == dataset.id]
-    if len(found) != 1:
-        names = ", ".join(campaign.name for campaign in found)
-        many = f"{key}: there are {len(found)} campaigns over {dataset.name!r}: {names}." if found else ""
+    campaigns = [campaign for campaign in list_campaigns(store) if campaign.dataset_id == dataset.id]
+    if len(campaigns) != 1:
+        names = ", ".join(campaign.name for campaign in campaigns)
+        many = f"{key}: there are {len(campaigns)} campaigns over {dataset.name!r}: {names}." if campaigns else ""
         raise UserError(
             many or f"{key}: there is no campaign over {dataset.name!r}.", f"Name one with {key}.campaign."
         )
-    return found[0]
+    return campaigns[0]
 
 
 class FileReading(Generic[T]):

@@ -90,7 +90,7 @@ def calibrate(
         choice = choose(items, errors, goal, recall)
     except UserError as error:
         raise error.at(f"{where}, {errors} errors") from None
-    known = find_calibration(store, evaluator.id)
+    in_force = find_calibration(store, evaluator.id)
     chosen, wrong = OF_ERRORS[errors], int((~items.gold).sum())
     how: dict[str, Any] = {
         "mode": mode.value,
@@ -102,14 +102,14 @@ def calibrate(
     how |= {"wanted_recall": recall} if goal == Goal.RECALL else {}
     reached = {name: None if np.isnan(value) else value for name, value in vars(choice).items() if name != "value"}
     calibration = save_calibration(store, evaluator.id, dataset, chosen, choice.value, how | reached)
-    before = getattr(known.thresholds if known else evaluator.thresholds, chosen.value)
+    before = getattr(in_force.thresholds if in_force else evaluator.thresholds, chosen.value)
     return Calibrated(evaluator.name, dataset.name, mode, chosen, before, choice, wrong, len(items), calibration)
 
 
 def _check_outputs(evaluator: StoredEvaluator, errors: Errors) -> None:
     if evaluator.outputs not in (Outputs.THREE_WAY, Outputs.VALIDITY):
-        said = {Outputs.SOLUTION: "one number per solution", Outputs.VERDICT: "verdicts in words"}
-        raise UserError(f"{evaluator.name} gives {said[evaluator.outputs]}: it has no threshold to choose.")
+        outputs = {Outputs.SOLUTION: "one number per solution", Outputs.VERDICT: "verdicts in words"}
+        raise UserError(f"{evaluator.name} gives {outputs[evaluator.outputs]}: it has no threshold to choose.")
     if errors == Errors.REDUNDANT and evaluator.outputs != Outputs.THREE_WAY:
         raise UserError(
             f"{evaluator.name} gives validity only: it has no threshold of redundancy.", "Use --errors invalid."
@@ -168,13 +168,13 @@ class _Tried:
         below = np.append(0, ends)
         wrong_below = np.append(0, np.cumsum(wrong[order])[ends - 1])
         total, total_wrong = below[-1], wrong_below[-1]
-        found = below if errors == Errors.INVALID else total - below
+        called = below if errors == Errors.INVALID else total - below
         hits = wrong_below if errors == Errors.INVALID else total_wrong - wrong_below
-        right = total - found - (total_wrong - hits)
+        right = total - called - (total_wrong - hits)
         with np.errstate(invalid="ignore"):
-            precision = hits / found
-        f1_wrong = 2 * hits / (found + total_wrong)
-        f1_right = 2 * right / (total - found + total - total_wrong)
+            precision = hits / called
+        f1_wrong = 2 * hits / (called + total_wrong)
+        f1_right = 2 * right / (total - called + total - total_wrong)
         above, up_to = np.append(-np.inf, values), np.append(values, np.inf)
         inside = (above < 1) & (up_to >= 0)
         columns = (above, up_to, (f1_wrong + f1_right) / 2, precision, hits / total_wrong)

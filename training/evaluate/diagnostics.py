@@ -24,7 +24,7 @@ from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.metrics.value import Value
 from stepsight.core.scores import Outputs
 from stepsight.training.evaluate.evaluation import Row
-from stepsight.training.evaluate.metrics import Measured, Subject
+from stepsight.training.evaluate.metrics import Measurement, Subject
 
 TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 
@@ -35,21 +35,21 @@ def is_three_way(subject: Subject) -> bool:
     return subject.outputs == Outputs.THREE_WAY and len(np.unique(labels[labels != SILENT])) > 1
 
 
-def lacking(golds: NDArray[np.int64]) -> list[Label]:
+def lacking(labels: NDArray[np.int64]) -> list[Label]:
     """The classes that labels have none of."""
-    return [label for label in Label if not (golds == label).any()]
+    return [label for label in Label if not (labels == label).any()]
 
 
 def shares(labels: NDArray[np.int64]) -> Floats64:
     """The share of each class among labels, shape (3,); NaN where there are none."""
     counts = np.bincount(labels, minlength=len(Label))
     with np.errstate(invalid="ignore"):
-        found: Floats64 = counts / counts.sum()
-    return found
+        fractions: Floats64 = counts / counts.sum()
+    return fractions
 
 
 @dataclass(frozen=True)
-class Decision:
+class RuleFigures:
     """What a rule of deciding for a class reaches: `rule` is its name, `predicted` the share of steps that it takes
     for the class."""
 
@@ -60,14 +60,14 @@ class Decision:
     f1: Value
 
 
-def decide(table: StepTable, label: Label, tau: float | None = None) -> Decision:
+def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
     """One class by argmax, or where its probability is at least `tau`."""
     # Probabilities are of single precision, and so is what they are compared with.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
     side = steps.against_rest(label)
     rule = "argmax" if tau is None else f"p ≥ {tau:g}"
     share = float(side.predicted.mean()) if len(side) else np.nan
-    return Decision(rule, share, precision(side), recall(side), class_f1(side))
+    return RuleFigures(rule, share, precision(side), recall(side), class_f1(side))
 
 
 def class_f1(side: Items) -> Value:
@@ -100,10 +100,10 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
     precisions, recalls, cuts = precision_recall_curve(side.gold, side.scores)
     # In single precision, as in `decide`.
     place = np.searchsorted(cuts, taus.astype(np.float32).astype(np.float64))
-    right, found = precisions[place], recalls[place]
+    right, recalled = precisions[place], recalls[place]
     with np.errstate(invalid="ignore"):
-        f1 = np.where(right + found > 0, 2 * right * found / (right + found), 0.0)
-    return Sweep(taus, np.where(place == len(cuts), np.nan, right), found, f1)
+        f1 = np.where(right + recalled > 0, 2 * right * recalled / (right + recalled), 0.0)
+    return Sweep(taus, np.where(place == len(cuts), np.nan, right), recalled, f1)
 
 
 @dataclass(frozen=True)
@@ -117,15 +117,15 @@ class ClassFigures:
 def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
     """The figures of each class, with intervals."""
     steps = ternary.classify(subject.table)
-    found = {}
+    figures = {}
     for label in Label:
         side = steps.against_rest(label)
         area, f1 = auc(side), class_f1(side)
-        found[label] = ClassFigures(
+        figures[label] = ClassFigures(
             interval(area, auc_draws(side, weights)) if area.exists else area,
             interval(f1, _f1_draws(side, weights)) if f1.exists else f1,
         )
-    return found
+    return figures
 
 
 def _f1_draws(side: Items, weights: Weights) -> Floats64:
@@ -145,28 +145,28 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
     return upto
 
 
-def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measured]]:
+def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
     """`step_auc` in each third of the solutions, and `macro_auc` where the row has it: the positional
     decomposition. A third may lack a class, so that its macro-AUC is of fewer than another's: `reason` says so."""
     subject = row.subject
     table = subject.table
     parts = by_third(table.where(counted(table, row.errors)))
-    found = {}
+    figures = {}
     for third, part in parts.items():
-        found[third] = {"step_auc": _step_auc(replace(subject, table=part), row.errors, weights)}
+        figures[third] = {"step_auc": _step_auc(replace(subject, table=part), row.errors, weights)}
     if "macro_auc" in row.measured:
         for third, part in by_third(table).items():
             steps = ternary.classify(part)
             value, draws = ternary.macro_auc(steps), ternary.macro_auc_draws(steps, weights)
-            found[third]["macro_auc"] = Measured(interval(value, draws), draws)
-    return found
+            figures[third]["macro_auc"] = Measurement(interval(value, draws), draws)
+    return figures
 
 
-def _step_auc(subject: Subject, errors: Errors, weights: Weights) -> Measured:
+def _step_auc(subject: Subject, errors: Errors, weights: Weights) -> Measurement:
     side = subject.items(errors, Level.STEP)
     value = auc(side)
     draws = auc_draws(side, weights)
-    return Measured(interval(value, draws), draws)
+    return Measurement(interval(value, draws), draws)
 
 
 def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
@@ -178,14 +178,14 @@ def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
 
 
 def offline_gain(
-    online: Mapping[Third, Mapping[str, Measured]], offline: Mapping[Third, Mapping[str, Measured]], name: str
+    online: Mapping[Third, Mapping[str, Measurement]], offline: Mapping[Third, Mapping[str, Measurement]], name: str
 ) -> dict[Third, Value]:
     """Offline minus online of a figure in each third, with the interval of the paired resamples."""
-    found = {}
+    gains = {}
     for third in Third:
         late, early = offline[third][name], online[third][name]
-        found[third] = difference(late.value, early.value, late.draws, early.draws)
-    return found
+        gains[third] = difference(late.value, early.value, late.draws, early.draws)
+    return gains
 
 
 @dataclass(frozen=True)
@@ -210,15 +210,15 @@ def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict
     change = retroactive(*tables)
     kept = counted(tables[0], online.errors) & ~np.isnan(change)
     parts = [by_change(table.where(kept), change[kept], least) for table in tables]
-    found = {}
+    groups = {}
     for kind in parts[0]:
         sides = [
             replace(row.subject, table=part[kind]).items(online.errors, Level.STEP)
             for row, part in zip((online, offline), parts, strict=True)
         ]
         right = [_share_right(side) for side in sides]
-        found[kind] = Changed(len(sides[0]), int((~sides[0].gold).sum()), *right)
-    return found
+        groups[kind] = Changed(len(sides[0]), int((~sides[0].gold).sum()), *right)
+    return groups
 
 
 def _share_right(side: Items) -> Value:

@@ -29,7 +29,7 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.evaluate.metrics import (
-    Measured,
+    Measurement,
     Subject,
     as_json,
     kinds_of_error,
@@ -44,7 +44,7 @@ _MAY_SHARE = 0.03
 
 
 @dataclass(frozen=True)
-class Judge:
+class MeasuredEvaluator:
     """A baseline, or an evaluator of the store by its `id`, with the thresholds that it is measured at: calibrated
     ones, else its `own`."""
 
@@ -60,7 +60,7 @@ class Judge:
         return self.calibration.thresholds if self.calibration else self.own
 
 
-def find_judge(store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool) -> Judge:
+def with_thresholds(store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool) -> MeasuredEvaluator:
     """The evaluator with its thresholds; refused where they were chosen on the dataset's traces, unless `force`."""
     calibration = find_calibration(store, evaluator.id)
     problem = _chosen_here(store, dataset, calibration) if calibration else ""
@@ -70,7 +70,9 @@ def find_judge(store: Store, dataset: Dataset, evaluator: StoredEvaluator, force
             " other traces.",
             "Measure it on another dataset, or add --force, which marks its rows.",
         )
-    return Judge(evaluator.name, evaluator.outputs, evaluator.id, calibration, evaluator.thresholds, bool(problem))
+    return MeasuredEvaluator(
+        evaluator.name, evaluator.outputs, evaluator.id, calibration, evaluator.thresholds, bool(problem)
+    )
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
@@ -87,17 +89,17 @@ def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> st
 
 
 def read_tables(
-    store: Store, gold: Gold, judges: Sequence[Judge], modes: list[Mode]
-) -> Iterator[tuple[Judge, Mode, StepTable]]:
+    store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], modes: list[Mode]
+) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
     """One at a time, so that only one table is held that no row needs."""
     for mode in modes:
         for baseline, table in zip(BASELINES.values(), baseline_tables(store, gold, mode), strict=True):
-            yield Judge(baseline.name, baseline.outputs), mode, table
-        for judge in judges:
-            assert judge.id is not None
-            table = read_table(store, gold, judge.id, mode)
+            yield MeasuredEvaluator(baseline.name, baseline.outputs), mode, table
+        for evaluator in evaluators:
+            assert evaluator.id is not None
+            table = read_table(store, gold, evaluator.id, mode)
             if len(table):
-                yield judge, mode, table
+                yield evaluator, mode, table
 
 
 def baseline_tables(store: Store, gold: Gold, mode: Mode) -> list[StepTable]:
@@ -133,7 +135,7 @@ class Row:
     mode: Mode
     errors: Errors
     subject: Subject
-    measured: dict[str, Measured]
+    measured: dict[str, Measurement]
     n_traces: int
     n_solutions: int
     n_steps: int
@@ -183,10 +185,10 @@ class Row:
     def _published(self) -> dict[str, object] | None:
         if self.published is None:
             return None
-        found = {name: self.measured[name].value for name in self.published.values}
+        values = {name: self.measured[name].value for name in self.published.values}
         differences = {
             name: self.published.difference(name, value.number) if value.exists else None
-            for name, value in found.items()
+            for name, value in values.items()
         }
         return self.published.as_json() | {"differences": differences}
 
@@ -259,16 +261,16 @@ def evaluate(
     warning = ENDS_AT_ERROR.format(name=dataset.name) if gold.ends_at_first_error() else ""
     gold = apply_patch(gold, patch) if patch else gold
     chosen = [Mode.ONLINE] if warning and not force else list(dict.fromkeys(modes))
-    judges = [find_judge(store, dataset, evaluator, force) for evaluator in evaluators]
+    measured = [with_thresholds(store, dataset, evaluator, force) for evaluator in evaluators]
     weights = _weights(inside, draws)
     rows: list[Row] = []
-    for judge, mode, table in read_tables(store, gold, judges, chosen):
+    for one, mode, table in read_tables(store, gold, measured, chosen):
         table = table.where(inside[table.trace])
         if len(table):
-            rows += _rows(judge, mode, table, weights)
+            rows += _rows(one, mode, table, weights)
     rows = [_against_baselines(row, rows, weights) for row in rows]
-    known = () if patch else published(dataset.kind, group)
-    printed = [row for row in known if row.benchmark.traces == inside.sum()]
+    reference = () if patch else published(dataset.kind, group)
+    printed = [row for row in reference if row.benchmark.traces == inside.sum()]
     rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
     return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch)
 
@@ -297,9 +299,9 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
     return weights
 
 
-def _rows(judge: Judge, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
+def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
     """A row for each kind of error that the gold tells of; the first also carries what needs no kind."""
-    subject = Subject(table, judge.outputs, judge.thresholds)
+    subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | dict(others(subject, weights))
     if set(table.groups) & _PRMBENCH:
         more |= prm_scores(subject, weights)
@@ -307,7 +309,7 @@ def _rows(judge: Judge, mode: Mode, table: StepTable, weights: Weights) -> Itera
         measured = protocol(subject, errors, weights) | more
         solutions, steps = (len(subject.items(errors, level)) for level in (Level.SOLUTION, Level.STEP))
         yield Row(
-            evaluator=judge.name,
+            evaluator=evaluator.name,
             mode=mode,
             errors=errors,
             subject=subject,
@@ -315,8 +317,8 @@ def _rows(judge: Judge, mode: Mode, table: StepTable, weights: Weights) -> Itera
             n_traces=int(table.present.sum()),
             n_solutions=solutions,
             n_steps=steps,
-            calibration=judge.calibration,
-            chosen_here=judge.chosen_here,
+            calibration=evaluator.calibration,
+            chosen_here=evaluator.chosen_here,
         )
         more = {}
 
@@ -324,17 +326,17 @@ def _rows(judge: Judge, mode: Mode, table: StepTable, weights: Weights) -> Itera
 def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tuple[list[Row], tuple[Published, ...]]:
     """The rows with what is printed of them, and what is printed of no row. An evaluator that judged some of the
     traces only is not the printed one."""
-    told, beside = set(), []
+    matched, beside = set(), []
     for row in rows:
-        found = [
+        matches = [
             one
             for one in printed
             if one.names(row.evaluator)
             and (one.mode, one.benchmark.errors, one.benchmark.traces) == (row.mode, row.errors, row.n_traces)
         ]
-        told.update(found)
-        beside.append(replace(row, published=found[0]) if found else row)
-    return beside, tuple(one for one in printed if one not in told)
+        matched.update(matches)
+        beside.append(replace(row, published=matches[0]) if matches else row)
+    return beside, tuple(one for one in printed if one not in matched)
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,8 +366,8 @@ def compare(first: Row, second: Row, weights: Weights) -> Comparison:
     """Two rows of the same errors, paired trace by trace."""
     one, other = _on_common_traces(first, second, weights)
     differences = {
-        name: difference(one.measured[name].value, found.value, one.measured[name].draws, found.draws)
-        for name, found in other.measured.items()
+        name: difference(one.measured[name].value, figure.value, one.measured[name].draws, figure.draws)
+        for name, figure in other.measured.items()
         if name in one.measured
     }
     tests = {}
@@ -396,14 +398,14 @@ def _against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
         return row
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
     name = next((name for name in _RIVALRY if row.measured[name].value.exists), _RIVALRY[0])
-    known = [_difference(row, rival, name, weights) for rival in rivals]
-    found = [value for value in known if value.exists]
-    if not known:
+    differences = [_difference(row, rival, name, weights) for rival in rivals]
+    existing = [value for value in differences if value.exists]
+    if not differences:
         # The part of the gold that it judged tells of other errors than the whole does.
         return row
-    if not found:
-        return replace(row, beats=known[0])
-    return replace(row, beats=min(found, key=lambda value: value.number), beats_in=name)
+    if not existing:
+        return replace(row, beats=differences[0])
+    return replace(row, beats=min(existing, key=lambda value: value.number), beats_in=name)
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:

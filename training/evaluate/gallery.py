@@ -53,7 +53,7 @@ def measure(evaluator: Evaluator) -> dict[str, Any]:
     visible at once that are invalid in both modes. `passed`: traces without an error that have no invalid step.
     """
     threshold = evaluator.thresholds.validity
-    judged = [_Judged(found, threshold) for found in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)]
+    judged = [_Judged(judgment, threshold) for judgment in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)]
     exposed, cleared, visible, clean = ([item for item in judged if item.kind == kind] for kind in KINDS)
     right = cleared + clean
     return {
@@ -103,7 +103,7 @@ class _Judged:
         """Whether the step in focus is valid as said, in the modes that are said."""
         assert self.focus is not None
         verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
-        return int(all(found == wanted for found, wanted in verdicts if wanted is not None)), 1
+        return int(all(valid == wanted for valid, wanted in verdicts if wanted is not None)), 1
 
     def crossed(self) -> Count:
         return self.focus_is(online=True, offline=False)

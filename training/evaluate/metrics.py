@@ -26,7 +26,7 @@ Sample = TypeVar("Sample")
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measurement:
     """A figure with its 95 % interval, and its value on each resample, shape (draws,)."""
 
     value: Value
@@ -46,96 +46,98 @@ class Subject:
         return items(self.table, errors, level, self.outputs, self.thresholds)
 
 
-def protocol(subject: Subject, errors: Errors, weights: Weights) -> dict[str, Measured]:
+def protocol(subject: Subject, errors: Errors, weights: Weights) -> dict[str, Measurement]:
     """`sol_f1`, `sol_auc`, `step_f1`, `step_auc` for one kind of error: ReasonEval's protocol."""
-    found: dict[str, Measured] = {}
+    figures: dict[str, Measurement] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
         if level == Level.STEP and not subject.outputs.has_steps:
-            none = Measured(Value.none("the evaluator says nothing of steps"), np.full(len(weights), np.nan))
-            found |= {"step_f1": none, "step_auc": none}
+            none = Measurement(Value.none("the evaluator says nothing of steps"), np.full(len(weights), np.nan))
+            figures |= {"step_f1": none, "step_auc": none}
             continue
         chosen = subject.items(errors, level)
-        found[f"{short}_f1"] = _measured(macro_f1(chosen), macro_f1_draws, chosen, weights)
-        found[f"{short}_auc"] = _measured(auc(chosen), auc_draws, chosen, weights)
-    return found
+        figures[f"{short}_f1"] = _measured(macro_f1(chosen), macro_f1_draws, chosen, weights)
+        figures[f"{short}_auc"] = _measured(auc(chosen), auc_draws, chosen, weights)
+    return figures
 
 
-def three_way(subject: Subject, weights: Weights) -> dict[str, Measured]:
+def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
     """`accuracy`, `macro_f1` and `macro_auc` of the three classes, and `neg_auc`, `neu_auc`, `pos_auc` against the
     rest. Of an evaluator that gives no three classes only `neg_auc`, from its validity, and of one of verdicts
     nothing. None of them where the gold labels one class only: it is then a gold of validity."""
     steps = ternary.classify(subject.table)
-    found: dict[str, Measured] = {}
+    figures: dict[str, Measurement] = {}
     if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
-        return found
+        return figures
     for label in Label if subject.outputs == Outputs.THREE_WAY else (Label.NEG,):
         side = steps.against_rest(label)
-        found[f"{label.text}_auc"] = _measured(auc(side), auc_draws, side, weights)
+        figures[f"{label.text}_auc"] = _measured(auc(side), auc_draws, side, weights)
     if subject.outputs == Outputs.THREE_WAY:
         # Drawing the classes' curves again would take most of the time of an evaluation.
-        of_classes = [one.draws for one in found.values() if one.value.exists]
+        of_classes = [one.draws for one in figures.values() if one.value.exists]
         draws = np.mean(of_classes, axis=0)
-        found = {
+        figures = {
             "accuracy": _measured(ternary.accuracy(steps), ternary.accuracy_draws, steps, weights),
             "macro_f1": _measured(ternary.macro_f1(steps), ternary.macro_f1_draws, steps, weights),
-            "macro_auc": Measured(interval(ternary.macro_auc(steps), draws), draws),
-        } | found
-    return found
+            "macro_auc": Measurement(interval(ternary.macro_auc(steps), draws), draws),
+        } | figures
+    return figures
 
 
-def others(subject: Subject, weights: Weights) -> Iterator[tuple[str, Measured]]:
+def others(subject: Subject, weights: Weights) -> Iterator[tuple[str, Measurement]]:
     """`first_error_accuracy` (of MR-Score the part on steps), `processbench_f1`, `mr_mcc` (its part on solutions),
     `ece` and `brier` of step validity."""
     if not subject.outputs.has_steps:
         return
-    found = first_errors(subject.table, subject.thresholds.validity)
+    errors = first_errors(subject.table, subject.thresholds.validity)
     none = np.full(len(weights), np.nan)
-    yield "first_error_accuracy", Measured(accuracy_on_wrong(found), none)
-    draws = process_bench_draws(found, weights)
-    yield "processbench_f1", Measured(interval(process_bench_f1(found), draws), draws)
-    yield "mr_mcc", Measured(matthews(found), none)
+    yield "first_error_accuracy", Measurement(accuracy_on_wrong(errors), none)
+    draws = process_bench_draws(errors, weights)
+    yield "processbench_f1", Measurement(interval(process_bench_f1(errors), draws), draws)
+    yield "mr_mcc", Measurement(matthews(errors), none)
     steps = subject.items(Errors.INVALID, Level.STEP)
-    yield "ece", Measured(expected_calibration_error(steps), none)
-    yield "brier", Measured(brier(steps), none)
+    yield "ece", Measurement(expected_calibration_error(steps), none)
+    yield "brier", Measurement(brier(steps), none)
 
 
-def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measured]:
+def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
     """`prmscore` over all classes, and by category and class where the table's groups are PRMBench's."""
     groups = set(subject.table.groups)
     chosen: dict[str, tuple[str, ...]] = {"prmscore": ()}
     for category, classes in CATEGORIES.items():
         chosen |= {f"prmscore_{category}": classes} | {f"prmscore_{name}": (name,) for name in classes}
-    found = {}
+    scores = {}
     for name, classes in chosen.items():
         if classes and not groups & set(classes):
             continue
         side = prm_items(subject.table, subject.thresholds, classes, subject.outputs)
-        found[name] = _measured(macro_f1(side), macro_f1_draws, side, weights)
-    return found
+        scores[name] = _measured(macro_f1(side), macro_f1_draws, side, weights)
+    return scores
 
 
-def _measured(value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights) -> Measured:
+def _measured(
+    value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights
+) -> Measurement:
     """Resamples are only drawn where there is a value to put between them."""
     if not value.exists:
-        return Measured(value, np.full(len(weights), np.nan))
+        return Measurement(value, np.full(len(weights), np.nan))
     draws = draw(sample, weights)
-    return Measured(interval(value, draws), draws)
+    return Measurement(interval(value, draws), draws)
 
 
 def kinds_of_error(table: StepTable) -> list[Errors]:
     """The kinds that the gold tells of: redundant where a step is neu, invalid where one is wrong; invalid where
     neither is, if the gold says anything."""
-    found = []
+    kinds = []
     if (table.valid == 0).any() or not (table.label == Label.NEU).any():
-        found.append(Errors.INVALID)
+        kinds.append(Errors.INVALID)
     if (table.label == Label.NEU).any():
-        found.append(Errors.REDUNDANT)
-    return found
+        kinds.append(Errors.REDUNDANT)
+    return kinds
 
 
-def as_json(measured: Mapping[str, Measured]) -> dict[str, object]:
+def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
     """Each figure as a fraction or null, with `intervals` and `reasons` by name."""
-    values = {name: found.value.as_json() for name, found in measured.items()}
+    values = {name: figure.value.as_json() for name, figure in measured.items()}
     shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
     shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}
     shown["reasons"] = {name: value["reason"] for name, value in values.items() if "reason" in value}

@@ -42,8 +42,8 @@ from stepsight.training.report.results import (
     confusions,
     decisions,
     differences,
+    evaluators_table,
     has_pairs,
-    judges,
     measured_on,
     measures,
     ordered,
@@ -64,30 +64,30 @@ from stepsight.training.report.tables import CellKind, Table
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
 
 
-def dataset_part(found: Evaluation) -> Part:
+def dataset_part(evaluation: Evaluation) -> Part:
     """Everything that is reported of an evaluation."""
-    found = replace(found, rows=[row for row in found.rows if row.mode in _modes(found)])
-    look = styles(ordered(found.rows))
+    evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
+    look = styles(ordered(evaluation.rows))
     sections = [
-        _results(found, look),
-        _calibration(found, look),
-        _first_errors(found),
-        *_prm_score(found),
-        _by_mode(found, look),
-        _by_position(found, look),
-        _classes(found, look),
-        _neutral(found, look),
+        _results(evaluation, look),
+        _calibration(evaluation, look),
+        _first_errors(evaluation),
+        *_prm_score(evaluation),
+        _by_mode(evaluation, look),
+        _by_position(evaluation, look),
+        _classes(evaluation, look),
+        _neutral(evaluation, look),
     ]
-    return Part(measured_on(found), lead(found), sections, found.warning)
+    return Part(measured_on(evaluation), lead(evaluation), sections, evaluation.warning)
 
 
-def lead(found: Evaluation) -> str:
+def lead(evaluation: Evaluation) -> str:
     """What was measured on, and how much of it there is, as a sentence."""
-    dataset = found.dataset
-    told = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {found.size}"
-    if not found.group:
-        told += f", {dataset.errors:,} with a wrong step, {dataset.steps:,} steps"
-    return f"{told}.{f' {patched_by(found.patch)}' if found.patch else ''}"
+    dataset = evaluation.dataset
+    sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
+    if not evaluation.group:
+        sentence += f", {dataset.errors:,} with a wrong step, {dataset.steps:,} steps"
+    return f"{sentence}.{f' {patched_by(evaluation.patch)}' if evaluation.patch else ''}"
 
 
 def patched_by(patch: Patch) -> str:
@@ -112,16 +112,16 @@ class Excerpt:
         return next((table for table in _tables(self.shown(evaluator)) if table.name == name), None)
 
 
-def excerpt(found: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
+def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     """The part in one mode for one kind of error. What later steps change is told of both modes."""
-    found = replace(found, rows=[row for row in found.rows if row.mode in _modes(found)])
-    look = styles(ordered(found.rows))
-    of_mode, of_errors = _only(found, mode=mode), _only(found, errors=errors)
+    evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
+    look = styles(ordered(evaluation.rows))
+    of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)
     printed = published(_only(of_mode, errors=errors), errors)
-    contents: list[Content] = [results(found, mode, errors)]
+    contents: list[Content] = [results(evaluation, mode, errors)]
     contents += [printed] if printed else []
     sections = [
-        Section("Solutions and steps", [*contents, _roc_plots(found, look, mode, errors)]),
+        Section("Solutions and steps", [*contents, _roc_plots(evaluation, look, mode, errors)]),
         _first_errors(of_mode),
         *_prm_score(of_mode),
         _by_mode(of_errors, look),
@@ -133,14 +133,14 @@ def excerpt(found: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     return Excerpt(sections, {row.evaluator: _of_classes(of_mode, row, look) for row in rows})
 
 
-def _only(found: Evaluation, mode: Mode | None = None, errors: Errors | None = None) -> Evaluation:
-    rows = [row for row in found.rows if mode in (None, row.mode) and errors in (None, row.errors)]
-    return replace(found, rows=rows)
+def _only(evaluation: Evaluation, mode: Mode | None = None, errors: Errors | None = None) -> Evaluation:
+    rows = [row for row in evaluation.rows if mode in (None, row.mode) and errors in (None, row.errors)]
+    return replace(evaluation, rows=rows)
 
 
-def _of_classes(found: Evaluation, row: Row, look: Styles) -> Section:
+def _of_classes(evaluation: Evaluation, row: Row, look: Styles) -> Section:
     """The classes of one evaluator, in one mode."""
-    alone = replace(found, rows=[one for one in found.rows if one.evaluator == row.evaluator])
+    alone = replace(evaluation, rows=[one for one in evaluation.rows if one.evaluator == row.evaluator])
     plots = [*_class_figures(row), share_plot([row], look, row.mode)]
     return Section(f"The classes of {row.evaluator}", [confusions(alone), plots, decisions(alone)])
 
@@ -154,7 +154,9 @@ def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
         " and steps after the first error are not counted. A dash stands where there is no value, and a note says"
         " why. Baselines do not read what a step says.",
     ]
-    contents += [judges(evaluators)] if evaluators else ["No evaluator has judged; the baselines stand alone."]
+    contents += (
+        [evaluators_table(evaluators)] if evaluators else ["No evaluator has judged; the baselines stand alone."]
+    )
     return Part("How this was measured", "From stored judgments.", [Section("Evaluators", contents)])
 
 
@@ -169,14 +171,14 @@ _LONGEST = 150
 
 def plots_of(parts: Sequence[Part]) -> dict[str, Plot]:
     """Every group's figures by a name of their own, in the order of the page."""
-    found: dict[str, Plot] = {}
+    plots: dict[str, Plot] = {}
     for part in parts:
         for section in part.sections:
             for plot in _plots(section):
                 name = slug(f"{part.title} {section.title} {plot.caption}").lower()[:_LONGEST].rstrip("-.")
-                number = sum(other.partition("--")[0] == name for other in found)
-                found[f"{name}--{number + 1}" if number else name] = plot
-    return found
+                number = sum(other.partition("--")[0] == name for other in plots)
+                plots[f"{name}--{number + 1}" if number else name] = plot
+    return plots
 
 
 def _plots(section: Section) -> Iterator[Plot]:
@@ -189,103 +191,113 @@ def _tables(sections: Iterable[Section]) -> list[Table]:
     return [content for section in sections for content in section.contents if isinstance(content, Table)]
 
 
-def _kinds(found: Evaluation) -> list[Errors]:
-    return list(dict.fromkeys(row.errors for row in found.rows))
+def _kinds(evaluation: Evaluation) -> list[Errors]:
+    return list(dict.fromkeys(row.errors for row in evaluation.rows))
 
 
-def _modes(found: Evaluation) -> list[Mode]:
+def _modes(evaluation: Evaluation) -> list[Mode]:
     """The modes in which an evaluator has judged; where none has, those of the baselines."""
-    judged = dict.fromkeys(row.mode for row in found.rows if not row.is_baseline)
-    return list(judged or dict.fromkeys(row.mode for row in found.rows))
+    judged = dict.fromkeys(row.mode for row in evaluation.rows if not row.is_baseline)
+    return list(judged or dict.fromkeys(row.mode for row in evaluation.rows))
 
 
-def _results(found: Evaluation, look: Styles) -> Section:
+def _results(evaluation: Evaluation, look: Styles) -> Section:
     contents: list[Content] = []
-    for errors in _kinds(found):
+    for errors in _kinds(evaluation):
         plots = []
-        for mode in _modes(found):
-            contents.append(results(found, mode, errors))
-            plots += _roc_plots(found, look, mode, errors)
-        printed = published(found, errors)
+        for mode in _modes(evaluation):
+            contents.append(results(evaluation, mode, errors))
+            plots += _roc_plots(evaluation, look, mode, errors)
+        printed = published(evaluation, errors)
         contents += [printed, plots] if printed else [plots]
-    if Errors.INVALID not in _kinds(found):
+    if Errors.INVALID not in _kinds(evaluation):
         contents.append(
             "The gold has no wrong step, so that there is no ROC of validity; that of redundancy is shown."
         )
-    silent = [mode for mode in MODES if mode not in _modes(found)]
-    if not found.warning:
+    silent = [mode for mode in MODES if mode not in _modes(evaluation)]
+    if not evaluation.warning:
         contents += [f"No evaluator has judged these traces {mode}." for mode in silent]
     return Section("Solutions and steps", contents)
 
 
-def _roc_plots(found: Evaluation, look: Styles, mode: Mode, errors: Errors) -> list[Plot]:
-    rows = ordered(row for row in found.rows if (row.mode, row.errors) == (mode, errors))
+def _roc_plots(evaluation: Evaluation, look: Styles, mode: Mode, errors: Errors) -> list[Plot]:
+    rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     steps = [row for row in rows if row.subject.outputs.has_steps]
     return [roc_plot(steps, look, errors, Level.STEP, mode), roc_plot(rows, look, errors, Level.SOLUTION, mode)]
 
 
-def _calibration(found: Evaluation, look: Styles) -> Section:
+def _calibration(evaluation: Evaluation, look: Styles) -> Section:
     caption = "how far step validity is from the share of valid steps (ECE, ten bins; Brier score), lower is better"
-    table = measures(found, "calibration", caption, CALIBRATION, CellKind.NUMBER)
-    plots = [reliability_plot(scored_rows(found, mode), look, mode) for mode in _modes(found)]
-    return Section("Calibration of validity", [*([table] if table else why_missing(found, CALIBRATION)), plots])
-
-
-def _first_errors(found: Evaluation) -> Section:
-    table = measures(found, "first-errors", "whether the first error is found", FIRST_ERRORS, CellKind.PERCENT)
-    told = outcomes(found)
+    table = measures(evaluation, "calibration", caption, CALIBRATION, CellKind.NUMBER)
+    plots = [reliability_plot(scored_rows(evaluation, mode), look, mode) for mode in _modes(evaluation)]
     return Section(
-        "First errors", [*([table] if table else why_missing(found, FIRST_ERRORS)), *([told] if told else [])]
+        "Calibration of validity", [*([table] if table else why_missing(evaluation, CALIBRATION)), plots]
     )
 
 
-def _prm_score(found: Evaluation) -> Iterator[Section]:
-    titles = prm_titles(found)
+def _first_errors(evaluation: Evaluation) -> Section:
+    table = measures(evaluation, "first-errors", "whether the first error is found", FIRST_ERRORS, CellKind.PERCENT)
+    outcome_table = outcomes(evaluation)
+    return Section(
+        "First errors",
+        [
+            *([table] if table else why_missing(evaluation, FIRST_ERRORS)),
+            *([outcome_table] if outcome_table else []),
+        ],
+    )
+
+
+def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
+    titles = prm_titles(evaluation)
     table = (
-        measures(found, "prmscore", "PRMScore by category and class", titles, CellKind.PERCENT) if titles else None
+        measures(evaluation, "prmscore", "PRMScore by category and class", titles, CellKind.PERCENT)
+        if titles
+        else None
     )
     if table:
         yield Section("PRMScore", [table])
 
 
-def _by_mode(found: Evaluation, look: Styles) -> Section:
+def _by_mode(evaluation: Evaluation, look: Styles) -> Section:
     """What later steps change."""
-    table = differences(found)
+    table = differences(evaluation)
     if table is None:
-        return Section("Online and offline", [found.warning or _NO_PAIR])
+        return Section("Online and offline", [evaluation.warning or _NO_PAIR])
     contents: list[Content] = [table]
-    for errors in _kinds(found):
-        moved = changes(found, errors)
+    for errors in _kinds(evaluation):
+        moved = changes(evaluation, errors)
         groups = {
             online.evaluator: by_retroactive_change(online, offline)
-            for online, offline in pairs(ordered(row for row in found.rows if row.errors == errors))
+            for online, offline in pairs(ordered(row for row in evaluation.rows if row.errors == errors))
             if online.subject.outputs.has_steps and not online.is_baseline
         }
         contents += [*([moved] if moved else []), [change_plot(groups, look, errors)]]
     return Section("Online and offline", contents)
 
 
-def _by_position(found: Evaluation, look: Styles) -> Section:
+def _by_position(evaluation: Evaluation, look: Styles) -> Section:
     contents: list[Content] = []
-    for errors in _kinds(found):
-        values = position_values(found, errors)
-        contents.append(positions(found, errors, values))
-        gains = position_gains(found, errors, values)
+    for errors in _kinds(evaluation):
+        values = position_values(evaluation, errors)
+        contents.append(positions(evaluation, errors, values))
+        gains = position_gains(evaluation, errors, values)
         contents += [gains] if gains else []
-        contents.append(_position_plots(found, look, errors, values))
-    if not has_pairs(found):
-        contents.append(f"Offline minus online is not shown. {found.warning or _NO_PAIR}")
+        contents.append(_position_plots(evaluation, look, errors, values))
+    if not has_pairs(evaluation):
+        contents.append(f"Offline minus online is not shown. {evaluation.warning or _NO_PAIR}")
     return Section("By position", contents)
 
 
-def _position_plots(found: Evaluation, look: Styles, errors: Errors, values: Thirds) -> list[Plot]:
+def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values: Thirds) -> list[Plot]:
     plots = []
     for name, title in POSITION.items():
-        for mode in _modes(found):
+        for mode in _modes(evaluation):
             parts = _of(values, mode, name)
             if parts:
                 plots.append(position_plot(parts, look, f"{title} by third, {errors} errors, {mode}", title))
-        gains = {key: part for key, part in _of(values, Mode.OFFLINE, f"{name}_gain").items() if has_pairs(found)}
+        gains = {
+            key: part for key, part in _of(values, Mode.OFFLINE, f"{name}_gain").items() if has_pairs(evaluation)
+        }
         if gains:
             caption = f"{title} by third, {errors} errors, offline minus online"
             plots.append(position_plot(gains, look, caption, title, difference=True))
@@ -296,38 +308,40 @@ def _of(values: Thirds, mode: Mode, name: str) -> dict[str, dict[Third, Value]]:
     """One figure of one mode, by evaluator."""
     return {
         evaluator: {third: figures[name] for third, figures in parts.items()}
-        for (evaluator, said), parts in values.items()
-        if said == mode and name in parts[Third.EARLY]
+        for (evaluator, of_mode), parts in values.items()
+        if of_mode == mode and name in parts[Third.EARLY]
     }
 
 
-def _classes(found: Evaluation, look: Styles) -> Section:
-    rows = three_way_rows(found)
+def _classes(evaluation: Evaluation, look: Styles) -> Section:
+    rows = three_way_rows(evaluation)
     if not rows:
-        return Section("By class", [_no_classes(found)])
-    table = measures(found, "three-way", "neg, neu and pos told apart", THREE_WAY, CellKind.PERCENT)
+        return Section("By class", [_no_classes(evaluation)])
+    table = measures(evaluation, "three-way", "neg, neu and pos told apart", THREE_WAY, CellKind.PERCENT)
     plots = []
     for mode in dict.fromkeys(row.mode for row in rows):
-        figures = {row.evaluator: by_class(row.subject, found.weights) for row in rows if row.mode == mode}
+        figures = {row.evaluator: by_class(row.subject, evaluation.weights) for row in rows if row.mode == mode}
         plots += [class_plot(figures, look, key, key.upper(), mode) for key in ("auc", "f1")]
-    return Section("By class", [*([table] if table else []), classes(found), plots])
+    return Section("By class", [*([table] if table else []), classes(evaluation), plots])
 
 
-def _no_classes(found: Evaluation) -> str:
-    labels = {Label(label).text for row in found.rows[:1] for label in row.subject.table.label if label != SILENT}
+def _no_classes(evaluation: Evaluation) -> str:
+    labels = {
+        Label(label).text for row in evaluation.rows[:1] for label in row.subject.table.label if label != SILENT
+    }
     if len(labels) < 2:
-        said = f"labels steps {labels.pop()} and no others" if labels else "labels no step"
+        what = f"labels steps {labels.pop()} and no others" if labels else "labels no step"
         return (
-            f"The gold {said} (of some it may say that they are valid), so that there are no classes to tell apart."
+            f"The gold {what} (of some it may say that they are valid), so that there are no classes to tell apart."
         )
     return "No evaluator gives probabilities of the three classes."
 
 
-def _neutral(found: Evaluation, look: Styles) -> Section:
-    rows = three_way_rows(found)
+def _neutral(evaluation: Evaluation, look: Styles) -> Section:
+    rows = three_way_rows(evaluation)
     if not rows:
-        return Section("The neutral class", [_no_classes(found)])
-    contents: list[Content] = [decisions(found), confusions(found)]
+        return Section("The neutral class", [_no_classes(evaluation)])
+    contents: list[Content] = [decisions(evaluation), confusions(evaluation)]
     modes = dict.fromkeys(row.mode for row in rows)
     contents.append([share_plot([row for row in rows if row.mode == mode], look, mode) for mode in modes])
     # One mode of each evaluator is drawn, offline where there is one; the tables have both.

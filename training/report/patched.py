@@ -23,8 +23,8 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
-    """A row with the benchmark's labels and the same with the patch's."""
+class PatchEffect:
+    """A row of an evaluation with the benchmark's labels, and the same with the patch's."""
 
     before: Row
     after: Row
@@ -50,13 +50,13 @@ class Patched:
     after: Evaluation
     patch: Patch
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[PatchEffect]:
         """Of each evaluator, mode and kind of error that both tell of."""
         after = {(row.evaluator, row.mode, row.errors): row for row in self.after.rows}
         for row in ordered(self.before.rows):
-            found = after.get((row.evaluator, row.mode, row.errors))
-            if found is not None:
-                yield Change(row, found)
+            other = after.get((row.evaluator, row.mode, row.errors))
+            if other is not None:
+                yield PatchEffect(row, other)
 
     def as_json(self) -> dict[str, object]:
         """`without` and `with` are what `Evaluation.as_json` gives; `changes` are paired differences."""
@@ -86,7 +86,7 @@ def evaluate_patched(
     return Patched(evaluate(store, dataset, evaluators, chosen, draws, force, group), after, patch)
 
 
-def counts(changes: Sequence[Change]) -> str:
+def counts(changes: Sequence[PatchEffect]) -> str:
     """What the patch leaves to be measured, as a sentence; solutions and steps are those of the first row."""
     before, after = changes[0].before, changes[0].after
     return (
@@ -95,24 +95,24 @@ def counts(changes: Sequence[Change]) -> str:
     )
 
 
-def patched_part(found: Patched) -> Part:
+def patched_part(patched: Patched) -> Part:
     """The part of the patched gold, with what the patch changes at its head."""
-    part = dataset_part(found.after)
-    tables = [change_table(found, mode, errors, changes) for (mode, errors), changes in _tables(found).items()]
-    changed = Section("What the patch changes", [*tables, entries(found)])
+    part = dataset_part(patched.after)
+    tables = [change_table(patched, mode, errors, changes) for (mode, errors), changes in _tables(patched).items()]
+    changed = Section("What the patch changes", [*tables, entries(patched)])
     return Part(part.title, part.lead, [changed, *part.sections], part.warning)
 
 
-def _tables(found: Patched) -> dict[tuple[Mode, Errors], list[Change]]:
+def _tables(patched: Patched) -> dict[tuple[Mode, Errors], list[PatchEffect]]:
     """The changes by mode and kind of error; baselines alone only where no evaluator has judged."""
-    tables: dict[tuple[Mode, Errors], list[Change]] = {}
-    for change in found.changes():
+    tables: dict[tuple[Mode, Errors], list[PatchEffect]] = {}
+    for change in patched.changes():
         tables.setdefault((change.before.mode, change.before.errors), []).append(change)
     judged = {key: rows for key, rows in tables.items() if any(not row.before.is_baseline for row in rows)}
     return judged or tables
 
 
-def change_table(found: Patched, mode: Mode, errors: Errors, changes: Sequence[Change]) -> Table:
+def change_table(patched: Patched, mode: Mode, errors: Errors, changes: Sequence[PatchEffect]) -> Table:
     """The protocol's four figures with the patch, and how much each grew by it."""
     columns = [EVALUATOR]
     for name, title in PROTOCOL.items():
@@ -122,18 +122,18 @@ def change_table(found: Patched, mode: Mode, errors: Errors, changes: Sequence[C
         ]
     cells = [(change.after, (change.after.evaluator, *_pairs(change))) for change in changes]
     caption = (
-        f"what the patch ({found.patch.size}) changes, {errors} errors, {mode}, in percent with 95 % intervals"
+        f"what the patch ({patched.patch.size}) changes, {errors} errors, {mode}, in percent with 95 % intervals"
     )
-    return make_table(found.after, f"change-{errors}-{mode}", caption, columns, cells, [counts(changes)])
+    return make_table(patched.after, f"change-{errors}-{mode}", caption, columns, cells, [counts(changes)])
 
 
-def _pairs(change: Change) -> Iterator[Cell]:
+def _pairs(change: PatchEffect) -> Iterator[Cell]:
     for name in PROTOCOL:
         yield change.after.measured[name].value
         yield change.of(name)
 
 
-def entries(found: Patched) -> Table:
+def entries(patched: Patched) -> Table:
     """The labels that the patch changes."""
     keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
@@ -146,8 +146,8 @@ def entries(found: Patched) -> Table:
             " ".join(one.reason.split()),
             one.by,
         )
-        for one in found.patch.changes
+        for one in patched.patch.changes
     )
-    name, caption = "patch", f"the labels that {found.patch.name} changes"
-    made = make_table(found.after, name, caption, columns, [])
+    name, caption = "patch", f"the labels that {patched.patch.name} changes"
+    made = make_table(patched.after, name, caption, columns, [])
     return Table(made.name, made.caption, columns, rows)

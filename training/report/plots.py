@@ -57,11 +57,11 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
     names = list(dict.fromkeys(row.evaluator for row in rows if not row.is_baseline))
     baselines = list(dict.fromkeys(row.evaluator for row in rows if row.is_baseline))
     dashes = ("solid", *_DASHES)
-    found = {
+    styles_of = {
         name: {"color": INKS[i % len(INKS)], "dash": dashes[i // len(INKS) % len(dashes)]}
         for i, name in enumerate(names)
     }
-    return found | {
+    return styles_of | {
         name: {"color": GREY, "dash": dash} for name, dash in zip(baselines, cycle(_DASHES), strict=False)
     }
 
@@ -105,14 +105,14 @@ def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mo
     notes = []
     for row in rows:
         side = row.subject.items(errors, level)
-        found = auc(side)
-        if not found.exists:
-            notes.append(f"{row.evaluator}: {found.reason}")
+        area = auc(side)
+        if not area.exists:
+            notes.append(f"{row.evaluator}: {area.reason}")
             continue
         false, true, _ = roc(side)
         width = 1.2 if row.is_baseline else 2
         figure.add_trace(
-            make_line(false, true, f"{row.evaluator}, AUC {found.number:.3f}", look[row.evaluator], width)
+            make_line(false, true, f"{row.evaluator}, AUC {area.number:.3f}", look[row.evaluator], width)
         )
     return make_plot(f"ROC of {score}, {level} level, {mode}", figure, notes)
 
@@ -281,8 +281,8 @@ def confusion_plot(row: Row) -> Plot:
     )
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_xaxes(showgrid=False)
-    told = [f"The gold labels no step {label.text}: its row is empty." for label in lacking(steps.gold)]
-    return make_plot(f"Confusion matrix of {row.evaluator}, {row.mode}, steps", figure, told)
+    notes = [f"The gold labels no step {label.text}: its row is empty." for label in lacking(steps.gold)]
+    return make_plot(f"Confusion matrix of {row.evaluator}, {row.mode}, steps", figure, notes)
 
 
 def class_roc_plot(row: Row) -> Plot:
@@ -292,22 +292,22 @@ def class_roc_plot(row: Row) -> Plot:
     notes = []
     for label in Label:
         side = steps.against_rest(label)
-        found = auc(side)
-        if not found.exists:
-            notes.append(f"{label.text}: {found.reason}" if side.gold.any() else _no_class(label))
+        area = auc(side)
+        if not area.exists:
+            notes.append(f"{label.text}: {area.reason}" if side.gold.any() else _no_class(label))
             continue
         false, true, _ = roc(side)
         style = {"color": _LABEL_INKS[label], "dash": "solid"}
-        figure.add_trace(make_line(false, true, f"{label.text}, AUC {found.number:.3f}", style))
+        figure.add_trace(make_line(false, true, f"{label.text}, AUC {area.number:.3f}", style))
     return make_plot(f"ROC of each class against the rest, {row.evaluator}, {row.mode}", figure, notes)
 
 
 def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
     """Precision, recall and F1 of a class over the threshold, beside its F1 by argmax."""
-    found = sweep(row.subject.table, label)
+    curves = sweep(row.subject.table, label)
     figure = make_figure(f"Threshold of the probability of {label.text}", "")
     caption = f"Deciding for {label.text} at a threshold, {row.evaluator}, {row.mode}"
-    if found.reason:
+    if curves.reason:
         return Plot(caption, None, (_no_class(label),))
     for name, ink, dash in (
         ("precision", INKS[0], "dash"),
@@ -315,7 +315,7 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
         ("f1", INKS[1], "solid"),
     ):
         shown = "F1" if name == "f1" else name
-        figure.add_trace(make_line(found.taus, getattr(found, name), shown, {"color": ink, "dash": dash}))
+        figure.add_trace(make_line(curves.taus, getattr(curves, name), shown, {"color": ink, "dash": dash}))
     argmax = decide(row.subject.table, label)
     level = np.full(2, argmax.f1.number)
     style = {"color": GREY, "dash": "longdash"}

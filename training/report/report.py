@@ -58,49 +58,50 @@ def make_report(
     """
     changed = _patches(datasets, patches)
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
-    judged = {dataset.id: judges_of(store, dataset.id) for dataset in datasets}
-    kept = _chosen({one.id: one for found in judged.values() for one in found}, names, datasets)
-    found: list[Evaluation | Patched] = []
+    judging = {dataset.id: judges_of(store, dataset.id) for dataset in datasets}
+    every = {one.id: one for stored in judging.values() for one in stored}
+    evaluators = _chosen(every, names, datasets)
+    evaluations: list[Evaluation | Patched] = []
     for dataset in datasets:
-        chosen = [kept[one.id] for one in judged[dataset.id] if one.id in kept]
+        chosen = [evaluators[one.id] for one in judging[dataset.id] if one.id in evaluators]
         plain = evaluate(store, dataset, chosen, MODES, draws, force, group)
-        found.append(plain)
+        evaluations.append(plain)
         if patch := changed.get(dataset.name):
             after = evaluate(store, dataset, chosen, MODES, draws, force, group, patch)
-            found.append(Patched(plain, after, patch))
-    return write_up(found, list(kept.values()), day)
+            evaluations.append(Patched(plain, after, patch))
+    return write_up(evaluations, list(evaluators.values()), day)
 
 
 def write_up(
-    found: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
+    evaluations: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
 ) -> Report:
     """The report of evaluations, one or more, of those evaluators."""
-    parts = [_part(one) for one in found]
-    plain = [one for one in found if isinstance(one, Evaluation)]
+    parts = [_part(one) for one in evaluations]
+    plain = [one for one in evaluations if isinstance(one, Evaluation)]
     parts.append(evaluators_part(evaluators, len(plain[0].weights)))
-    names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in found]
+    names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in evaluations]
     lead = f"{', '.join(names)}; {day or date.today():%d %B %Y}"
     return Report.of("StepSight report", lead, parts)
 
 
-def _part(found: Evaluation | Patched) -> Part:
-    return dataset_part(found) if isinstance(found, Evaluation) else patched_part(found)
+def _part(evaluation: Evaluation | Patched) -> Part:
+    return dataset_part(evaluation) if isinstance(evaluation, Evaluation) else patched_part(evaluation)
 
 
-def _patched_name(found: Patched) -> str:
-    return f"{found.before.dataset.name} with {found.patch.name} (digest {found.patch.digest[:12]}…)"
+def _patched_name(patched: Patched) -> str:
+    return f"{patched.before.dataset.name} with {patched.patch.name} (digest {patched.patch.digest[:12]}…)"
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
     """The patch of each dataset that has one, by its name."""
-    found: dict[str, Patch] = {}
+    by_dataset: dict[str, Patch] = {}
     for patch in patches:
         if patch.dataset not in {dataset.name for dataset in datasets}:
             raise UserError(f"{patch.name} is a patch of {patch.dataset}, which is not reported.", "Name it too.")
-        if patch.dataset in found:
+        if patch.dataset in by_dataset:
             raise UserError(f"{patch.dataset} has two patches.", "Report one at a time.")
-        found[patch.dataset] = patch
-    return found
+        by_dataset[patch.dataset] = patch
+    return by_dataset
 
 
 def _check_slugs(names: Sequence[str]) -> None:
@@ -115,19 +116,22 @@ def _check_slugs(names: Sequence[str]) -> None:
 
 
 def _chosen(
-    judges: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
+    evaluators: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
     """The evaluators wanted, by id, told apart."""
     for name in names:
-        if name not in {one.name for one in judges.values()}:
+        if name not in {one.name for one in evaluators.values()}:
             raise UserError(
                 f"{name!r} has no judgments of {', '.join(dataset.name for dataset in datasets)}.",
                 "Score the dataset with it first: stepsight score DATASET --evaluator NAME.",
             )
-    return {one.id: one for one in told_apart(one for one in judges.values() if not names or one.name in names)}
+    return {
+        one.id: one
+        for one in with_distinct_names(one for one in evaluators.values() if not names or one.name in names)
+    }
 
 
-def told_apart(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
+def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
     """The evaluators by name; where several have a name in common each is followed by its fingerprint."""
     chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
     often = Counter(one.name for one in chosen)

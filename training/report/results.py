@@ -15,7 +15,7 @@ from stepsight.core.metrics.value import Value
 from stepsight.core.scores import Outputs
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import (
-    Decision,
+    RuleFigures,
     by_class,
     by_retroactive_change,
     decide,
@@ -55,14 +55,14 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
     return sorted(kept, key=lambda row: (row.is_baseline, places[row.evaluator]))
 
 
-def measured_on(found: Evaluation) -> str:
+def measured_on(evaluation: Evaluation) -> str:
     """What was measured on."""
-    parts = (found.dataset.name, found.group, "patched" if found.patch else "")
+    parts = (evaluation.dataset.name, evaluation.group, "patched" if evaluation.patch else "")
     return ", ".join(part for part in parts if part)
 
 
 def make_table(
-    found: Evaluation,
+    evaluation: Evaluation,
     name: str,
     caption: str,
     columns: Sequence[Column],
@@ -73,8 +73,8 @@ def make_table(
     kept = list(rows)
     baselines = [i for i, (row, _) in enumerate(kept) if row.is_baseline]
     return Table(
-        name=f"{slug(measured_on(found))}-{name}",
-        caption=f"{measured_on(found)}: {caption}",
+        name=f"{slug(measured_on(evaluation))}-{name}",
+        caption=f"{measured_on(evaluation)}: {caption}",
         columns=tuple(columns),
         rows=tuple(cells for _, cells in kept),
         notes=merged(notes),
@@ -82,10 +82,10 @@ def make_table(
     )
 
 
-def results(found: Evaluation, mode: Mode, errors: Errors) -> Table:
+def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     """The protocol's four figures for one kind of error, and what an evaluator is above the best baseline. What the
     paper prints and no row recomputes stands below, as published."""
-    rows = ordered(row for row in found.rows if (row.mode, row.errors) == (mode, errors))
+    rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
         EVALUATOR,
         Column("source", "Source", CellKind.TEXT),
@@ -101,17 +101,17 @@ def results(found: Evaluation, mode: Mode, errors: Errors) -> Table:
     ]
     printed: list[tuple[Cell, ...]] = [
         (one.evaluator, "published", *_printed(one), None, "", None, None)
-        for one in found.published
+        for one in evaluation.published
         if (one.mode, one.benchmark.errors) == (mode, errors)
     ]
-    told = notes(rows, PROTOCOL, found.traces)
-    told += [
+    remarks = notes(rows, PROTOCOL, evaluation.traces)
+    remarks += [
         f"{one.evaluator}: published in {one.table}, not measured here"
-        for one in found.published
+        for one in evaluation.published
         if (one.mode, one.benchmark.errors) == (mode, errors)
     ]
-    caption = f"{errors} errors, {mode}, {found.size}, in percent with 95 % intervals over traces"
-    table = make_table(found, f"{errors}-{mode}", caption, columns, cells, told)
+    caption = f"{errors} errors, {mode}, {evaluation.size}, in percent with 95 % intervals over traces"
+    table = make_table(evaluation, f"{errors}-{mode}", caption, columns, cells, remarks)
     start = len(table.rows)
     return replace(
         table,
@@ -127,15 +127,15 @@ def _printed(one: Published) -> tuple[Value, ...]:
     return tuple(Value(one.values[name]) if name in one.values else none for name in PROTOCOL)
 
 
-def published(found: Evaluation, errors: Errors) -> Table | None:
+def published(evaluation: Evaluation, errors: Errors) -> Table | None:
     """What is printed of the rows that were measured again, and the measured figure minus the printed one; None
     where nothing is."""
-    rows = [row for row in ordered(found.rows) if row.errors == errors and row.published]
+    rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
     for name, shown in PROTOCOL.items():
         columns += [
             Column(name, f"{shown}, published"),
-            Column(f"{name}_difference", "Measured minus it", CellKind.POINTS),
+            Column(f"{name}_difference", "Measurement minus it", CellKind.POINTS),
         ]
     cells = []
     for row in rows:
@@ -145,7 +145,7 @@ def published(found: Evaluation, errors: Errors) -> Table | None:
         pairs = [(value, _off(row, one, name)) for name, value in zip(PROTOCOL, _printed(one), strict=True)]
         cells.append((row, (row.evaluator, row.mode.value, one.table, *(cell for pair in pairs for cell in pair))))
     caption = f"{errors} errors, beside what the paper prints, to its last digit"
-    return make_table(found, f"{errors}-published", caption, columns, cells) if cells else None
+    return make_table(evaluation, f"{errors}-published", caption, columns, cells) if cells else None
 
 
 def _off(row: Row, one: Published, name: str) -> Value:
@@ -168,16 +168,16 @@ def _against(row: Row) -> tuple[Value | None, str]:
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
     """Why figures of evaluators are missing, on what thresholds they rest, and which are of some of the traces."""
-    found: list[str] = []
+    lines: list[str] = []
     chosen = list(names)
     for row in rows:
         reasons = {value.reason for value in _values(row, chosen)} - {""}
-        found += [f"{row.evaluator}: {reason}" for reason in sorted(reasons) if not row.is_baseline]
+        lines += [f"{row.evaluator}: {reason}" for reason in sorted(reasons) if not row.is_baseline]
         if row.n_traces < traces:
-            found.append(f"{row.evaluator}: {row.n_traces:,} of {traces:,} traces judged")
+            lines.append(f"{row.evaluator}: {row.n_traces:,} of {traces:,} traces judged")
         if row.on_thresholds:
-            found.append(f"{row.evaluator}: {row.on_thresholds}")
-    return found
+            lines.append(f"{row.evaluator}: {row.on_thresholds}")
+    return lines
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
@@ -189,47 +189,51 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{', '.join(names)}: {reason}" if names else reason for reason, names in by_reason.items())
 
 
-def measures(found: Evaluation, name: str, caption: str, titles: Mapping[str, str], kind: CellKind) -> Table | None:
+def measures(
+    evaluation: Evaluation, name: str, caption: str, titles: Mapping[str, str], kind: CellKind
+) -> Table | None:
     """Other figures, of every mode; those without a value are left out with the reason. None where none has one."""
-    rows = [row for row in ordered(subjects(found)) if any(value.exists for value in _values(row, titles))]
+    rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
     if not shown:
         return None
     columns = [EVALUATOR, MODE, *(Column(key, titles[key], kind) for key in shown)]
     cells = [(row, (row.evaluator, row.mode.value, *_values(row, shown))) for row in rows]
-    told = notes(rows, shown, found.traces) + why_missing(found, {k: titles[k] for k in titles if k not in shown})
-    return make_table(found, name, caption, columns, cells, told)
+    remarks = notes(rows, shown, evaluation.traces) + why_missing(
+        evaluation, {k: titles[k] for k in titles if k not in shown}
+    )
+    return make_table(evaluation, name, caption, columns, cells, remarks)
 
 
-def why_missing(found: Evaluation, titles: Mapping[str, str]) -> list[str]:
+def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
     """Of figures that no row has a value of, the reasons that the rows give."""
-    told = []
+    missing = []
     for key, title in titles.items():
-        reasons = {_values(row, [key])[0].reason for row in found.rows} - {""}
-        told += [f"{title}: {reason}" for reason in sorted(reasons)[:1]]
-    return list(merged(told))
+        reasons = {_values(row, [key])[0].reason for row in evaluation.rows} - {""}
+        missing += [f"{title}: {reason}" for reason in sorted(reasons)[:1]]
+    return list(merged(missing))
 
 
-def prm_titles(found: Evaluation) -> dict[str, str]:
+def prm_titles(evaluation: Evaluation) -> dict[str, str]:
     """The titles of PRMScore and its parts, where the benchmark has them."""
-    keys = dict.fromkeys(key for row in found.rows for key in row.measured if key.startswith(PRMSCORE))
+    keys = dict.fromkeys(key for row in evaluation.rows for key in row.measured if key.startswith(PRMSCORE))
     return {key: key.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore" for key in keys}
 
 
-def subjects(found: Evaluation) -> list[Row]:
+def subjects(evaluation: Evaluation) -> list[Row]:
     """One row per evaluator and mode: the first, which carries what is of no kind of error."""
     first: dict[tuple[str, Mode], Row] = {}
-    for row in found.rows:
+    for row in evaluation.rows:
         first.setdefault((row.evaluator, row.mode), row)
     return list(first.values())
 
 
-def scored_rows(found: Evaluation, mode: Mode) -> list[Row]:
+def scored_rows(evaluation: Evaluation, mode: Mode) -> list[Row]:
     """One row per evaluator that says something of steps in a mode."""
-    return [row for row in ordered(subjects(found)) if row.mode == mode and row.subject.outputs.has_steps]
+    return [row for row in ordered(subjects(evaluation)) if row.mode == mode and row.subject.outputs.has_steps]
 
 
-def judges(evaluators: Sequence[StoredEvaluator]) -> Table:
+def evaluators_table(evaluators: Sequence[StoredEvaluator]) -> Table:
     """Who judged: what an evaluator is, and the fingerprint that tells it from others of its name."""
     keys = {"name": "Evaluator", "format": "Format", "attention": "Attention", "outputs": "Gives",
             "fingerprint": "Fingerprint"}  # fmt: skip
@@ -243,51 +247,51 @@ _TAUS = (0.05, 0.1, 0.15, 0.25, 0.5)
 _CLASS = (("auc", "AUC"), ("f1", "F1"))
 
 
-def three_way_rows(found: Evaluation) -> list[Row]:
+def three_way_rows(evaluation: Evaluation) -> list[Row]:
     """The rows, one per evaluator and mode, of which there is something to tell by class."""
-    return [row for row in ordered(subjects(found)) if is_three_way(row.subject)]
+    return [row for row in ordered(subjects(evaluation)) if is_three_way(row.subject)]
 
 
-def classes(found: Evaluation) -> Table:
+def classes(evaluation: Evaluation) -> Table:
     """AUC and F1 of each class: the class-wise diagnostics."""
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{label.text}_{key}", f"{label.text} {title}") for key, title in _CLASS for label in Label]
-    cells, told = [], []
-    for row in three_way_rows(found):
-        figures = by_class(row.subject, found.weights)
+    cells, remarks = [], []
+    for row in three_way_rows(evaluation):
+        figures = by_class(row.subject, evaluation.weights)
         values = [getattr(figures[label], key) for key, _ in _CLASS for label in Label]
         cells.append((row, (row.evaluator, row.mode.value, *values)))
-        told += [f"The gold labels no step {label.text}." for label in Label if not figures[label].f1.exists]
-    return make_table(found, "classes", "each class against the rest, F1 by argmax", columns, cells, told)
+        remarks += [f"The gold labels no step {label.text}." for label in Label if not figures[label].f1.exists]
+    return make_table(evaluation, "classes", "each class against the rest, F1 by argmax", columns, cells, remarks)
 
 
-def confusions(found: Evaluation) -> Table:
+def confusions(evaluation: Evaluation) -> Table:
     """Gold against argmax, in steps."""
     columns = [EVALUATOR, MODE, Column("gold", "Gold", CellKind.TEXT)]
     columns += [Column(label.text, f"Predicted {label.text}", CellKind.COUNT) for label in Label]
     cells = []
-    for row in three_way_rows(found):
+    for row in three_way_rows(evaluation):
         counts = ternary.confusion(ternary.classify(row.subject.table))
         for label in Label:
             cells.append((row, (row.evaluator, row.mode.value, label.text, *map(int, counts[label]))))
-    return make_table(found, "confusion", "labels by the gold and by argmax, in steps", columns, cells)
+    return make_table(evaluation, "confusion", "labels by the gold and by argmax, in steps", columns, cells)
 
 
-def decisions(found: Evaluation, label: Label = Label.NEU) -> Table:
+def decisions(evaluation: Evaluation, label: Label = Label.NEU) -> Table:
     """What argmax and thresholds reach for a class."""
     columns = [
         EVALUATOR, MODE, Column("rule", "Rule", CellKind.TEXT), Column("predicted", f"Predicted {label.text}"),
         Column("precision", "Precision"), Column("recall", "Recall"), Column("f1", "F1"),
     ]  # fmt: skip
     cells = [(row, (row.evaluator, row.mode.value, *_decision(decide(row.subject.table, label, tau))))
-             for row in three_way_rows(found) for tau in (None, *_TAUS)]  # fmt: skip
+             for row in three_way_rows(evaluation) for tau in (None, *_TAUS)]  # fmt: skip
     caption = f"deciding for {label.text} by argmax, or where its probability reaches a threshold"
-    told = ["The rules are shown for their sensitivity; a threshold is to be chosen on other data."]
-    return make_table(found, f"{label.text}-decisions", caption, columns, cells, told)
+    remarks = ["The rules are shown for their sensitivity; a threshold is to be chosen on other data."]
+    return make_table(evaluation, f"{label.text}-decisions", caption, columns, cells, remarks)
 
 
-def _decision(found: Decision) -> tuple[Cell, ...]:
-    return found.rule, Value(found.predicted), found.precision, found.recall, found.f1
+def _decision(rule: RuleFigures) -> tuple[Cell, ...]:
+    return rule.rule, Value(rule.predicted), rule.precision, rule.recall, rule.f1
 
 
 POSITION = {"step_auc": "Step-AUC", "macro_auc": "Macro-AUC"}
@@ -299,30 +303,30 @@ OUTCOMES = {
 Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
-def differences(found: Evaluation) -> Table | None:
+def differences(evaluation: Evaluation) -> Table | None:
     """Online minus offline, paired trace by trace; None where no evaluator has judged in both modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
     columns += [Column("n_traces", "Traces", CellKind.COUNT)]
     cells = []
-    for online, offline in pairs(ordered(found.rows)):
-        told = compare(online, offline, found.weights)
-        values = [told.differences[name] for name in PROTOCOL]
-        cells.append((online, (online.evaluator, online.errors.value, *values, told.n_traces)))
-    if not has_pairs(found):
+    for online, offline in pairs(ordered(evaluation.rows)):
+        comparison = compare(online, offline, evaluation.weights)
+        values = [comparison.differences[name] for name in PROTOCOL]
+        cells.append((online, (online.evaluator, online.errors.value, *values, comparison.n_traces)))
+    if not has_pairs(evaluation):
         return None
     caption = "online minus offline, in percentage points with 95 % intervals of the paired difference"
-    return make_table(found, "online-minus-offline", caption, columns, cells)
+    return make_table(evaluation, "online-minus-offline", caption, columns, cells)
 
 
-def has_pairs(found: Evaluation) -> bool:
+def has_pairs(evaluation: Evaluation) -> bool:
     """Whether an evaluator, not only the baselines, has judged in both modes."""
-    return any(not online.is_baseline for online, _ in pairs(found.rows))
+    return any(not online.is_baseline for online, _ in pairs(evaluation.rows))
 
 
-def position_values(found: Evaluation, errors: Errors) -> Thirds:
+def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
     """The figures in each third of the solutions, by evaluator and mode, and under `gain` what offline adds."""
-    measured = {(row.evaluator, row.mode): thirds(row, found.weights) for row in ordered(found.rows)
+    measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
     values: dict[tuple[str, Mode], dict[Third, dict[str, Value]]] = {}
     for key, parts in measured.items():
@@ -335,19 +339,19 @@ def position_values(found: Evaluation, errors: Errors) -> Thirds:
     return values
 
 
-def positions(found: Evaluation, errors: Errors, values: Thirds) -> Table:
+def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
     """Step AUC, and macro-AUC where there are three classes, by the third that a step stands in."""
     names = [name for name in POSITION if any(name in part[Third.EARLY] for part in values.values())]
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{third}_{name}", f"{POSITION[name]}, {third}") for name in names for third in Third]
     return _by_third(
-        found, f"position-{errors}", f"{errors} errors by the third of the solution", columns, names, values
+        evaluation, f"position-{errors}", f"{errors} errors by the third of the solution", columns, names, values
     )
 
 
-def position_gains(found: Evaluation, errors: Errors, values: Thirds) -> Table | None:
+def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
     """Offline minus online in each third; None where no evaluator has judged in both modes."""
-    if not has_pairs(found):
+    if not has_pairs(evaluation):
         return None
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
     names = [f"{name}_gain" for name in POSITION if any(f"{name}_gain" in p[Third.EARLY] for p in gains.values())]
@@ -355,34 +359,34 @@ def position_gains(found: Evaluation, errors: Errors, values: Thirds) -> Table |
     columns += [Column(f"{third}_{name}", f"{POSITION[name.removesuffix('_gain')]}, {third}", CellKind.POINTS)
                 for name in names for third in Third]  # fmt: skip
     caption = f"{errors} errors, offline minus online by the third of the solution, percentage points"
-    return _by_third(found, f"position-{errors}-gain", caption, columns, names, gains)
+    return _by_third(evaluation, f"position-{errors}-gain", caption, columns, names, gains)
 
 
 def _by_third(
-    found: Evaluation, name: str, caption: str, columns: Sequence[Column], names: Sequence[str], values: Thirds
+    evaluation: Evaluation, name: str, caption: str, columns: Sequence[Column], names: Sequence[str], values: Thirds
 ) -> Table:
-    rows = {(row.evaluator, row.mode): row for row in found.rows}
-    cells, told = [], []
+    rows = {(row.evaluator, row.mode): row for row in evaluation.rows}
+    cells, remarks = [], []
     none = Value.none("")
     for key, parts in values.items():
         shown = [parts[third].get(figure, none) for figure in names for third in Third]
         head = (key[0], key[1].value) if MODE in columns else (key[0],)
         cells.append((rows[key], (*head, *shown)))
-        told += _third_reasons(rows[key], parts, names)
-    return make_table(found, name, caption, columns, cells, told)
+        remarks += _third_reasons(rows[key], parts, names)
+    return make_table(evaluation, name, caption, columns, cells, remarks)
 
 
 def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: Sequence[str]) -> list[str]:
     if row.is_baseline:
         return []
-    told = []
+    remarks = []
     for name in names:
         values = {third: figures[name] for third, figures in parts.items() if name in figures}
-        told += [
+        remarks += [
             f"{row.evaluator}: {reason}"
             for reason in third_reasons(values, f"{POSITION[name.removesuffix('_gain')]} ")
         ]
-    return told
+    return remarks
 
 
 def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
@@ -397,19 +401,19 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
     ]
 
 
-def outcomes(found: Evaluation) -> Table | None:
+def outcomes(evaluation: Evaluation) -> Table | None:
     """What became of the first errors, in traces: the first step called wrong is the gold's, another one, or there
     is one on one side only. None where no evaluator says anything of steps."""
-    rows = [row for row in ordered(subjects(found)) if _says_validity(row.subject)]
+    rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row.subject)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
     columns += [Column("n_traces", "Traces", CellKind.COUNT)]
     cells = []
     for row in rows:
         counts = count_outcomes(first_errors(row.subject.table, row.subject.thresholds.validity))
-        told = [counts[kind] for kind in OUTCOMES]
-        cells.append((row, (row.evaluator, row.mode.value, *told, sum(told))))
+        shown = [counts[kind] for kind in OUTCOMES]
+        cells.append((row, (row.evaluator, row.mode.value, *shown, sum(shown))))
     caption = "the first step called wrong beside the first error, in traces"
-    return make_table(found, "outcomes", caption, columns, cells) if cells else None
+    return make_table(evaluation, "outcomes", caption, columns, cells) if cells else None
 
 
 def _says_validity(subject: Subject) -> bool:
@@ -418,9 +422,9 @@ def _says_validity(subject: Subject) -> bool:
     return subject.outputs.has_steps and not on_redundancy
 
 
-def changes(found: Evaluation, errors: Errors) -> Table | None:
+def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
     """What became of the steps whose validity later steps moved; None where nobody has judged in both modes."""
-    if not has_pairs(found):
+    if not has_pairs(evaluation):
         return None
     columns = [
         EVALUATOR,
@@ -432,11 +436,11 @@ def changes(found: Evaluation, errors: Errors) -> Table | None:
         Column("offline", "Judged rightly offline"),
     ]
     cells = []
-    for online, offline in pairs(ordered(row for row in found.rows if row.errors == errors)):
+    for online, offline in pairs(ordered(row for row in evaluation.rows if row.errors == errors)):
         if not online.subject.outputs.has_steps:
             continue
         for kind, part in by_retroactive_change(online, offline).items():
             head = (online.evaluator, kind, part.steps, part.wrong, part.share_wrong)
             cells += [(online, (*head, part.online, part.offline))] if part.steps else []
     caption = f"{errors} errors, steps by retroactive change: validity fell or rose by 0.1 or more, or stayed"
-    return make_table(found, f"change-{errors}", caption, columns, cells)
+    return make_table(evaluation, f"change-{errors}", caption, columns, cells)

@@ -58,9 +58,9 @@ def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[st
     result: dict[str, Any] = {"traces": size, "seed": seed}
     judged: list[Judgment] = []
     for name, draw in _SETS.items():
-        found = list(tqdm(scorer.score(draw(seed, size), Mode.HINDSIGHT), name, size, disable=None))
-        judged = judged or found
-        result[name] = compare_modes(found)
+        judgments = list(tqdm(scorer.score(draw(seed, size), Mode.HINDSIGHT), name, size, disable=None))
+        judged = judged or judgments
+        result[name] = compare_modes(judgments)
     for name, belongs in _GROUPS.items():
         result[name] = compare_modes([judgment for judgment in judged if belongs(judgment.trace)])
     return result | {"right traces called wrong": endings(judged)}
@@ -71,10 +71,10 @@ def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
     weights = resamples(len(judgments), _DRAWS)
     points: dict[str, _Rows] = {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):
-        found = _items(judgments, mode)
+        step_items = _items(judgments, mode)
         points[mode.value] = {
-            "step_f1": np.append(macro_f1(found).number, macro_f1_draws(found, weights)),
-            "step_auc": np.append(auc(found).number, auc_draws(found, weights)),
+            "step_f1": np.append(macro_f1(step_items).number, macro_f1_draws(step_items, weights)),
+            "step_auc": np.append(auc(step_items).number, auc_draws(step_items, weights)),
         }
     online, offline = points["online"], points["offline"]
     points["offline - online"] = {name: offline[name] - online[name] for name in online}

@@ -24,13 +24,13 @@ from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.evaluate.evaluation import (
     Comparison,
     Evaluation,
-    Judge,
+    MeasuredEvaluator,
     Row,
     baseline_tables,
     compare,
     evaluate,
-    find_judge,
     read_tables,
+    with_thresholds,
 )
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 from tests.training.hand import GOLDS, say, traces, valid
@@ -382,10 +382,12 @@ def test_an_empty_dataset_has_empty_tables(sqlite_store: Store) -> None:
 
 def test_tables_come_by_mode_the_baselines_first(sqlite_store: Store) -> None:
     stored = add(sqlite_store, traces())
-    judges = [Judge(one.name, one.outputs, one.id) for one in (evaluator(sqlite_store, n) for n in ("a", "b"))]
-    say(sqlite_store, stored, judges[1].id or 0, mode=Mode.ONLINE)
+    both = [
+        MeasuredEvaluator(one.name, one.outputs, one.id) for one in (evaluator(sqlite_store, n) for n in ("a", "b"))
+    ]
+    say(sqlite_store, stored, both[1].id or 0, mode=Mode.ONLINE)
     gold = read_gold(sqlite_store, find_dataset(sqlite_store, "sums"))
-    found = read_tables(sqlite_store, gold, judges, [Mode.OFFLINE, Mode.ONLINE])
+    found = read_tables(sqlite_store, gold, both, [Mode.OFFLINE, Mode.ONLINE])
     told = [(judge.name, str(mode)) for judge, mode, _ in found]
     # Only what has been judged has a table.
     offline, online = ([(name, mode) for name in BASELINES] for mode in ("offline", "online"))
@@ -397,13 +399,13 @@ def test_an_evaluator_has_the_default_thresholds_until_others_are_chosen(sqlite_
     add(sqlite_store, traces(kind="other"), dataset="other")
     here, elsewhere = (find_dataset(sqlite_store, name) for name in ("sums", "other"))
     one = evaluator(sqlite_store, "one")
-    assert find_judge(sqlite_store, here, one, force=False) == Judge("one", one.outputs, one.id)
+    assert with_thresholds(sqlite_store, here, one, force=False) == MeasuredEvaluator("one", one.outputs, one.id)
     save_calibration(sqlite_store, one.id, elsewhere, Threshold.VALIDITY, 0.4, {})
-    found = find_judge(sqlite_store, here, one, force=False)
+    found = with_thresholds(sqlite_store, here, one, force=False)
     assert (found.thresholds, found.chosen_here) == (Thresholds(0.4), False)
     with pytest.raises(UserError, match="the thresholds of one were chosen on other"):
-        find_judge(sqlite_store, elsewhere, one, force=False)
-    assert find_judge(sqlite_store, elsewhere, one, force=True).chosen_here
+        with_thresholds(sqlite_store, elsewhere, one, force=False)
+    assert with_thresholds(sqlite_store, elsewhere, one, force=True).chosen_here
 
 
 def test_a_threshold_that_was_replaced_does_not_count(sqlite_store: Store) -> None:
@@ -414,7 +416,7 @@ def test_a_threshold_that_was_replaced_does_not_count(sqlite_store: Store) -> No
     one = evaluator(sqlite_store, "one")
     for dataset in (here, elsewhere):
         save_calibration(sqlite_store, one.id, dataset, Threshold.VALIDITY, 0.4, {})
-    assert not find_judge(sqlite_store, here, one, force=False).chosen_here
+    assert not with_thresholds(sqlite_store, here, one, force=False).chosen_here
     save_calibration(sqlite_store, one.id, here, Threshold.REDUNDANCY, 0.1, {})
     save_calibration(sqlite_store, one.id, elsewhere, Threshold.VALIDITY, 0.4, {})
-    assert find_judge(sqlite_store, here, one, force=True).chosen_here
+    assert with_thresholds(sqlite_store, here, one, force=True).chosen_here

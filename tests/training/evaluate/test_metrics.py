@@ -8,7 +8,7 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import StepTable, TableBuilder
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.training.evaluate.metrics import (
-    Measured,
+    Measurement,
     Subject,
     as_json,
     kinds_of_error,
@@ -33,7 +33,7 @@ def subject(outputs: Outputs = Outputs.THREE_WAY, **thresholds: float) -> Subjec
     return Subject(table(), outputs, Thresholds(**thresholds))
 
 
-def numbers(measured: dict[str, Measured]) -> dict[str, float]:
+def numbers(measured: dict[str, Measurement]) -> dict[str, float]:
     return {name: found.value.number for name, found in measured.items()}
 
 

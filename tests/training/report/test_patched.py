@@ -44,7 +44,7 @@ def measure(store: Store, first: StoredEvaluator, made: Patch) -> Patched:
     return evaluate_patched(store, find_dataset(store, "sums"), [first], made, draws=DRAWS)
 
 
-def change(found: Patched, name: str = "first", errors: Errors = Errors.INVALID) -> patched.Change:
+def change(found: Patched, name: str = "first", errors: Errors = Errors.INVALID) -> patched.PatchEffect:
     (chosen,) = [
         one for one in found.changes() if (one.before.evaluator, one.before.errors, one.before.mode) ==
         (name, errors, "offline")

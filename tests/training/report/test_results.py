@@ -24,8 +24,8 @@ from stepsight.training.report.results import (
     confusions,
     decisions,
     differences,
+    evaluators_table,
     has_pairs,
-    judges,
     measures,
     merged,
     ordered,
@@ -178,7 +178,7 @@ def test_no_published_table_where_nothing_was_measured_again(evaluation):
 
 def test_judges(sqlite_store):
     dataset = fill(sqlite_store)
-    table = judges(judges_of(sqlite_store, dataset.id))
+    table = evaluators_table(judges_of(sqlite_store, dataset.id))
     assert table.rows == (
         ("one_mind", "stepsight", "bidirectional", "three-way", "f1"),
         ("words", "imported", "unknown", "verdict", "f2"),

@@ -31,18 +31,18 @@ def subset_plots(results: Iterable[Result]) -> list[Plot]:
     )
 
 
-def printed_plots(found: Iterable[Printed]) -> list[Plot]:
+def printed_plots(printed: Iterable[Printed]) -> list[Plot]:
     """The same of the paper's means."""
-    return _plots([_Run(row.scorer, row.subset, row.accuracy, row.length) for row in found])
+    return _plots([_Run(row.scorer, row.subset, row.accuracy, row.length) for row in printed])
 
 
 def _plots(runs: Sequence[_Run]) -> list[Plot]:
-    known = [run for run in runs if run.subset in SUBSETS]
-    notes = ["Runs on no such subset are not drawn."] if len(known) < len(runs) else []
+    drawn = [run for run in runs if run.subset in SUBSETS]
+    notes = ["Runs on no such subset are not drawn."] if len(drawn) < len(runs) else []
     percent = make_figure("Subset", "Pass@1, %")
     tokens = make_figure("Subset", "Tokens of an answer")
-    _draw(percent, known, [run.accuracy * 100 for run in known])
-    _draw(tokens, known, [run.length for run in known])
+    _draw(percent, drawn, [run.accuracy * 100 for run in drawn])
+    _draw(tokens, drawn, [run.length for run in drawn])
     for figure in (percent, tokens):
         figure.update_xaxes(
             tickvals=list(range(len(SUBSETS))),
@@ -61,15 +61,15 @@ def _draw(figure: go.Figure, runs: Sequence[_Run], values: Sequence[float]) -> N
         own = [(SUBSETS.index(run.subset), value, run.name) for run, value in zip(runs, values, strict=True)
                if run.scorer == scorer]  # fmt: skip
         means = [
-            (subset, float(np.mean(found)))
+            (subset, float(np.mean(of_subset)))
             for subset in range(len(SUBSETS))
-            if len(found := [value for at, value, _ in own if at == subset]) > 1
+            if len(of_subset := [value for at, value, _ in own if at == subset]) > 1
         ]
         name = scorer or "no evaluator"
         figure.add_trace(
             go.Scatter(
                 x=[at + shift for at, _, _ in own], y=rounded(np.array([value for _, value, _ in own])),
-                text=[told for _, _, told in own], name=name, mode="markers",
+                text=[label for _, _, label in own], name=name, mode="markers",
                 marker={"color": ink, "size": 7, "opacity": 0.7},
             )
         )  # fmt: skip

@@ -76,18 +76,18 @@ def read_result(path: Path) -> Result:
         del values["pass@1"], values["mean_tokens"]
         values["correct"] = tuple(map(bool, values["correct"]))
         values["tokens"] = tuple(map(int, values["tokens"]))
-        found = Result(**values)
-        if not found.correct or len(found.correct) != len(found.tokens):
+        result = Result(**values)
+        if not result.correct or len(result.correct) != len(result.tokens):
             raise ValueError("not as many answers as problems")
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not what stepsight math500 writes ({error}).", "Remove it.") from None
-    return found
+    return result
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
     """What models reached, from the results in folders, however deep. Raises `UserError` where there are none, or a
     model is there twice."""
-    found: list[Result] = []
+    results: list[Result] = []
     seen: dict[tuple[object, ...], Path] = {}
     for folder in folders:
         paths = sorted(folder.rglob(FILE)) if folder.is_dir() else [folder]
@@ -99,10 +99,10 @@ def read_results(folders: Sequence[Path]) -> list[Result]:
             if key in seen:
                 raise UserError(f"{path} and {seen[key]} are of the same model.", "Give one of them.")
             seen[key] = path
-            found.append(result)
-    if len({json.dumps(result.problems, sort_keys=True) for result in found}) > 1:
+            results.append(result)
+    if len({json.dumps(result.problems, sort_keys=True) for result in results}) > 1:
         raise UserError("the results are of different problems.", "Report them one after the other.")
-    return found
+    return results
 
 
 def is_paper(path: Path) -> bool:
@@ -112,9 +112,9 @@ def is_paper(path: Path) -> bool:
 
 def read_printed(path: Path) -> list[Printed]:
     """The rows of the paper's table, where random subsets stand below all others, each as large as a scorer's."""
-    found = list(_printed(read_json(path)["rows"]))
-    sizes = {row.rows: row.scorer for row in found if row.scorer}
-    return [Printed(row.scorer or sizes[row.rows], *list(asdict(row).values())[1:]) for row in found]
+    rows = list(_printed(read_json(path)["rows"]))
+    sizes = {row.rows: row.scorer for row in rows if row.scorer}
+    return [Printed(row.scorer or sizes[row.rows], *list(asdict(row).values())[1:]) for row in rows]
 
 
 _SUBSETS = {"Val + Red": "val+red", "Val-only": "val", "Red-only": "red", "Random": "random"}

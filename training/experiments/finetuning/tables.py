@@ -56,10 +56,10 @@ def _problems(results: Sequence[Result]) -> str:
 
 def _constant(results: Sequence[Result]) -> Iterator[str]:
     """What a model has to pass to know anything."""
-    known = (results[0].problems or {}).get("constant")
-    if known:
-        share = show(Value(known["right"] / len(results[0].correct)), CellKind.PERCENT)
-        yield f"Always answering {known['answer']} would be right {known['right']} times, {share} %."
+    constant = (results[0].problems or {}).get("constant")
+    if constant:
+        share = show(Value(constant["right"] / len(results[0].correct)), CellKind.PERCENT)
+        yield f"Always answering {constant['answer']} would be right {constant['right']} times, {share} %."
 
 
 def _notes(results: Sequence[Result]) -> tuple[str, ...]:
@@ -98,13 +98,13 @@ def subset_table(results: Sequence[Result]) -> Table:
     return Table("subsets", caption, _columns(seeds=True), (*rows, *baselines), tuple(notes), tuple(rules))
 
 
-def printed_table(found: Sequence[Printed]) -> Table:
+def printed_table(printed: Sequence[Printed]) -> Table:
     """The paper's table, with the differences of the printed figures."""
-    base = {row.scorer: row.accuracy for row in found if row.subset == _BASELINE}
+    base = {row.scorer: row.accuracy for row in printed if row.subset == _BASELINE}
     rows: list[tuple[Cell, ...]] = []
     rules: list[int] = []
     before = ""
-    for row in sorted(found, key=lambda row: row.subset == _BASELINE):
+    for row in sorted(printed, key=lambda row: row.subset == _BASELINE):
         group = "" if row.subset == _BASELINE else row.scorer
         rules += [len(rows)] if rows and group != before else []
         before = group
@@ -158,11 +158,11 @@ def _columns(seeds: bool) -> tuple[Column, ...]:
 
 def _by_scorer(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
     """The runs of each evaluator and subset, by rising seed; subsets in the paper's order, then others by name."""
-    found: dict[str, dict[str, list[Result]]] = {}
-    known = {name: place for place, name in enumerate(SUBSETS)}
-    for one in sorted(results, key=lambda one: (known.get(one.subset, len(known)), one.subset, one.seed or 0)):
-        found.setdefault(one.scorer, {}).setdefault(one.subset, []).append(one)
-    return dict(sorted(found.items()))
+    by_scorer: dict[str, dict[str, list[Result]]] = {}
+    order = {name: place for place, name in enumerate(SUBSETS)}
+    for one in sorted(results, key=lambda one: (order.get(one.subset, len(order)), one.subset, one.seed or 0)):
+        by_scorer.setdefault(one.scorer, {}).setdefault(one.subset, []).append(one)
+    return dict(sorted(by_scorer.items()))
 
 
 def _row(scorer: str, name: str, runs: Sequence[Result]) -> tuple[Cell, ...]:
@@ -202,9 +202,9 @@ def sentences(results: Sequence[Result]) -> Iterator[str]:
         for name, runs in subsets.items():
             if name == _BASELINE or base is None:
                 continue
-            found = _against(runs, base)
-            verdict = "clearly" if found.low > 0 or found.high < 0 else "not clearly"
+            difference = _against(runs, base)
+            verdict = "clearly" if difference.low > 0 or difference.high < 0 else "not clearly"
             yield (
-                f"{scorer or 'no evaluator'}, {TITLES.get(name, name)}: {show(found, CellKind.POINTS).text} points "
-                f"against the random subset, {verdict} different from zero."
+                f"{scorer or 'no evaluator'}, {TITLES.get(name, name)}: {show(difference, CellKind.POINTS).text}"
+                f" points against the random subset, {verdict} different from zero."
             )

@@ -51,8 +51,8 @@ class Figures:
         """Raises `KeyError` or `TypeError` where they are not what `as_json` gives."""
         return cls(
             whole={name: _number(values[name]) for name in METRICS},
-            thirds={name: _numbers(found) for name, found in values["thirds"].items()},
-            classes={name: _numbers(found) for name, found in values["classes"].items()},
+            thirds={name: _numbers(figures) for name, figures in values["thirds"].items()},
+            classes={name: _numbers(figures) for name, figures in values["classes"].items()},
             traces=int(values["traces"]),
             steps=int(values["steps"]),
         )
@@ -91,10 +91,10 @@ def _third(steps: Classified) -> dict[str, float]:
 
 def _class(steps: Classified, label: Label) -> dict[str, float]:
     items = steps.against_rest(label)
-    hits, golds, decided = (
-        int(found.sum()) for found in (items.gold & items.predicted, items.gold, items.predicted)
+    hits, labelled, decided = (
+        int(cells.sum()) for cells in (items.gold & items.predicted, items.gold, items.predicted)
     )
-    f1 = Value(2 * hits / (golds + decided)) if golds + decided else Value.none("it never occurs")
+    f1 = Value(2 * hits / (labelled + decided)) if labelled + decided else Value.none("it never occurs")
     return {"auc": auc(items).number, "f1": f1.number}
 
 

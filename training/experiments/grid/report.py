@@ -95,8 +95,8 @@ def _points(value: Value) -> str:
 def _forms(first: GridResults, second: GridResults) -> Part:
     """What of the gain in one form of a grid is left in another."""
     table = survival_table(first, second)
-    said = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
-    contents: list[Content] = [*said, survival_plots(table, (first.name, second.name)), table]
+    sentences = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
+    contents: list[Content] = [*sentences, survival_plots(table, (first.name, second.name)), table]
     title = f"{first.name} against {second.name}"
     lead = f"{first.about or first.name}; {second.about or second.name}."
     return Part(title, lead, [Section("How much of the gain survives", contents)])
@@ -108,7 +108,7 @@ def _survives(row: Sequence[Cell]) -> str:
     which = f"{test} {mode}, {figure}"
     if not before.exists or not after.exists:
         return f"{which}: no pair has a value in both."
-    said = f"{which}: the gain is {_points(before)} points in the first and {_points(after)} in the second"
+    sentence = f"{which}: the gain is {_points(before)} points in the first and {_points(after)} in the second"
     if kept.exists:
-        return f"{said}: {show(kept, CellKind.PERCENT)} % of it is left."
-    return f"{said}; {kept.reason}, so that there is no share to tell."
+        return f"{sentence}: {show(kept, CellKind.PERCENT)} % of it is left."
+    return f"{sentence}; {kept.reason}, so that there is no share to tell."

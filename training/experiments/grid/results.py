@@ -57,7 +57,7 @@ class GridResults:
 
     def as_json(self) -> dict[str, Any]:
         baselines = {
-            name: [{"test": test, "mode": mode, **found.as_json()} for (test, mode), found in figures.items()]
+            name: [{"test": test, "mode": mode, **reached.as_json()} for (test, mode), reached in figures.items()]
             for name, figures in self.baselines.items()
         }
         head = {"format": FORMAT, "name": self.name, "planned": self.planned, "about": self.about}
@@ -75,12 +75,12 @@ def read_results(path: Path) -> GridResults:
         raise UserError(f"{path}: there is no {file.name} with the results of a grid.", "Run stepsight grid first.")
     values = read_json(file)
     try:
-        found = _paper(values) if values.get("label") == _PAPER else _own(values, file)
+        results = _paper(values) if values.get("label") == _PAPER else _own(values, file)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: not the results of a grid ({type(error).__name__}: {error}).") from None
-    if not found.runs:
+    if not results.runs:
         raise UserError(f"{file}: no run is done yet.", "Let stepsight grid go on.")
-    return found
+    return results
 
 
 def read_run(path: Path) -> RunResult:
@@ -106,9 +106,9 @@ def _own(values: Mapping[str, Any], file: Path) -> GridResults:
 
 def _run(values: Mapping[str, Any]) -> RunResult:
     figures = {
-        (test, mode): Figures.from_json(found)
+        (test, mode): Figures.from_json(run_figures)
         for test, modes in values["tests"].items()
-        for mode, found in modes.items()
+        for mode, run_figures in modes.items()
     }
     return RunResult(Cell(**values["run"]), figures, values["about"])
 

@@ -60,7 +60,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
             cells.setdefault((data, size), []).extend(_means(pairs, results.rounded))
     places = list(cells)
     rules = [i for i in range(1, len(places)) if places[i][0] != places[i - 1][0]]
-    rows = tuple((*place, *values) for place, values in cells.items())
+    rows: tuple[tuple[Cell, ...], ...] = tuple((*place, *values) for place, values in cells.items())
     note = "Δ is the difference of the printed means, as in the paper." if results.rounded else "Δ is of the means."
     caption = f"{results.name}: means over the seeds on {' '.join(key)}"
     return Table(
@@ -119,7 +119,7 @@ def class_table(results: GridResults, key: Key) -> Table | None:
     for name, title in (("auc", "AUC"), ("f1", "F1")):
         columns += [Column(f"{name}_{mask}", f"{title} {shown}") for mask, shown in MASKS.items()]
         columns.append(Column(f"{name}_difference", "Δ", _POINTS))
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (label, *(cell for name in ("auc", "f1") for cell in _gain(pair_values(results, key, name, label))))
         for label in LABEL_NAMES
     )

@@ -69,29 +69,29 @@ def measure(
 ) -> Accuracy | None:
     """The accuracy of every way over the problems of which it is known what is right; None where there is none.
     `watch` goes through them, such as under a progress bar."""
-    known = [one for one in ranked if one.correct is not None]
-    if not known:
+    judged = [one for one in ranked if one.correct is not None]
+    if not judged:
         return None
-    counts = np.array([len(one.numbers) for one in known])
+    counts = np.array([len(one.numbers) for one in judged])
     sizes = tuple(sizes_up_to(int(counts.max())))
     # Shape (problems, ways, sizes).
-    found = np.array([[[_rate(one, way, size) for size in sizes] for way in WAYS] for one in watch(known)])
-    draws_of = weighted_totals(found.reshape(len(known), -1), resamples(len(known), draws)) / len(known)
+    rates = np.array([[[_rate(one, way, size) for size in sizes] for way in WAYS] for one in watch(judged)])
+    draws_of = weighted_totals(rates.reshape(len(judged), -1), resamples(len(judged), draws)) / len(judged)
     draws_of = draws_of.reshape(-1, len(WAYS), len(sizes))
-    votes = any(one.has_answers for one in known)
+    votes = any(one.has_answers for one in judged)
     means = {
-        way: tuple(_value(way, found[:, i, j], draws_of[:, i, j], votes) for j in range(len(sizes)))
+        way: tuple(_value(way, rates[:, i, j], draws_of[:, i, j], votes) for j in range(len(sizes)))
         for i, way in enumerate(WAYS)
     }
     gains = {
-        (way, other): _value(way, found[:, i, -1] - found[:, j, -1], draws_of[:, i, -1] - draws_of[:, j, -1], votes)
+        (way, other): _value(way, rates[:, i, -1] - rates[:, j, -1], draws_of[:, i, -1] - draws_of[:, j, -1], votes)
         for i, way in enumerate(WAYS)
         if way in (*SCORED, MAJORITY)
         for j, other in enumerate(WAYS)
         if other in BASELINES and (votes or other != MAJORITY)
     }
     fewer = int((counts < sizes[-1]).sum())
-    return Accuracy(sizes, len(known), fewer, len(ranked) - len(known), means, gains)
+    return Accuracy(sizes, len(judged), fewer, len(ranked) - len(judged), means, gains)
 
 
 def _rate(one: Ranked, way: Way, size: int) -> float:

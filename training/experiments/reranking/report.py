@@ -32,74 +32,78 @@ _THE = {
 _DASHES = {FIRST: "dot", RANDOM: "longdash", SHORTEST: "solid", MAJORITY: "dashdot", PASS: "dash"}
 
 
-def make_rerank_report(found: Accuracy, source: str, lead: str, day: date | None = None) -> Report:
+def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | None = None) -> Report:
     """The report of what was reached on `source`; `lead` says by whom and how answers were compared."""
-    tables = tables_of(found)
+    tables = tables_of(accuracy)
     contents: list[Content] = [
-        about(found),
+        about(accuracy),
         tables[0],
-        [curve(found, method) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE)],
+        [curve(accuracy, method) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE)],
     ]
     part = Part(source, lead, [Section("Accuracy", [*contents, *tables[1:]])])
     return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [part])
 
 
-def about(found: Accuracy) -> str:
+def about(accuracy: Accuracy) -> str:
     """What the figures are over, in a sentence or two."""
     text = (
-        f"{found.problems:,} {_noun(found.problems)}, up to {found.candidates:,} candidates each. With fewer than "
-        "there are, a figure is the mean over all subsets of that size, for a vote over 1,000 of them where there "
-        "are more. Where several are equal, the choice among them counts as random. Brackets hold 95 % intervals "
-        "over the problems."
+        f"{accuracy.problems:,} {_noun(accuracy.problems)}, up to {accuracy.candidates:,} candidates each. With"
+        " fewer than there are, a figure is the mean over all subsets of that size, for a vote over 1,000 of them"
+        " where there are more. Where several are equal, the choice among them counts as random. Brackets hold 95 %"
+        " intervals over the problems."
     )
-    if found.fewer:
-        text += f" {found.fewer:,} {_noun(found.fewer)} with fewer candidates count with all they have."
-    if found.unknown:
-        text += f" {found.unknown:,} {_noun(found.unknown)} without a right answer to compare with are left out."
+    if accuracy.fewer:
+        text += f" {accuracy.fewer:,} {_noun(accuracy.fewer)} with fewer candidates count with all they have."
+    if accuracy.unknown:
+        text += (
+            f" {accuracy.unknown:,} {_noun(accuracy.unknown)} without a right answer to compare with are left out."
+        )
     return text
 
 
-def tables_of(found: Accuracy) -> tuple[Table, ...]:
+def tables_of(reached: Accuracy) -> tuple[Table, ...]:
     """The accuracy by way and number of candidates, and what each way gains with all of them."""
     columns = [Column("way", "Way of choosing", CellKind.TEXT)]
-    columns += [Column(f"n{size}", f"N = {size:,}") for size in found.sizes]
-    rows: tuple[tuple[Cell, ...], ...] = tuple((way.title, *found.means[way]) for way in WAYS)
+    columns += [Column(f"n{size}", f"N = {size:,}") for size in reached.sizes]
+    rows: tuple[tuple[Cell, ...], ...] = tuple((way.title, *reached.means[way]) for way in WAYS)
     rules = (WAYS.index(MAJORITY), WAYS.index(SCORED[0]), WAYS.index(SCORED[3]), WAYS.index(PASS))
     accuracy = Table(
         "rerank-accuracy", "Problems whose choice is right, percent", tuple(columns), rows, _notes(rows), rules
     )
-    return accuracy, _gains(found)
+    return accuracy, _gains(reached)
 
 
-def _gains(found: Accuracy) -> Table:
-    others = [other for other in BASELINES if any(pair[1] == other for pair in found.gains)]
+def _gains(accuracy: Accuracy) -> Table:
+    others = [other for other in BASELINES if any(pair[1] == other for pair in accuracy.gains)]
     columns = [Column("way", "Way of choosing", CellKind.TEXT)]
     columns += [Column(f"over_{other.key}", f"over {_THE[other]}", CellKind.POINTS) for other in others]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (way.title, *(None if way == other else found.gains[way, other] for other in others))
+        (way.title, *(None if way == other else accuracy.gains[way, other] for other in others))
         for way in (MAJORITY, *SCORED)
     )
-    caption = f"What is gained with N = {found.candidates:,}, percentage points"
+    caption = f"What is gained with N = {accuracy.candidates:,}, percentage points"
     return Table("rerank-gains", caption, tuple(columns), rows, _notes(rows), (1, 1 + len(SCORED) // 2))
 
 
-def curve(found: Accuracy, method: Method) -> Plot:
+def curve(accuracy: Accuracy, method: Method) -> Plot:
     """Accuracy against the number of candidates, of one method by each score, between what needs no evaluator and
     what no choice can pass."""
     figure = make_figure("Candidates N", "Problems whose choice is right")
     ways = [PASS, *(way for way in SCORED if way.method == method), *reversed(BASELINES)]
     notes = []
     for place, way in enumerate(ways):
-        values = found.means[way]
+        values = accuracy.means[way]
         if not values[0].exists:
             notes.append(f"{way.title}: {values[0].reason}")
             continue
         line = {"color": GREY, "dash": _DASHES[way], "width": 1.5} if way in _DASHES else {"color": INKS[place - 1]}
         numbers = np.array([value.number for value in values])
         figure.add_trace(
-            go.Scatter(x=list(found.sizes), y=rounded(numbers), name=way.title, mode="lines+markers", line=line)
+            go.Scatter(x=list(accuracy.sizes), y=rounded(numbers), name=way.title, mode="lines+markers", line=line)
         )
-    figure.update_xaxes(type="log", tickvals=list(found.sizes), ticktext=[f"{size:,}" for size in found.sizes])
+    figure.update_xaxes(
+        type="log", tickvals=list(accuracy.sizes), ticktext=[f"{size:,}" for size in accuracy.sizes]
+    )
     title = "Best of N" if method == Method.BEST_OF_N else "Weighted vote"
     return make_plot(f"{title} by the number of candidates", figure, notes)
 
