@@ -1,42 +1,43 @@
 """`/relabel/adjudicate`: the steps on which annotators disagree, to be decided trace by trace without their names.
 
-A trace's answers are told apart by letters, which are dealt out anew for every trace, so that nobody can be
-followed from one to the next; when they were given is not told either.
+The annotations of a trace are told apart by letters, which are dealt out anew for every trace, so that nobody can
+be followed from one to the next; when they were submitted is not told either.
+
+`POST /relabel/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}`, `step` 0-based,
+`label` neg, neu, pos or null and `after` the decision that the page showed, and answers
+`{item, step, label, reason, moment}` once the decision is stored.
 """
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from string import ascii_uppercase
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse
+from markupsafe import Markup
 
-from stepsight.app.relabel.adjudicate_step import agreed_html, disagreed_html
-from stepsight.app.relabel.campaign_summary import counted, guideline_html, terms_html
-from stepsight.app.relabel.forms import Fields, choice, text, whole
+from stepsight.app.relabel.campaigns import choose_html
+from stepsight.app.relabel.label import ERROR_NAMES
+from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
-from stepsight.app.web.judged import notice_html
+from stepsight.app.web.html import render
 from stepsight.app.web.page_address import PageAddress, Query, number_reader, read_query
 from stepsight.app.web.rights import Right, require
-from stepsight.app.web.text import text_html
-from stepsight.core.errors import UserError
-from stepsight.core.label import LABEL_NAMES
-from stepsight.core.trace import Step
+from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
+from stepsight.storage.labelling.annotation import LONGEST, Count, Key
+from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text
 from stepsight.storage.labelling.results.answers import SubmittedAnnotation
 from stepsight.storage.labelling.results.decisions import decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.users import User
-from stepsight.storage.traces.queries import StoredTrace, get_trace
+from stepsight.storage.traces.queries import get_trace
 
-_LEAD = """Steps on which two people gave different labels, or somebody was unsure. Who is behind a letter changes
-from trace to trace. What they said stays; a decision can be changed by another one."""
-_NONE = '<p class="hint">There is no campaign yet.</p>'
+# No label is sent as an empty value.
+_CHOICES = (("neg", "1"), ("neu", "2"), ("pos", "3"), ("", "0"))
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,25 @@ class AdjudicationAddress(PageAddress):
     item: int = 0
 
 
+class _NewDecision(Model):
+    campaign: Count
+    item: Count
+    step: Count
+    label: Literal["neg", "neu", "pos"] | None
+    reason: str = ""
+    key: Key
+    after: Count
+
+
 def read_address(query: Query) -> AdjudicationAddress:
     """The address that a query spells. Raises `UserError` where a part makes no sense."""
-    readers = {"campaign": number_reader("campaign"), "item": number_reader("item")}
-    address, problems = AdjudicationAddress.spelled(query, readers)
-    if problems:
-        raise UserError(problems[0])
-    return address
+    return AdjudicationAddress.exact(query, {"campaign": number_reader("campaign"), "item": number_reader("item")})
 
 
-def letters(
+def with_letters(
     campaign: Campaign, item_id: int, annotations: Sequence[SubmittedAnnotation]
 ) -> list[tuple[str, SubmittedAnnotation]]:
-    """The answers of an item in an order that tells nothing of who gave them, each with its letter."""
+    """The annotations of an item in an order that tells nothing of whose they are, each with its letter."""
 
     def place(annotation: SubmittedAnnotation) -> bytes:
         return hashlib.sha256(f"{campaign.seed} {campaign.id} {item_id} {annotation.user_id}".encode()).digest()
@@ -75,112 +82,73 @@ def _letter(number: int) -> str:
     return f"{ascii_uppercase[place]}{more + 1 if more else ''}"
 
 
-def choose_html(store: Store) -> str:
-    """The page where no campaign is named."""
-    rows = "".join(
-        f'<li><a href="{AdjudicationAddress(one.id).url()}">{escape(one.name)}</a>, {terms_html(one)}</li>'
-        for one in list_campaigns(store)
-    )
-    return f"<h1>Adjudicate</h1>{f'<ul>{rows}</ul>' if rows else _NONE}"
-
-
-def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> str:
+def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> Markup:
     """The page of a campaign as `user` sees it. Raises `NotFoundError`."""
     campaign = get_campaign(store, address.campaign)
-    found = read_adjudication(store, campaign.id)
-    shown = found.find(address.item) if address.item else None
-    notice = "Nobody disagrees on that trace; here is the next one." if address.item and shown is None else ""
-    shown = shown or found.next_open() or next(iter(found.disagreements), None)
-    if shown is None:
-        body = '<p class="hint">Nobody disagrees on any step that was submitted so far.</p>'
-    else:
+    adjudication = read_adjudication(store, campaign.id)
+    asked = adjudication.find(address.item) if address.item else None
+    shown = asked or adjudication.next_open() or next(iter(adjudication.disagreements), None)
+    missed = bool(address.item) and asked is None
+    if shown is not None:
         note_exposure(store, user.id, [shown.trace_id], LABELS)
-        body = _AdjudicationView(store, campaign, found, shown, user).html()
-    name, text = escape(campaign.name), guideline_text(store, campaign.id)
-    return f"""<div id="adjudicate" data-campaign="{campaign.id}">
-<p class="pager"><a href="/relabel">Campaigns</a></p>
-<h1>Adjudicate: {name}</h1><p class="lead">{_LEAD}</p>
-<details class="guideline">{guideline_html(campaign.guideline, text)}</details>
-{notice_html(notice)}{_progress(found)}{body}</div>"""
+    return render(
+        "relabel/adjudicate.html",
+        campaign=campaign,
+        adjudication=adjudication,
+        guideline_text=guideline_text(store, campaign.id),
+        message="Nobody disagrees on that trace; here is the next one." if missed else "",
+        **({"trace": None} if shown is None else _disagreement(store, campaign, adjudication, shown, user)),
+    )
 
 
-def _progress(found: Adjudication) -> str:
-    if not found.steps:
-        return ""
-    said = f"{found.decided:,} of {counted(found.steps, 'step')} decided"
-    return f"""<div class="progress"><div class="meter" role="img" aria-label="{said}"><i
- style="width:{100 * found.decided / found.steps:.1f}%"></i></div><span class="n">{said}</span></div>"""
-
-
-class _AdjudicationView:
-    """One trace with its disagreements."""
-
-    def __init__(
-        self, store: Store, campaign: Campaign, found: Adjudication, shown: Disagreement, user: User
-    ) -> None:
-        self.campaign = campaign
-        self.found = found
-        self.shown = shown
-        self.user = user
-        self.trace: StoredTrace = get_trace(store, shown.trace_id)
-        self.past = past_decisions(store, shown.item_id)
-
-    def html(self) -> str:
-        head = f'{self._pager()}<p class="q">{text_html(self.trace.problem)}</p>'
-        if self.trace.digest != self.shown.digest:
-            told = "The trace has changed since it was labelled, so that nothing of it can be decided."
-            return f"{head}{notice_html(told)}"
-        steps = "".join(self._step(number, step) for number, step in enumerate(self.trace.steps))
-        return (
-            f"""{head}{self._about()}<ol class="steps" data-item="{self.shown.item_id}">{steps}</ol>{self._end()}"""
+def _disagreement(
+    store: Store, campaign: Campaign, adjudication: Adjudication, shown: Disagreement, user: User
+) -> dict[str, Any]:
+    """One trace with its disagreements, for the template."""
+    trace = get_trace(store, shown.trace_id)
+    annotations = with_letters(campaign, shown.item_id, shown.annotations)
+    decisions = past_decisions(store, shown.item_id)
+    rows = []
+    for number, step in enumerate(trace.steps if trace.digest == shown.digest else ()):
+        labels = [annotation.labels[number] for annotation in shown.annotations]
+        rows.append(
+            {
+                "number": number,
+                "step": step,
+                "disagreed": number in shown.steps,
+                "agreed": next((label for label in labels if label is not None), None),
+                "decisions": [decision for decision in decisions if decision.step == number],
+            }
         )
+    return {
+        "trace": trace,
+        "item": shown.item_id,
+        "changed": trace.digest != shown.digest,
+        "annotations": annotations,
+        "own": any(annotation.user_id == user.id for annotation in shown.annotations),
+        "rows": rows,
+        "choices": _CHOICES,
+        "error_names": ERROR_NAMES,
+        "longest_reason": LONGEST,
+        **_neighbours(campaign, adjudication, shown),
+    }
 
-    def _pager(self) -> str:
-        items = [one.item_id for one in self.found.disagreements]
-        place = items.index(self.shown.item_id)
-        before = self._link(items[place - 1], "Previous", "prev") if place else ""
-        after = self._link(items[place + 1], "Next", "next") if place + 1 < len(items) else ""
-        where = f"trace {place + 1:,} of {len(items):,} with disagreements"
-        return f"""<p class="pager">{before}<span class="place">{where}</span>{after}
-<span class="keys"><kbd>1</kbd> <kbd>2</kbd> <kbd>3</kbd> <kbd>0</kbd> decide <kbd>?</kbd> all keys</span></p>"""
 
-    def _link(self, item: int, text: str, rel: str) -> str:
-        return f'<a href="{AdjudicationAddress(self.campaign.id, item).url()}" rel="{rel}">{text}</a>'
-
-    def _about(self) -> str:
-        """What qualifies the answers as a whole."""
-        there = len(self.shown.annotations)
-        told = [f"{counted(there, 'answer')} of {self.campaign.overlap:,}"]
-        if any(annotation.user_id == self.user.id for annotation in self.shown.annotations):
-            told.append("one of them is yours, which a decision of yours will tell")
-        flags = [
-            f"{letter} flagged the problem: {text_html(annotation.flag)}"
-            for letter, annotation in self._said()
-            if annotation.flag
-        ]
-        return f'<p class="hint">{"; ".join(told)}.</p>' + "".join(
-            f'<p class="flagged">{flag}</p>' for flag in flags
-        )
-
-    def _said(self) -> list[tuple[str, SubmittedAnnotation]]:
-        return letters(self.campaign, self.shown.item_id, self.shown.annotations)
-
-    def _step(self, number: int, step: Step) -> str:
-        if number not in self.shown.steps:
-            return agreed_html(number, step, self.shown.annotations)
-        made = [decision for decision in self.past if decision.step == number]
-        return disagreed_html(number, step, self._said(), made)
-
-    def _end(self) -> str:
-        """Where to go once all of it is decided."""
-        if self.shown.undecided(self.found.decisions):
-            return ""
-        following = self.found.next_open(self.shown.item_id)
-        if following is None:
-            return '<p class="end" role="status">Every step of this campaign is decided.</p>'
-        url = AdjudicationAddress(self.campaign.id, following.item_id).url()
-        return f"""<p class="end"><span role="status">This trace is decided.</span>
-<a class="button primary onward" href="{url}">Next trace</a></p>"""
+def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
+    """Where to go from a trace, also once all of it is decided."""
+    items = [one.item_id for one in adjudication.disagreements]
+    place = items.index(shown.item_id)
+    urls = [AdjudicationAddress(campaign.id, item).url() for item in items]
+    decided = not shown.undecided(adjudication.decisions)
+    following = adjudication.next_open(shown.item_id) if decided else None
+    return {
+        "place": place + 1,
+        "places": len(items),
+        "previous": urls[place - 1] if place else "",
+        "next": urls[place + 1] if place + 1 < len(items) else "",
+        "onward": urls[items.index(following.item_id)] if following else "",
+        "finished": decided and following is None,
+    }
 
 
 def _adjudicator(request: Request) -> User:
@@ -197,23 +165,23 @@ def router(store: Store) -> APIRouter:
     @routes.get(AdjudicationAddress.PATH)
     def adjudicate(request: Request, user: Adjudicator) -> HTMLResponse:
         address = read_address(read_query(request.url.query))
-        body = adjudication_html(store, address, user) if address.campaign else choose_html(store)
-        return HTMLResponse(plain_page("Adjudicate", body, "Relabel"))
+        if address.campaign:
+            content = adjudication_html(store, address, user)
+        else:
+            content = choose_html(store, "Adjudicate", AdjudicationAddress.PATH)
+        return HTMLResponse(plain_page("Adjudicate", content, "Relabel"))
 
     @routes.post(f"{AdjudicationAddress.PATH}/decisions")
-    def add_decision(user: Adjudicator, fields: Fields) -> JSONResponse:
-        made = decide(
-            store,
-            whole(fields, "campaign"),
-            whole(fields, "item"),
-            whole(fields, "step"),
-            choice(fields, "label", (*LABEL_NAMES, None)),
-            text(fields, "reason"),
-            user,
-            text(fields, "key"),
-            whole(fields, "after"),
+    def add_decision(user: Adjudicator, new: Annotated[_NewDecision, body(_NewDecision)]) -> JSONResponse:
+        decision = decide(store, new.campaign, new.item, new.step, new.label, new.reason, user, new.key, new.after)
+        return JSONResponse(
+            {
+                "item": decision.item_id,
+                "step": decision.step,
+                "label": decision.label,
+                "reason": decision.reason,
+                "moment": decision.moment.isoformat(),
+            }
         )
-        told: dict[str, Any] = {name: getattr(made, name) for name in ("item_id", "step", "label", "reason")}
-        return JSONResponse({"item": told.pop("item_id"), **told, "moment": made.moment.isoformat()})
 
     return routes

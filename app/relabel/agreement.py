@@ -12,10 +12,11 @@ from stepsight.app.relabel.adjudicate import AdjudicationAddress
 from stepsight.app.relabel.agreement_heatmap import Heatmap, Order, heatmap_html
 from stepsight.app.relabel.agreement_measure import measure_agreement
 from stepsight.app.relabel.agreement_tables import FIGURES
-from stepsight.app.relabel.campaign_summary import counted, terms_html
+from stepsight.app.relabel.campaigns import choose_html, terms
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.page_address import PageAddress, Query, choice_reader, number_reader, read_query
 from stepsight.app.web.rights import Right, find_user_of, has_right
+from stepsight.app.web.text import counted
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import ForbiddenError, Store
@@ -156,7 +157,9 @@ def router(store: Store) -> APIRouter:
             raise ForbiddenError("Others' labels are not for you now.", "Label first, or log in as somebody else.")
         address = read_address(read_query(request.url.query))
         if not address.campaign:
-            return HTMLResponse(plain_page("Agreement", _choose(store), "Relabel"))
+            return HTMLResponse(
+                plain_page("Agreement", choose_html(store, "Agreement", AgreementAddress.PATH), "Relabel")
+            )
         user = find_user_of(request)
         if user is None:
             _check_closed(store, address)
@@ -178,14 +181,6 @@ def _check_closed(store: Store, address: AgreementAddress) -> None:
             raise ForbiddenError(
                 "Labels of an open campaign are not for everybody.", "Log in, or wait for its end."
             )
-
-
-def _choose(store: Store) -> str:
-    rows = "".join(
-        f'<li><a href="{AgreementAddress(one.id).url()}">{escape(one.name)}</a>, {terms_html(one)}</li>'
-        for one in list_campaigns(store)
-    )
-    return "<h1>Agreement</h1>" + (f"<ul>{rows}</ul>" if rows else '<p class="hint">There is no campaign yet.</p>')
 
 
 class _AgreementView:
@@ -218,7 +213,7 @@ class _AgreementView:
     def page(self) -> str:
         name = escape(self.campaign.name)
         body = f"""<div id="agreement"><p class="pager"><a href="/relabel">Campaigns</a></p>
-<h1>Agreement: {name}</h1><p class="lead">{terms_html(self.campaign)}. {_LEAD}</p>
+<h1>Agreement: {name}</h1><p class="lead">{escape(terms(self.campaign))}. {_LEAD}</p>
 {self._form()}{self._told()}{self._figures()}{self._heat()}{self._sections()}</div>"""
         return plain_page(f"Agreement: {name}", body, "Relabel")
 

@@ -47,6 +47,14 @@ class PageAddress:
                 problems.append(str(error))
         return cls(**found), tuple(problems)
 
+    @classmethod
+    def exact(cls, query: Query, readers: Mapping[str, Reader]) -> Self:
+        """The address that a query spells. Raises `UserError` at the first part that makes no sense."""
+        address, problems = cls.spelled(query, readers)
+        if problems:
+            raise UserError(problems[0])
+        return address
+
     def query(self, **changes: object) -> dict[str, Any]:
         """The query string's parts, with some changed; defaults are left out."""
         changed = replace(self, **changes)

@@ -1,79 +1,26 @@
-"""Reading the log of what people did."""
+"""Annotation events, and the annotation that follows from them.
+
+An annotation event is one thing that a person did with a trace of a campaign: a label, a comment, a step revealed.
+The log of events is append-only. `fold` derives the annotation, what the person says of the trace, from the log;
+`assets/web/js/annotation.js` is its copy in the browser, and both are tested against the same sequences of events.
+"""
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AfterValidator, Field, model_validator
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import check_text
+from stepsight.core.validation import Model, choice, validate
 from stepsight.storage.database.labelling_schema import KEY_LENGTH, EventRow
-
-_SAME = ("id", "item_id", "slot_id", "user_id", "kind", "step", "old", "new", "cause", "of", "key", "moment",
-         "seconds", "guideline", "view", "revealed", "visible")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class AnnotationEvent:
-    """A row of the log; see `storage.database.labelling_schema.EventRow`."""
-
-    id: int
-    item_id: int
-    slot_id: int | None
-    user_id: int
-    kind: str
-    step: int | None
-    old: Any
-    new: Any
-    cause: str
-    of: int | None
-    key: str
-    moment: datetime
-    seconds: float | None
-    guideline: int
-    view: str
-    revealed: int | None
-    visible: Mapping[str, bool]
-
-
-def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
-    """What a person did with a trace of a campaign, in order.
-
-    Also under an earlier slot of it that somebody else took over: it was this person's work, and seen by them.
-    """
-    mine = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
-    return [AnnotationEvent(**row) for row in session.execute(mine).mappings()]
-
-
-def read_events_of_items(
-    session: Session, item_ids: Collection[int]
-) -> Mapping[tuple[int, int], Sequence[AnnotationEvent]]:
-    """`read_events` of everybody who did something with these traces, by item and person."""
-    found: defaultdict[tuple[int, int], list[AnnotationEvent]] = defaultdict(list)
-    for row in session.execute(_events().where(EventRow.item_id.in_(item_ids))).mappings():
-        found[row["item_id"], row["user_id"]].append(AnnotationEvent(**row))
-    return found
-
-
-def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
-    """The event that a person's client sent under that key, also a decision."""
-    columns = [getattr(EventRow, name) for name in _SAME]
-    wanted = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
-    row = session.execute(wanted).mappings().one_or_none()
-    return None if row is None else AnnotationEvent(**row)
-
-
-def _events() -> Select[Any]:
-    # What is done outside a slot is about the answers of others.
-    columns = [getattr(EventRow, name) for name in _SAME]
-    return select(*columns).where(EventRow.slot_id.is_not(None)).order_by(EventRow.id)
-
 
 UNSURE = "unsure"
 LABELS = (*LABEL_NAMES, UNSURE)
@@ -96,114 +43,149 @@ UNDOABLE = (*ON_STEPS, "flag")
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """What a person can do in a slot. `new` holds, for `label`, one of `LABELS` or None; for `comment`, `correction`
 and `flag`, a text or None; for `error`, one of `ERROR_KINDS` or None; for `reveal`, how many steps are seen then;
-for `skip`, the reason; for the others, None. Outside of slots there are also events of the kind `decide`."""
+for `skip`, the reason; for the others, nothing. Outside of slots there are also events of the kind `decide`."""
 
 LONGEST_TEXT = 10_000
 _MOST_SECONDS = 7 * 24 * 3600
 _KEY = re.compile(f"[!-~]{{1,{KEY_LENGTH}}}")
 
 
-@dataclass(frozen=True)
-class NewEvent:
-    """What a person did. `step` is 0-based. `key` is the client's own for this act: sent again, it is stored once.
+def check_key(key: str) -> str:
+    """A key of a request that is stored once, however often it is sent. Raises `UserError`."""
+    if not _KEY.fullmatch(key):
+        raise UserError(f"The key is {key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")
+    return key
 
-    With `cause` `undo` or `redo` the newest act is taken back or repeated: the event `of`, where that is given, and
+
+Key = Annotated[str, AfterValidator(check_key)]
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+
+_COLUMNS = ("id", "item_id", "slot_id", "user_id", "kind", "step", "old", "new", "cause", "of", "key", "moment",
+            "seconds", "guideline", "view", "revealed", "visible")  # fmt: skip
+StepTexts = tuple[str | None, ...]
+"""A label, comment or the like per step, None where there is none."""
+
+
+@dataclass(frozen=True)
+class AnnotationEvent:
+    """An event of the log; see `storage.database.labelling_schema.EventRow`."""
+
+    id: int
+    item_id: int
+    slot_id: int | None
+    user_id: int
+    kind: str
+    step: int | None
+    old: Any
+    new: Any
+    cause: str
+    of: int | None
+    key: str
+    moment: datetime
+    seconds: float | None
+    guideline: int
+    view: str
+    revealed: int | None
+    visible: Mapping[str, bool]
+
+
+def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
+    """A person's events on a trace of a campaign, in order.
+
+    Those of an earlier slot that somebody else took over count too: the person did that work and saw the trace.
+    """
+    statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
+    return [AnnotationEvent(**row) for row in session.execute(statement).mappings()]
+
+
+def read_events_of_items(
+    session: Session, item_ids: Collection[int]
+) -> Mapping[tuple[int, int], Sequence[AnnotationEvent]]:
+    """`read_events` of everybody who worked on these traces, by item and person."""
+    events: defaultdict[tuple[int, int], list[AnnotationEvent]] = defaultdict(list)
+    for row in session.execute(_events().where(EventRow.item_id.in_(item_ids))).mappings():
+        events[row["item_id"], row["user_id"]].append(AnnotationEvent(**row))
+    return events
+
+
+def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
+    """The event that a person's client sent under that key, also a decision."""
+    columns = [getattr(EventRow, name) for name in _COLUMNS]
+    statement = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
+    row = session.execute(statement).mappings().one_or_none()
+    return None if row is None else AnnotationEvent(**row)
+
+
+def _events() -> Select[Any]:
+    # Events outside a slot are decisions, which are about the annotations of others.
+    columns = [getattr(EventRow, name) for name in _COLUMNS]
+    return select(*columns).where(EventRow.slot_id.is_not(None)).order_by(EventRow.id)
+
+
+class NewEvent(Model):
+    """An event to be recorded. `step` is 0-based. `key` is the client's own: sent again, the event is stored once.
+
+    With `cause` `undo` or `redo` the newest event is undone or redone: the event `of`, where that is given, and
     `kind`, `step` and `new` then follow from it. `seconds` is how long the person took, as the page measured it,
     `revealed` how many steps the page showed, `guideline` the version it showed; each is checked where it is given.
+    Raises `UserError` where no trace could take the event.
     """
 
-    kind: str
-    key: str
-    step: int | None = None
+    key: Key
+    kind: Annotated[str, choice(KINDS)] = ""
+    step: Count | None = None
     new: Any = None
-    cause: str = ""
-    of: int | None = None
-    seconds: float | None = None
-    revealed: int | None = None
-    guideline: int | None = None
+    cause: Annotated[str, choice(("undo", "redo"))] = ""
+    of: Count | None = None
+    seconds: Annotated[float, Field(ge=0, le=_MOST_SECONDS)] | None = None
+    revealed: Count | None = None
+    guideline: Count | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "NewEvent":
+        if self.cause:
+            return self
+        if not self.kind:
+            raise UserError("the key kind is missing.", f"Expected {', '.join(KINDS)}.")
+        if self.of is not None:
+            raise UserError("Only undo and redo are of another event.")
+        if (self.step is None) == (self.kind in ON_STEPS):
+            raise UserError(f"The step of {self.kind} is {self.step!r}.", _STEP_HINTS[self.kind in ON_STEPS])
+        if self.kind in _VALUES:
+            validate(_VALUES[self.kind], self.new, f"the value of {self.kind}")
+        elif self.new is not None:
+            raise UserError(f"{self.kind} came with {self.new!r:.40}.", "It takes nothing.")
+        return self
 
 
-def check_new_event(act: NewEvent) -> None:
-    """Raises `UserError` where no trace could take this act."""
-    if not isinstance(act.key, str) or not _KEY.fullmatch(act.key):
-        raise UserError(f"The key is {act.key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")
-    if act.cause not in ("", "undo", "redo"):
-        raise UserError(f"The cause is {act.cause!r:.40}.", "Expected undo or redo, or none.")
-    for name in ("of", "revealed", "guideline"):
-        if getattr(act, name) is not None:
-            _check_whole(getattr(act, name), name)
-    check_seconds(act.seconds)
-    if not act.cause:
-        _check_kind(act)
+def _text(what: str) -> Any:
+    def check(text: str) -> str:
+        if len(check_text(text, what)) > LONGEST_TEXT:
+            raise UserError(f"{what} has {len(text):,} characters.", f"Use at most {LONGEST_TEXT:,}.")
+        return text
+
+    return Annotated[str, AfterValidator(check)]
 
 
-def _check_kind(act: NewEvent) -> None:
-    if act.kind not in KINDS:
-        raise UserError(f"The kind is {act.kind!r:.40}.", f"Expected {', '.join(KINDS)}.")
-    if act.of is not None:
-        raise UserError("Only undo and redo are of another event.")
-    if act.kind in ON_STEPS:
-        _check_whole(act.step, "step")
-    elif act.step is not None:
-        raise UserError(f"The step of {act.kind} is {act.step!r:.40}.", "It is about no step: leave it out.")
-    _check_new(act)
-
-
-def _check_new(act: NewEvent) -> None:
-    if act.kind == "reveal":
-        _check_whole(act.new, "reveal")
-    elif act.kind == "skip":
-        _check_written(act.new, "the reason for skipping")
-    elif act.new is None:
-        return
-    elif act.kind == "label":
-        _check_word(act.new, LABELS, "label")
-    elif act.kind == "error":
-        _check_word(act.new, ERROR_KINDS, "kind of error")
-    elif act.kind in UNDOABLE:
-        _check_written(act.new, f"the {act.kind}")
-    else:
-        raise UserError(f"{act.kind} came with {act.new!r:.40}.", "It takes nothing.")
-
-
-def _check_whole(found: object, what: str) -> None:
-    # True is a number in Python, and no number of steps.
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**31:
-        raise UserError(f"The {what} is {found!r:.40}.", "Expected a whole number from 0.")
-
-
-def _check_word(found: object, words: tuple[str, ...], what: str) -> None:
-    if found not in words:
-        raise UserError(f"The {what} is {found!r:.40}.", f"Expected {', '.join(words)}, or null for none.")
-
-
-def _check_written(found: object, what: str) -> None:
-    text = check_text(found, what)
-    if len(text) > LONGEST_TEXT:
-        raise UserError(f"{what} has {len(text):,} characters.", f"Use at most {LONGEST_TEXT:,}.")
-
-
-def check_seconds(found: object) -> None:
-    """Raises `UserError` where this is not how long somebody can have taken; None is nobody's measure."""
-    if found is None:
-        return
-    if not isinstance(found, int | float) or isinstance(found, bool):
-        raise UserError(f"The seconds are {found!r:.40}.", "Expected a number.")
-    # Written so that NaN is refused as well.
-    if not 0 <= found <= _MOST_SECONDS:
-        raise UserError(f"The seconds are {found!r:.40}.", f"Expected 0 to {_MOST_SECONDS:,}.")
-
-
-StepTexts = tuple[str | None, ...]
+_STEP_HINTS = {True: "Count steps from 0.", False: "It is about no step: leave it out."}
+_VALUES: dict[str, Any] = {
+    "label": Annotated[str, choice(LABELS)] | None,
+    "error": Annotated[str, choice(ERROR_KINDS)] | None,
+    "comment": _text("the comment") | None,
+    "correction": _text("the correction") | None,
+    "flag": _text("the flag") | None,
+    "reveal": Count,
+    "skip": _text("the reason for skipping"),
+}
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """What follows from a person's events. The tuples hold an entry per step, None where there is nothing.
+    """What one person says of one trace, as it follows from their events. The tuples hold an entry per step.
 
-    `revealed` is how many steps the person has seen, `submitted` whether the answer stands. `undo` and `redo` hold
-    the ids of events, the last one the next to be taken back or repeated. `first` are the labels as they were when
-    the next step was revealed, those of steps after which nothing was revealed as they were first submitted.
+    `revealed` is how many steps the person has seen, `submitted` whether the annotation stands submitted. `undo`
+    and `redo` hold the ids of events, the last one the next to be undone or redone. `first` are the labels as they
+    were when the next step was revealed; for steps after which nothing was revealed, as first submitted.
     """
 
     labels: StepTexts
@@ -218,88 +200,93 @@ class Annotation:
     first: StepTexts
 
     def value(self, kind: str, step: int | None) -> str | None:
-        """What an undoable act of that kind would replace."""
+        """What an undoable event of that kind would replace."""
         if step is None:
             return self.flag
-        columns = {
-            "label": self.labels,
-            "comment": self.comments,
-            "correction": self.corrections,
-            "error": self.errors,
-        }
-        return columns[kind][step]
+        columns = {"label": self.labels, "comment": self.comments, "correction": self.corrections}
+        return columns.get(kind, self.errors)[step]
+
+    def as_json(self) -> dict[str, Any]:
+        """What the labelling page is told of it."""
+        return {name: value for name, value in asdict(self).items() if name != "first"}
+
+
+def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
+    """How many steps have to be labelled: all, or those up to the first `neg` where labelling ends there."""
+    return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
 def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Annotation:
-    """Where the person stands after these events, with a trace of so many steps; they are in order.
-
-    A trace that lost steps since counts as long as the events say.
-    """
-    steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
-    state = _State(steps, 1 if stepwise else steps)
-    for event in events:
-        state.take(event)
-    return state.annotation()
+    """The annotation that follows from a person's events, in order, on a trace of so many steps."""
+    return Fold(events, n_steps, stepwise).annotation()
 
 
-class _State:
-    def __init__(self, n_steps: int, revealed: int) -> None:
-        self.values: dict[str, list[str | None]] = {kind: [None] * n_steps for kind in ON_STEPS}
-        self.first: dict[int, str | None] = {}
-        self.flag: str | None = None
-        self.revealed = revealed
-        self.submitted = False
-        self.undo: list[int] = []
-        self.redo: list[int] = []
+class Fold:
+    """The fold of a log that events can be added to. A trace that lost steps since is as long as its events say."""
 
-    def take(self, event: AnnotationEvent) -> None:
+    def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
+        n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
+        self._values: dict[str, list[str | None]] = {kind: [None] * n_steps for kind in ON_STEPS}
+        self._first: dict[int, str | None] = {}
+        self._flag: str | None = None
+        self._revealed = 1 if stepwise else n_steps
+        self._submitted = False
+        self._undo: list[int] = []
+        self._redo: list[int] = []
+        for event in events:
+            self.add(event)
+
+    def add(self, event: AnnotationEvent) -> None:
+        """Fold one more event."""
         if event.kind in UNDOABLE:
             self._stack(event)
             if event.step is None:
-                self.flag = event.new
+                self._flag = event.new
             else:
-                self.values[event.kind][event.step] = event.new
+                self._values[event.kind][event.step] = event.new
         elif event.kind == "reveal":
             self._reveal(event.new)
         elif event.kind == "submit":
-            self.submitted = True
-            # The answer is shown beside the whole trace.
-            self._reveal(len(self.values["label"]))
-            self._keep_first(len(self.values["label"]))
+            self._submitted = True
+            # A submitted annotation is shown beside the whole trace.
+            n_steps = len(self._values["label"])
+            self._reveal(n_steps)
+            self._keep_first(n_steps)
         elif event.kind in ("reopen", "withdraw", "skip"):
-            self.submitted = False
+            self._submitted = False
 
     def _stack(self, event: AnnotationEvent) -> None:
         if event.of is not None:
-            away, to = (self.undo, self.redo) if event.cause == "undo" else (self.redo, self.undo)
-            away.remove(event.of)
-            to.append(event.of)
+            source, target = (self._undo, self._redo) if event.cause == "undo" else (self._redo, self._undo)
+            source.remove(event.of)
+            target.append(event.of)
         elif event.old != event.new:
-            self.undo.append(event.id)
-            self.redo.clear()
+            self._undo.append(event.id)
+            self._redo.clear()
 
     def _reveal(self, count: int) -> None:
-        if count > self.revealed:
-            self._keep_first(self.revealed)
-            self.revealed = count
+        if count > self._revealed:
+            self._keep_first(self._revealed)
+            self._revealed = count
 
     def _keep_first(self, end: int) -> None:
         for step in range(end):
-            self.first.setdefault(step, self.values["label"][step])
+            self._first.setdefault(step, self._values["label"][step])
 
     def annotation(self) -> Annotation:
-        labels = tuple(self.values["label"])
+        """What follows from the events so far."""
+        labels = tuple(self._values["label"])
         return Annotation(
             labels=labels,
-            comments=tuple(self.values["comment"]),
-            corrections=tuple(self.values["correction"]),
-            errors=tuple(self.values["error"]),
-            flag=self.flag,
-            revealed=self.revealed,
-            submitted=self.submitted,
-            undo=tuple(self.undo),
-            redo=tuple(self.redo),
-            first=tuple(self.first.get(step, label) for step, label in enumerate(labels)),
+            comments=tuple(self._values["comment"]),
+            corrections=tuple(self._values["correction"]),
+            errors=tuple(self._values["error"]),
+            flag=self._flag,
+            revealed=self._revealed,
+            submitted=self._submitted,
+            undo=tuple(self._undo),
+            redo=tuple(self._redo),
+            first=tuple(self._first.get(step, label) for step, label in enumerate(labels)),
         )
 
 

@@ -13,9 +13,8 @@ from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
-from stepsight.storage.labelling.annotation import Annotation, fold, read_events_of_items
+from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.campaigns import Shows
-from stepsight.storage.labelling.record import needed_steps
 from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, exposures_of
 from stepsight.storage.people.users import User

@@ -118,13 +118,13 @@ class Dispute:
 
 @dataclass(frozen=True)
 class DisputeFilter:
-    """Disputes of a dataset, of a trace, in a state; None and "" are any. `seen_by` narrows them to traces that
-    this person, who labels, has seen through (see `storage.labelling.comparison`)."""
+    """Disputes of a dataset, of a trace, in a state; None and "" are any. `unblinded_for` narrows them to traces to
+    which this person, an annotator, is `unblinded`."""
 
     dataset: str = ""
     state: DisputeState | None = None
     trace_id: int | None = None
-    seen_by: int | None = None
+    unblinded_for: int | None = None
 
 
 ANY_DISPUTE = DisputeFilter()
@@ -215,10 +215,13 @@ def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[Dis
     return {state: found.get(state.value, 0) for state in DisputeState}
 
 
-def disputed_datasets(store: Store, seen_by: int | None = None) -> list[str]:
+def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[str]:
     """The names of the datasets that have disputes, sorted."""
     found = (
-        select(DatasetRow.name).distinct().select_from(_TABLES).where(*_conditions(DisputeFilter(seen_by=seen_by)))
+        select(DatasetRow.name)
+        .distinct()
+        .select_from(_TABLES)
+        .where(*_conditions(DisputeFilter(unblinded_for=unblinded_for)))
     )
     with store.read() as session:
         return list(session.scalars(found.order_by(DatasetRow.name)))
@@ -243,8 +246,8 @@ def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
         found.append(_last_state() == which.state.value)
     if which.trace_id is not None:
         found.append(DisputeRow.trace_id == in_range(which.trace_id))
-    if which.seen_by is not None:
-        found.append(unblinded(DisputeRow.trace_id, which.seen_by))
+    if which.unblinded_for is not None:
+        found.append(unblinded(DisputeRow.trace_id, which.unblinded_for))
     return found
 
 

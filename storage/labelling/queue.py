@@ -17,10 +17,8 @@ from stepsight.core.trace import Step
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
-from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.record import RecordedEvent, record
 from stepsight.storage.labelling.slots import (
     FREE,
     LEASED,
@@ -36,7 +34,7 @@ from stepsight.storage.labelling.slots import (
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
-__all__ = ["Assignment", "Availability", "assign_next", "next_availability", "open_slot", "skip"]
+__all__ = ["Assignment", "Availability", "assign_next", "next_availability", "open_slot"]
 
 Availability = Literal["held", "new", "nothing"]
 """A trace that the person has, another one, or none that is left for them now."""
@@ -103,11 +101,6 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
             check_open(slot)
             renew(session, slot.id, slot.lease)
         return _task(session, campaign, slot_id)
-
-
-def skip(store: Store, slot_id: int, user: User, reason: str, key: str) -> RecordedEvent:
-    """Give a trace up for good; somebody else gets it. Raises what `storage.labelling.record.record` raises."""
-    return record(store, slot_id, user, NewEvent(kind="skip", key=key, new=reason))
 
 
 def _task(session: Session, campaign: Campaign, slot_id: int) -> Assignment:

@@ -1,6 +1,7 @@
-"""Recording what people do: every act is an event of an append-only log, stored once however often it is sent."""
+"""Recording annotation events: each is stored once, however often it is sent."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,10 +16,11 @@ from stepsight.storage.labelling.annotation import (
     UNDOABLE,
     Annotation,
     AnnotationEvent,
+    Fold,
     NewEvent,
-    check_new_event,
     find_event,
     fold,
+    needed_steps,
     read_events,
 )
 from stepsight.storage.labelling.slots import (
@@ -38,103 +40,125 @@ from stepsight.storage.people.users import User
 
 @dataclass(frozen=True)
 class RecordedEvent:
-    """An event of the log; `repeated` says that it was there already."""
+    """An event of the log, and the person's annotation of the trace with it. `repeated`: it was stored before."""
 
     event_id: int
     moment: datetime
     repeated: bool
+    annotation: Annotation
 
 
-def record(store: Store, slot_id: int, user: User, act: NewEvent) -> RecordedEvent:
-    """Store what a person did in a slot, and hold the slot for them from now on. The same key and content again
-    gives the first answer, whatever has happened since.
+def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedEvent:
+    """Store an event of a person in a slot, which is held for them from now on.
+
+    The same key and content again gives the event that was stored first, whatever has happened since.
 
     Raises `NotFoundError` where there is no such slot; `ConflictError` where it is not the person's any more, the
-    answer is submitted or skipped (or, for `reopen`, is not), the campaign is closed, another guideline is in
-    force, the trace has changed, or the key is known with other content; `ForbiddenError` where nobody took it;
+    annotation is submitted or skipped (or, for `reopen`, is not), the campaign is closed, another guideline is in
+    force, the trace has changed, or the key was used with other content; `ForbiddenError` where nobody took it;
     `UserError` on a step that the trace does not have or that is not revealed yet, a value that the kind does not
-    take, nothing to undo, and an answer that is submitted before it is complete. Nothing is stored then.
+    take, nothing to undo, and an annotation that is submitted before it is complete. Nothing is stored then.
     """
-    check_new_event(act)
     with store.write(durable=True) as session:
         lock_person(session, user)
-        known = find_event(session, user.id, act.key)
-        if known is not None:
-            return _repeated(known, slot_id, act)
+        earlier = find_event(session, user.id, event.key)
+        if earlier is not None:
+            return _repeat(session, earlier, slot_id, event)
         slot = load_slot(session, slot_id, lock=True)
         check_owner(slot, user)
-        _check_state(slot, act)
+        _check_slot(slot, event)
         log = read_events(session, slot.item_id, user.id)
-        annotation = fold(log, slot.n_steps, slot.stepwise)
-        if act.cause:
-            act = _caused(act, annotation, {event.id: event for event in log})
-        _check_against(slot, annotation, act)
-        event_id, moment = _insert(session, slot, annotation, user, act)
-        _move(session, slot, act)
-        return RecordedEvent(event_id, moment, repeated=False)
+        folded = Fold(log, slot.n_steps, slot.stepwise)
+        annotation = folded.annotation()
+        if event.cause:
+            event = _resolve(event, annotation, log)
+        _check_event(slot, annotation, event)
+        stored = _insert(session, slot, annotation, user, event)
+        _update_slot(session, slot, event)
+        folded.add(stored)
+        return RecordedEvent(stored.id, stored.moment, False, folded.annotation())
 
 
-def _repeated(known: AnnotationEvent, slot_id: int, act: NewEvent) -> RecordedEvent:
-    said = (known.slot_id, known.cause, known.of if act.of is not None else None)
-    same = said == (slot_id, act.cause, act.of)
-    if not act.cause:
-        same = same and (known.kind, known.step, known.new) == (act.kind, act.step, act.new)
+def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> Annotation:
+    """A person's annotation of the trace of a slot, by default of who has the slot; nobody's is empty.
+
+    Raises `NotFoundError`.
+    """
+    with store.read() as session:
+        slot = load_slot(session, slot_id)
+        return _read_annotation(session, slot, slot.user_id if user_id is None else user_id)
+
+
+def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annotation:
+    log = [] if user_id is None else read_events(session, slot.item_id, user_id)
+    return fold(log, slot.n_steps, slot.stepwise)
+
+
+def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:
+    """The event that was stored under the same key. The person may have lost the slot since."""
+    same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
+    if event.cause:
+        same = same and event.of in (None, earlier.of)
+    else:
+        same = same and (earlier.kind, earlier.step, earlier.new) == (event.kind, event.step, event.new)
     if not same:
         raise ConflictError("The key of this request was used for something else.", "Send a new key.")
-    return RecordedEvent(known.id, known.moment, repeated=True)
+    annotation = _read_annotation(session, load_slot(session, slot_id), earlier.user_id)
+    return RecordedEvent(earlier.id, earlier.moment, True, annotation)
 
 
-def _check_state(slot: Slot, act: NewEvent) -> None:
-    if act.kind == "withdraw" and not act.cause:
-        # What a person gave can be taken back by them at any time.
+def _check_slot(slot: Slot, event: NewEvent) -> None:
+    """Whether the state of the slot allows the event."""
+    if event.kind == "withdraw" and not event.cause:
+        # A person can withdraw what they submitted at any time.
         if slot.state == SKIPPED:
             raise ConflictError("This trace was skipped or withdrawn already.", "Go on with the next one.")
         return
     check_open(slot)
     if slot.state == SKIPPED:
         raise ConflictError("You skipped this trace, or withdrew your answer.", "Go on with the next one.")
-    if act.kind == "reopen" and not act.cause:
+    if event.kind == "reopen" and not event.cause:
         if slot.state != SUBMITTED:
             raise ConflictError("The answer is not submitted.", "Go on labelling.")
     elif slot.state == SUBMITTED:
         raise ConflictError("The answer is submitted already.", "Take it back to change something.")
-    if act.guideline not in (None, slot.guideline):
+    if event.guideline not in (None, slot.guideline):
         raise ConflictError(
             f"The guideline has changed: version {slot.guideline} is in force, and the page shows version"
-            f" {act.guideline}.",
+            f" {event.guideline}.",
             "Read the new one, then go on.",
         )
 
 
-def _caused(act: NewEvent, annotation: Annotation, log: dict[int, AnnotationEvent]) -> NewEvent:
-    """The act that takes back or repeats another one."""
-    stack = annotation.undo if act.cause == "undo" else annotation.redo
+def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> NewEvent:
+    """An undo or redo with the content that follows from the event it is of."""
+    stack = annotation.undo if event.cause == "undo" else annotation.redo
     if not stack:
-        raise UserError(f"There is nothing to {act.cause}.")
-    if act.of not in (None, stack[-1]):
+        raise UserError(f"There is nothing to {event.cause}.")
+    if event.of not in (None, stack[-1]):
         raise ConflictError("Something else was done meanwhile.", "Reload the page.")
-    event = log[stack[-1]]
-    new = event.old if act.cause == "undo" else event.new
-    return replace(act, kind=event.kind, step=event.step, new=new, of=event.id)
+    target = next(logged for logged in log if logged.id == stack[-1])
+    new = target.old if event.cause == "undo" else target.new
+    return event.model_copy(update={"kind": target.kind, "step": target.step, "new": new, "of": target.id})
 
 
-def _check_against(slot: Slot, annotation: Annotation, act: NewEvent) -> None:
-    """Whether the trace and what was done so far allow the act."""
-    if act.step is not None:
-        _check_step(slot, annotation, act.step)
-    if act.revealed is not None and act.revealed > annotation.revealed:
+def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
+    """Whether the trace and the annotation so far allow the event."""
+    if event.step is not None:
+        _check_step(slot, annotation, event.step)
+    if event.revealed is not None and event.revealed > annotation.revealed:
         raise UserError(
-            f"The page shows {act.revealed} steps, and {annotation.revealed} are revealed.", "Reload it."
+            f"The page shows {event.revealed} steps, and {annotation.revealed} are revealed.", "Reload it."
         )
-    if act.kind == "reveal":
-        _check_reveal(slot, annotation, act.new)
-    elif act.kind == "submit":
+    if event.kind == "reveal":
+        _check_reveal(slot, annotation, event.new)
+    elif event.kind == "submit":
         _check_complete(slot, annotation)
 
 
 def _check_step(slot: Slot, annotation: Annotation, step: int) -> None:
     if step >= annotation.revealed < slot.n_steps:
-        # How many there are is not to be told either.
+        # How many steps there are is hidden too.
         raise UserError(f"Step {step + 1} is not revealed yet.", "Label the steps before it first.")
     if step >= slot.n_steps:
         raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")
@@ -165,77 +189,40 @@ def _check_complete(slot: Slot, annotation: Annotation) -> None:
         raise UserError("There are more steps, not revealed yet.", "Reveal and label them, then submit.")
 
 
-def needed_steps(labels: tuple[str | None, ...], after_error: bool) -> int:
-    """How many steps have to be labelled: all, or up to the first `neg` where labelling ends there."""
-    if after_error or "neg" not in labels:
-        return len(labels)
-    return labels.index("neg") + 1
-
-
-def _insert(
-    session: Session, slot: Slot, annotation: Annotation, user: User, act: NewEvent
-) -> tuple[int, datetime]:
+def _insert(session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent) -> AnnotationEvent:
     seen = exposures_of(session, user.id, slot.trace_id) | ({"scores"} if slot.shows_scores else set())
     values: dict[str, Any] = {
-        "campaign_id": slot.campaign_id,
         "item_id": slot.item_id,
         "slot_id": slot.id,
         "user_id": user.id,
-        "kind": act.kind,
-        "step": act.step,
-        "old": _old(annotation, act),
-        "new": act.new,
-        "cause": act.cause,
-        "of": act.of,
-        "key": act.key,
+        "kind": event.kind,
+        "step": event.step,
+        "old": _replaced(annotation, event),
+        "new": event.new,
+        "cause": event.cause,
+        "of": event.of,
+        "key": event.key,
         "moment": now(),
-        "seconds": act.seconds,
-        "digest": slot.digest,
+        "seconds": event.seconds,
         "guideline": slot.guideline,
         "view": slot.view,
         "revealed": annotation.revealed if slot.stepwise else None,
         "visible": {what: what in seen for what in WHAT},
     }
-    event_id = session.scalars(insert(EventRow).values(**values).returning(EventRow.id)).one()
-    return event_id, values["moment"]
+    statement = insert(EventRow).values(campaign_id=slot.campaign_id, digest=slot.digest, **values)
+    return AnnotationEvent(id=session.scalars(statement.returning(EventRow.id)).one(), **values)
 
 
-def _old(annotation: Annotation, act: NewEvent) -> str | int | None:
-    if act.kind in UNDOABLE:
-        return annotation.value(act.kind, act.step)
-    return annotation.revealed if act.kind == "reveal" else None
+def _replaced(annotation: Annotation, event: NewEvent) -> str | int | None:
+    if event.kind in UNDOABLE:
+        return annotation.value(event.kind, event.step)
+    return annotation.revealed if event.kind == "reveal" else None
 
 
-def _move(session: Session, slot: Slot, act: NewEvent) -> None:
-    """What becomes of the slot."""
-    if act.kind == "submit":
+def _update_slot(session: Session, slot: Slot, event: NewEvent) -> None:
+    if event.kind == "submit":
         end(session, slot, SUBMITTED)
-    elif act.kind in ("skip", "withdraw"):
+    elif event.kind in ("skip", "withdraw"):
         end(session, slot, SKIPPED)
     else:
         renew(session, slot.id, slot.lease)
-
-
-def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> Annotation:
-    """Where a person stands with the trace of a slot, by default who has the slot; nobody has an empty draft.
-
-    Raises `NotFoundError`.
-    """
-    with store.read() as session:
-        slot = load_slot(session, slot_id)
-        whose = slot.user_id if user_id is None else user_id
-        log = [] if whose is None else read_events(session, slot.item_id, whose)
-        return fold(log, slot.n_steps, slot.stepwise)
-
-
-def undo(store: Store, slot_id: int, user: User, key: str) -> RecordedEvent:
-    """Take back the newest label, comment, correction, kind of error or flag that stands. As often as there is one.
-
-    Raises what `storage.labelling.record.record` raises, `UserError` where there is nothing to take back.
-    """
-    return record(store, slot_id, user, NewEvent(kind="", key=key, cause="undo"))
-
-
-def redo(store: Store, slot_id: int, user: User, key: str) -> RecordedEvent:
-    """Repeat what was last taken back, until something new is done. Raises as `undo` does."""
-    return record(store, slot_id, user, NewEvent(kind="", key=key, cause="redo"))

@@ -1,21 +1,19 @@
 // The page on which disagreements are decided: its keys, and decisions that are stored before the page goes on.
 import { register } from "./keys.js";
-import { made } from "./made.js";
-import { failure } from "./outbox.js";
+import { AWAY, failure, post, showNotice } from "./requests.js";
 import { freshKey } from "./unsent.js";
 
 const STEP = "#adjudicate li[data-step]";
 const CHOICES = { 1: "neg", 2: "neu", 3: "pos", 0: "" };
-const AWAY = "The server does not answer. What you typed stays here; try again.";
 const keys = new WeakMap();
 const busy = new WeakSet();
 
-const room = () => document.querySelector("#adjudicate");
+const page = () => document.querySelector("#adjudicate");
 const steps = () => [...document.querySelectorAll(STEP)];
 const isThere = () => steps().length > 0;
 const focused = () => document.activeElement?.closest(STEP) ?? null;
 const current = () => focused() ?? document.querySelector(`${STEP}.open`) ?? steps()[0];
-const item = () => room().querySelector("ol[data-item]")?.dataset.item;
+const item = () => page().querySelector("ol[data-item]")?.dataset.item;
 
 const goTo = (step) => {
   step?.focus({ preventScroll: true });
@@ -34,15 +32,10 @@ const choose = (key) => {
   step.querySelector("input[name=reason]").focus();
 };
 
-const say = (form, message) => {
-  const slot = form.querySelector(".told");
-  slot.replaceChildren(...(message ? [made("div", { class: "notice", role: "alert" }, message)] : []));
-};
-
 // A decision that is sent again, its answer having been lost, keeps its key; another one gets another.
 const keyOf = (form, content) => {
-  const known = keys.get(form);
-  if (known?.content === content) return known.key;
+  const last = keys.get(form);
+  if (last?.content === content) return last.key;
   const key = freshKey();
   keys.set(form, { content, key });
   return key;
@@ -51,15 +44,13 @@ const keyOf = (form, content) => {
 const read = (form) => {
   const { label, reason, after } = Object.fromEntries(new FormData(form));
   const step = Number(form.closest(STEP).dataset.step);
-  const place = { campaign: Number(room().dataset.campaign), item: Number(item()), step };
+  const place = { campaign: Number(page().dataset.campaign), item: Number(item()), step };
   return { ...place, label: label || null, reason, after: Number(after) };
 };
 
-const post = (form) => {
+const store = (form) => {
   const decision = read(form);
-  const body = JSON.stringify({ ...decision, key: keyOf(form, JSON.stringify(decision)) });
-  const headers = { "content-type": "application/json" };
-  return fetch("/relabel/adjudicate/decisions", { method: "POST", headers, body }).catch(() => null);
+  return post("/relabel/adjudicate/decisions", { ...decision, key: keyOf(form, JSON.stringify(decision)) });
 };
 
 // What was entered into a form: a label only where it is another than the one in force, which may be a new one now.
@@ -74,7 +65,7 @@ const typed = (but) => steps().filter((step) => step.dataset.step !== but).map(e
 
 const restore = (values) => {
   for (const [number, { label, reason }] of values) {
-    const form = room().querySelector(`li[data-step="${number}"] form`);
+    const form = page().querySelector(`li[data-step="${number}"] form`);
     if (!form) continue;
     if (reason) form.elements.reason.value = reason;
     if (label !== undefined) form.elements.label.value = label;
@@ -83,35 +74,36 @@ const restore = (values) => {
 
 // Draws the page anew; what is typed into the form of the step `but` is done with.
 const draw = async (but) => {
-  const response = await fetch(`/relabel/adjudicate?campaign=${room().dataset.campaign}&item=${item()}`).catch(() => null);
+  const response = await fetch(`/relabel/adjudicate?campaign=${page().dataset.campaign}&item=${item()}`).catch(() => null);
   const text = response?.ok ? await response.text().catch(() => null) : null;
   if (text === null) return false;
   const shown = new DOMParser().parseFromString(text, "text/html").querySelector("#adjudicate");
   // Where nobody disagrees on the trace any more it is another one, of which nothing was typed.
   const values = shown.querySelector("ol[data-item]")?.dataset.item === item() ? typed(but) : [];
-  room().replaceChildren(...shown.childNodes);
+  page().replaceChildren(...shown.childNodes);
   restore(values);
   return true;
 };
 
 const goOn = (number) => {
   const next = steps().find((step) => Number(step.dataset.step) > Number(number) && step.matches(".open"));
-  goTo(next ?? document.querySelector(`${STEP}.open`) ?? room().querySelector("a.onward") ?? room().querySelector(`li[data-step="${number}"]`));
+  goTo(next ?? document.querySelector(`${STEP}.open`) ?? page().querySelector("a.onward") ?? page().querySelector(`li[data-step="${number}"]`));
 };
 
 const decide = async (form) => {
   if (busy.has(form)) return;
   busy.add(form);
-  const response = await post(form);
+  const response = await store(form);
   const number = form.closest(STEP).dataset.step;
   if (response?.ok) {
     if (await draw(number)) goOn(number);
     else location.reload();
   } else {
-    const told = response ? await failure(response) : AWAY;
+    const message = response ? await failure(response) : AWAY;
     // What stands against it, such as another person's decision, is to be seen.
     if (response?.status === 409) await draw();
-    say(room().querySelector(`li[data-step="${number}"] form`) ?? form, told);
+    const open = page().querySelector(`li[data-step="${number}"] form`) ?? form;
+    showNotice(open.querySelector(".told"), message);
   }
   busy.delete(form);
 };
@@ -127,7 +119,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches?.("#adjudicate input[name=reason]")) goTo(event.target.closest(STEP));
 });
 
-const follow = (...links) => links.map((link) => room().querySelector(link)).find(Boolean)?.click();
+const follow = (...links) => links.map((link) => page().querySelector(link)).find(Boolean)?.click();
 
 register({ key: "1", label: "decide neg, then say why", when: isThere, run: () => choose("1") });
 register({ key: "2", label: "decide neu, then say why", when: isThere, run: () => choose("2") });

@@ -1,6 +1,6 @@
 // The reveal curve: how one number of a step changed as later steps were revealed, as SVG.
+import { drawn } from "./dom.js";
 
-const NS = "http://www.w3.org/2000/svg";
 const WIDTH = 470;
 const HEIGHT = 214;
 const LEFT = 34;
@@ -13,13 +13,6 @@ const MANY = 16;
 const MOST_NAMES = 10;
 // What a number takes of the width.
 const NUMBER = 32;
-
-const made = (tag, attributes, text = "") => {
-  const element = document.createElementNS(NS, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text) element.textContent = text;
-  return element;
-};
 
 const y = (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM);
 const across = (count) => (place) =>
@@ -38,12 +31,12 @@ const largestJump = (values) => {
 
 const frame = (threshold) => {
   const parts = [0, 1].flatMap((value) => [
-    made("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
-    made("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+    drawn("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+    drawn("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value)),
   ]);
   if (threshold === null) return parts;
   const line = { class: "threshold", x1: LEFT, x2: WIDTH - RIGHT, y1: y(threshold), y2: y(threshold) };
-  return [...parts, made("line", line), made("text", { class: "tick", x: 3, y: y(threshold) + 4 }, threshold.toFixed(2))];
+  return [...parts, drawn("line", line), drawn("text", { class: "tick", x: 3, y: y(threshold) + 4 }, threshold.toFixed(2))];
 };
 
 const names = (x, revealed) => {
@@ -53,7 +46,7 @@ const names = (x, revealed) => {
     .map((name, place) => [name, place])
     .filter(([, place]) => place % every === 0)
     .map(([name, place]) =>
-      made("text", { class: "tick", x: x(place), y: HEIGHT - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
+      drawn("text", { class: "tick", x: x(place), y: HEIGHT - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
     );
 };
 
@@ -68,18 +61,18 @@ const numbered = (count, jump, x) => {
 };
 
 const point = (x, value, { label, kind, number, below, size }) => {
-  const dot = made("circle", { class: kind, cx: x, cy: y(value), r: size });
-  dot.append(made("title", {}, label));
+  const dot = drawn("circle", { class: kind, cx: x, cy: y(value), r: size });
+  dot.append(drawn("title", {}, label));
   if (!number) return [dot];
   const place = { class: "number", x, y: below ? y(value) + 18 : y(value) - 9, "text-anchor": "middle" };
-  return [dot, made("text", place, value.toFixed(2))];
+  return [dot, drawn("text", place, value.toFixed(2))];
 };
 
 const diamond = (x, value, label, size) => {
   const top = y(value);
   const points = `${x},${top - size} ${x + size},${top} ${x},${top + size} ${x - size},${top}`;
-  const shape = made("polygon", { class: "without", points });
-  shape.append(made("title", {}, label));
+  const shape = drawn("polygon", { class: "without", points });
+  shape.append(drawn("title", {}, label));
   return shape;
 };
 
@@ -91,13 +84,13 @@ const diamond = (x, value, label, size) => {
 export const drawCurve = (holder, { values, revealed, threshold, without, now, title }) => {
   const x = across(values.length);
   const jump = largestJump(values);
-  const svg = made("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
   svg.append(...frame(threshold), ...names(x, revealed));
-  if (now >= 0) svg.append(made("line", { class: "now", x1: x(now), x2: x(now), y1: TOP - 8, y2: HEIGHT - BOTTOM }));
-  svg.append(made("polyline", { class: "line", points: values.map((value, i) => `${x(i)},${y(value)}`).join(" ") }));
+  if (now >= 0) svg.append(drawn("line", { class: "now", x1: x(now), x2: x(now), y1: TOP - 8, y2: HEIGHT - BOTTOM }));
+  svg.append(drawn("polyline", { class: "line", points: values.map((value, i) => `${x(i)},${y(value)}`).join(" ") }));
   if (jump) {
     const ends = { x1: x(jump - 1), y1: y(values[jump - 1]), x2: x(jump), y2: y(values[jump]) };
-    svg.append(made("line", { class: values[jump] < values[jump - 1] ? "jump fell" : "jump rose", ...ends }));
+    svg.append(drawn("line", { class: values[jump] < values[jump - 1] ? "jump fell" : "jump rose", ...ends }));
   }
   const size = values.length < MANY ? 4 : 2.2;
   without?.forEach((value, i) =>

@@ -1,4 +1,5 @@
 // The keys of a page: pages register theirs here, and `?` lists them.
+import { element } from "./dom.js";
 
 const entries = [];
 const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
@@ -31,26 +32,19 @@ document.addEventListener("keydown", (event) => {
   found.run(event);
 });
 
-const made = (tag, content, attributes = {}) => {
-  const element = document.createElement(tag);
-  element.append(...[content].flat());
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-};
-
 const line = ({ keys, label }) => [
-  made("dt", keys.map((key) => made("kbd", NAMES[key] ?? key))),
-  made("dd", label),
+  element("dt", {}, ...keys.map((key) => element("kbd", {}, NAMES[key] ?? key))),
+  element("dd", {}, label),
 ];
 
-const listed = () => made("dl", entries.filter((entry) => entry.when()).flatMap(line));
+const listed = () => element("dl", {}, ...entries.filter((entry) => entry.when()).flatMap(line));
 
 /** Open the list of the keys that do something now. */
 export const showKeys = () => {
   document.querySelector("dialog.keys")?.remove();
-  const close = made("form", made("button", "Close", { type: "submit" }), { method: "dialog" });
-  const title = made("h2", "Keys of this page", { id: "keys-title" });
-  const dialog = made("dialog", [title, listed(), close], { class: "keys", "aria-labelledby": "keys-title" });
+  const close = element("form", { method: "dialog" }, element("button", { type: "submit" }, "Close"));
+  const title = element("h2", { id: "keys-title" }, "Keys of this page");
+  const dialog = element("dialog", { class: "keys", "aria-labelledby": "keys-title" }, title, listed(), close);
   // A click beside the list is one on the dialog's own backdrop.
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   dialog.addEventListener("close", () => dialog.remove());

@@ -1,13 +1,13 @@
-// The page on which a trace is labelled. What the person says goes to the server act by act; what the page shows is
-// the server's answer with the acts that are still on their way.
+// The page on which a trace is labelled. Each event goes to the server at once; the page shows the server's answer
+// with the events that are still on their way.
 import { lap } from "./clock.js";
-import { after, asked, firstChange, isUndoable, valueOf } from "./draft.js";
+import { firstChange, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
+import { setText } from "./dom.js";
 import { register } from "./keys.js";
-import { listen } from "./labelling_hands.js";
+import { listen } from "./labelling_input.js";
+import { handleRefusal } from "./labelling_refusals.js";
 import { paintRow, statusText } from "./labelling_rows.js";
 import { Texts } from "./labelling_texts.js";
-import { handleRefusal } from "./labelling_troubles.js";
-import { setText } from "./made.js";
 import { Outbox } from "./outbox.js";
 import { dropTexts, freshKey, keepText, keptText } from "./unsent.js";
 
@@ -19,14 +19,14 @@ const ON_ITS_WAY = "The next step is on its way.";
 
 class Labelling {
   constructor(section) {
-    const { slot, person, campaign, guideline, steps, draft } = section.dataset;
+    const { slot, person, campaign, guideline, steps, annotation } = section.dataset;
     Object.assign(this, { section, person, campaign, slot: Number(slot), guideline: Number(guideline), steps: Number(steps) });
     this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
-    this.server = JSON.parse(draft);
-    // The acts stored since the page was opened, by number; those that never will be; whether it is all over; and
-    // whether a key would mean a step that is not there yet.
-    this.events = new Map();
+    // The annotation as the server told it last, and the events it stored since the page was opened, by id; the events
+    // that never will be stored; whether it is all over; and whether a key would mean a step that is not there yet.
+    this.server = JSON.parse(annotation);
+    this.stored = new Map();
     this.lost = [];
     this.over = false;
     this.early = false;
@@ -34,8 +34,8 @@ class Labelling {
     this.frame = null;
     this.texts = new Texts(this);
     this.outbox = new Outbox(person, this.slot, {
-      answered: (act, answer) => this.answered(act, answer),
-      refused: (act, status, message) => handleRefusal(this, act, status, message),
+      answered: (event, answer) => this.answered(event, answer),
+      refused: (event, status, message) => handleRefusal(this, event, status, message),
       changed: () => this.paint(),
     });
   }
@@ -61,35 +61,35 @@ class Labelling {
     return [...this.section.querySelectorAll("ol.steps > li")];
   }
 
-  /** What the person has said: what is stored, and what is on its way. */
-  get draft() {
-    return after(this.server, [...this.outbox.acts, ...this.lost], this.events);
+  /** What the person says: what is stored, and what is on its way. */
+  get annotation() {
+    return fold(this.server, [...this.outbox.events, ...this.lost], this.stored);
   }
 
-  get asked() {
-    return asked(this.draft, this.afterError);
+  get needed() {
+    return neededSteps(this.annotation, this.afterError);
   }
 
   get isClosed() {
-    return this.over || this.outbox.acts.some(({ kind }) => kind === "submit" || kind === "skip");
+    return this.over || this.outbox.events.some(({ kind }) => kind === "submit" || kind === "skip");
   }
 
   /** The first step whose label is missing, -1 where none is. */
   firstOpen() {
-    return this.draft.labels.slice(0, this.asked).indexOf(null);
+    return this.annotation.labels.slice(0, this.needed).indexOf(null);
   }
 
-  say(kind, fields = {}) {
+  record(kind, fields = {}) {
     if (this.isClosed) return;
     const about = { revealed: this.rows.length, guideline: this.guideline, seconds: lap() };
     this.outbox.add({ kind, key: freshKey(), ...fields, ...about });
   }
 
   label(value, step) {
-    if (this.isClosed || step >= this.asked) return;
-    if (this.early && step === this.here) return this.tell(ON_ITS_WAY);
-    if (this.draft.labels[step] !== value) this.say("label", { step, new: value });
-    this.tell(`Step ${step + 1}: ${value ?? "no label"}.`);
+    if (this.isClosed || step >= this.needed) return;
+    if (this.early && step === this.here) return this.announce(ON_ITS_WAY);
+    if (this.annotation.labels[step] !== value) this.record("label", { step, new: value });
+    this.announce(`Step ${step + 1}: ${value ?? "no label"}.`);
     if (value === null) return this.moveTo(step);
     this.reveal();
     this.advance(step);
@@ -98,13 +98,13 @@ class Labelling {
   advance(step) {
     const last = step === this.rows.length - 1;
     this.moveTo(last ? step : step + 1);
-    this.early = last && this.draft.revealed > this.rows.length;
-    if (this.firstOpen() < 0) this.tell("Every step has its label. Enter submits.");
+    this.early = last && this.annotation.revealed > this.rows.length;
+    if (this.firstOpen() < 0) this.announce("Every step has its label. Enter submits.");
   }
 
   chooseError(kind, step) {
-    const chosen = this.draft.errors[step] === kind ? null : kind;
-    this.say("error", { step, new: chosen });
+    const chosen = this.annotation.errors[step] === kind ? null : kind;
+    this.record("error", { step, new: chosen });
     this.moveTo(step);
   }
 
@@ -124,18 +124,18 @@ class Labelling {
     this.rows[step]?.scrollIntoView({ block: "nearest" });
   }
 
-  /** Take the last act back, or repeat it. */
-  turn(kind) {
+  /** Undo the last event, or redo it. */
+  undoOrRedo(kind) {
     if (this.isClosed) return;
-    const before = this.draft;
-    if (!before[kind].length) return this.tell(`There is nothing to ${kind}.`);
+    const before = this.annotation;
+    if (!before[kind].length) return this.announce(`There is nothing to ${kind}.`);
     this.outbox.add({ kind, key: freshKey() });
     this.follow(before);
   }
 
   // Go where something has changed without a hand on it.
   follow(before) {
-    const step = firstChange(before, this.draft);
+    const step = firstChange(before, this.annotation);
     if (step >= 0 && step < this.rows.length) this.moveTo(step);
   }
 
@@ -143,18 +143,18 @@ class Labelling {
     this.texts.saveAll();
     if (this.isClosed) return;
     const open = this.firstOpen();
-    if (open < 0) return this.say("submit");
-    if (open >= this.rows.length) return this.tell(ON_ITS_WAY);
+    if (open < 0) return this.record("submit");
+    if (open >= this.rows.length) return this.announce(ON_ITS_WAY);
     this.moveTo(open);
-    this.tell(`Step ${open + 1} has no label yet.`);
+    this.announce(`Step ${open + 1} has no label yet.`);
   }
 
   /** Ask for the next step once the one before it has its label. */
   reveal() {
-    const { labels, revealed } = this.draft;
+    const { labels, revealed } = this.annotation;
     const ended = !this.afterError && labels.includes("neg");
     if (!this.stepwise || ended || revealed >= this.steps || labels[revealed - 1] === null) return;
-    this.say("reveal", { new: revealed + 1 });
+    this.record("reveal", { new: revealed + 1 });
   }
 
   async fetchSteps() {
@@ -174,15 +174,15 @@ class Labelling {
     if (this.here === from - 1) this.moveTo(from);
   }
 
-  answered(act, answer) {
-    const before = after(this.server, [act, ...this.outbox.acts], this.events);
-    if (isUndoable(act.kind)) this.events.set(answer.event, { ...act, old: valueOf(this.server, act) ?? null });
+  answered(event, answer) {
+    const before = fold(this.server, [event, ...this.outbox.events], this.stored);
+    if (isUndoable(event.kind)) this.stored.set(answer.event, { ...event, old: valueOf(this.server, event) });
     this.server = answer.state;
-    this.texts.stored(act);
-    if (act.kind === "submit") return this.leave(`/relabel/label?slot=${this.slot}`);
-    if (act.kind === "skip") return this.leave(`/relabel/label?campaign=${this.campaign}`);
-    if (act.kind === "reveal") this.fetchSteps();
-    if (act.kind === "undo" || act.kind === "redo") this.follow(before);
+    this.texts.stored(event);
+    if (event.kind === "submit") return this.leave(`/relabel/label?slot=${this.slot}`);
+    if (event.kind === "skip") return this.leave(`/relabel/label?campaign=${this.campaign}`);
+    if (event.kind === "reveal") this.fetchSteps();
+    if (event.kind === "undo" || event.kind === "redo") this.follow(before);
     this.reveal();
   }
 
@@ -200,7 +200,7 @@ class Labelling {
     if (this.isClosed) return;
     for (const panel of this.section.querySelectorAll("form[data-panel]")) panel.hidden = panel.dataset.panel !== name;
     const field = this.section.querySelector(`form[data-panel="${name}"] input`);
-    if (name === "flag") field.value = this.draft.flag ?? "";
+    if (name === "flag") field.value = this.annotation.flag ?? "";
     field.focus();
   }
 
@@ -211,12 +211,12 @@ class Labelling {
 
   sendPanel(form, value) {
     const kind = form.dataset.panel;
-    if (kind === "skip" && value === null) return this.tell("Say in a few words why.");
+    if (kind === "skip" && value === null) return this.announce("Say in a few words why.");
     this.closePanels();
-    if (kind === "skip" || this.draft.flag !== value) this.say(kind, { new: value });
+    if (kind === "skip" || this.annotation.flag !== value) this.record(kind, { new: value });
   }
 
-  /** Bring the page up to what was said, once a frame. */
+  /** Bring the page up to date, once a frame. */
   paint() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
@@ -226,22 +226,22 @@ class Labelling {
 
   draw() {
     const find = (selector) => this.section.querySelector(selector);
-    const { draft, asked: count, outbox, lost, isClosed: over } = this;
-    const shown = { draft, asked: count, waiting: outbox.acts, lost, texts: this.texts, over };
+    const { annotation, needed, outbox, lost, isClosed: over } = this;
+    const shown = { annotation, needed, waiting: outbox.events, lost, texts: this.texts, over };
     for (const row of this.rows) paintRow(row, shown);
-    for (const kind of ["undo", "redo"]) find(`[data-act=${kind}]`).disabled = over || !draft[kind].length;
+    for (const kind of ["undo", "redo"]) find(`[data-act=${kind}]`).disabled = over || !annotation[kind].length;
     for (const kind of ["flag", "skip", "submit"]) find(`[data-act=${kind}]`).disabled = over;
     find("[data-act=submit]").classList.toggle("primary", this.firstOpen() < 0);
-    find("[data-act=flag]").setAttribute("aria-pressed", draft.flag !== null);
-    find(".flagged").hidden = draft.flag === null;
-    setText(find(".flagged span"), draft.flag ?? "");
-    const whole = !this.stepwise || draft.revealed >= this.steps;
+    find("[data-act=flag]").setAttribute("aria-pressed", annotation.flag !== null);
+    find(".flagged").hidden = annotation.flag === null;
+    setText(find(".flagged span"), annotation.flag ?? "");
+    const whole = !this.stepwise || annotation.revealed >= this.steps;
     setText(find(".status"), statusText(shown, outbox.away, whole));
-    if (outbox.away && !this.away) this.tell("What you say is kept here, and sent when the server answers.");
+    if (outbox.away && !this.away) this.announce("What you say is kept here, and sent when the server answers.");
     this.away = outbox.away;
   }
 
-  tell(message) {
+  announce(message) {
     this.section.querySelector(".said").textContent = message;
   }
 }
@@ -255,8 +255,8 @@ key("0", "no label", () => page.label(null, page.here));
 key("j", "next step", () => page.move(1));
 key("k", "previous step", () => page.move(-1));
 key("Enter", "submit, or go to the first step without a label", () => page.submit());
-key("z", "undo", () => page.turn("undo"));
-key("Z", "redo", () => page.turn("redo"));
+key("z", "undo", () => page.undoOrRedo("undo"));
+key("Z", "redo", () => page.undoOrRedo("redo"));
 key("c", "comment on the step", () => page.openText("comment", page.here));
 key("e", "correct the step", () => page.openText("correction", page.here));
 key("f", "flag a bad problem", () => page.openPanel("flag"));

@@ -1,6 +1,6 @@
 // The texts of the labelling page, comments and corrected steps: kept in the browser while they are typed, and said
 // once their field is left.
-import { valueOf } from "./draft.js";
+import { valueOf } from "./annotation.js";
 import { keepText, keptText } from "./unsent.js";
 
 const fieldOf = (area) => area.closest("[data-field]");
@@ -12,7 +12,7 @@ export const stepOf = (element) => Number(element.closest("[data-step]").dataset
 export const nameOf = (field) => `${field.dataset.field}.${stepOf(field)}`;
 
 export class Texts {
-  /** `page` is the Labelling whose `say`, `draft`, `outbox`, `person`, `slot` and `rows` this uses. */
+  /** `page` is the Labelling whose `record`, `annotation`, `outbox`, `person`, `slot` and `rows` this uses. */
   constructor(page) {
     this.page = page;
     /** What is typed and not stored, by name; and the fields that were opened, whatever is in them. */
@@ -52,9 +52,9 @@ export class Texts {
     this.opened.delete(nameOf(field));
     const [kind, step, text] = [field.dataset.field, stepOf(field), area.value.trim()];
     const value = text && text !== field.dataset.source?.trim() ? text : null;
-    const said = valueOf(this.page.draft, { kind, step }) !== value;
-    if (said) this.page.say(kind, { step, new: value });
-    else if (!this.page.outbox.acts.some((act) => act.kind === kind && act.step === step)) this.forget(nameOf(field));
+    const changed = valueOf(this.page.annotation, { kind, step }) !== value;
+    if (changed) this.page.record(kind, { step, new: value });
+    else if (!this.page.outbox.events.some((event) => event.kind === kind && event.step === step)) this.forget(nameOf(field));
   }
 
   saveAll() {
@@ -63,7 +63,7 @@ export class Texts {
     }
   }
 
-  /** Forget what `act` has stored, unless it was typed on since. */
+  /** Forget what `event` has stored, unless it was typed on since. */
   stored({ kind, step, new: text }) {
     const name = `${kind}.${step}`;
     const field = this.page.rows[step]?.querySelector(`[data-field="${kind}"]`);

@@ -1,32 +1,27 @@
-// Acts on their way to the server: one at a time and in order, each until it is answered, always under its own key,
+// Events on their way to the server: one at a time and in order, each until it is answered, always under its own key,
 // so that one which arrived though its answer was lost is not done twice.
-import { changeAct, dropAct, keepAct, keptActs } from "./unsent.js";
+import { failure, post } from "./requests.js";
+import { changeEvent, dropEvent, keepEvent, keptEvents } from "./unsent.js";
 
 const PATIENCE = 20_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15_000;
 
-// What says nothing of the act itself, and may go well later.
+// Statuses that say nothing of the event itself: it may be stored later.
 const comesLater = (status) => status >= 500 || status === 408 || status === 429;
-const isMove = ({ kind }) => kind === "undo" || kind === "redo";
-const path = (slot, act) => `/relabel/slots/${slot}/${isMove(act) ? act.kind : "events"}`;
-const body = ({ at, ...act }) => JSON.stringify(isMove(act) ? { key: act.key } : act);
-
-/** What an answer that is no success says. */
-export const failure = async (response) => {
-  const told = await response.json().catch(() => null);
-  return told?.error ? `${told.error} ${told.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
-};
+const isTurn = ({ kind }) => kind === "undo" || kind === "redo";
+const path = (slot, event) => `/relabel/slots/${slot}/${isTurn(event) ? event.kind : "events"}`;
+const body = ({ at, ...event }) => (isTurn(event) ? { key: event.key } : event);
 
 export class Outbox {
   /**
-   * `person` and `slot` are ids. `answered(act, answer)` is called when an act is stored; `refused(act, status,
+   * `person` and `slot` are ids. `answered(event, answer)` is called when an event is stored; `refused(event, status,
    * message)` when it will not be as it is: it stays the first and nothing is sent until `drop`, `resume` or `clear`.
-   * `changed()` is called whenever `acts` or `away` have changed; `away` says that the server is out of reach.
+   * `changed()` is called whenever `events` or `away` have changed; `away` says that the server is out of reach.
    */
   constructor(person, slot, { answered, refused, changed = () => {} }) {
     Object.assign(this, { person, slot, answered, refused, changed });
-    this.acts = keptActs(person, slot);
+    this.events = keptEvents(person, slot);
     this.away = false;
     this.stopped = false;
     this.busy = false;
@@ -34,21 +29,21 @@ export class Outbox {
     window.addEventListener("online", () => this.hurry());
   }
 
-  add(act) {
-    this.acts.push(keepAct(this.person, this.slot, act));
+  add(event) {
+    this.events.push(keepEvent(this.person, this.slot, event));
     this.changed();
     this.send();
   }
 
-  /** Forget the act that was refused, and go on with the next. */
+  /** Forget the event that was refused, and go on with the next. */
   drop() {
-    this.acts.splice(0, 1).forEach(dropAct);
+    this.events.splice(0, 1).forEach(dropEvent);
     this.resume();
   }
 
-  /** Go on, after each act that waits was amended, such as by the guideline that it is said under. */
+  /** Go on, after each event that waits was amended, such as by the guideline in force. */
   resume(amend = {}) {
-    for (const act of this.acts) changeAct(Object.assign(act, amend));
+    for (const event of this.events) changeEvent(Object.assign(event, amend));
     this.stopped = false;
     this.changed();
     this.send();
@@ -56,7 +51,7 @@ export class Outbox {
 
   /** Forget everything that waits. */
   clear() {
-    this.acts.splice(0).forEach(dropAct);
+    this.events.splice(0).forEach(dropEvent);
     this.changed();
   }
 
@@ -68,7 +63,7 @@ export class Outbox {
   }
 
   async send() {
-    while (!this.busy && !this.stopped && this.acts.length) {
+    while (!this.busy && !this.stopped && this.events.length) {
       this.busy = true;
       const arrived = await this.sendFirst();
       this.busy = false;
@@ -77,28 +72,26 @@ export class Outbox {
     }
   }
 
-  // Whether the first act was answered.
+  // Whether the first event was answered.
   async sendFirst() {
-    const act = this.acts[0];
-    const headers = { "content-type": "application/json" };
-    const options = { method: "POST", headers, body: body(act), signal: AbortSignal.timeout(PATIENCE) };
-    const response = await fetch(path(this.slot, act), options).catch(() => null);
+    const event = this.events[0];
+    const response = await post(path(this.slot, event), body(event), { signal: AbortSignal.timeout(PATIENCE) });
     if (!response || comesLater(response.status)) return false;
     const answer = response.ok ? await response.json().catch(() => null) : await failure(response);
     if (answer === null) return false;
     this.away = false;
-    this.settle(act, response, answer);
+    this.settle(event, response, answer);
     return true;
   }
 
-  settle(act, response, answer) {
+  settle(event, response, answer) {
     if (response.ok) {
-      this.acts.shift();
-      dropAct(act);
-      this.answered(act, answer);
+      this.events.shift();
+      dropEvent(event);
+      this.answered(event, answer);
     } else {
       this.stopped = true;
-      this.refused(act, response.status, answer);
+      this.refused(event, response.status, answer);
     }
     this.changed();
   }

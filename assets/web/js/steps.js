@@ -2,6 +2,7 @@
 //
 // The server draws them (`#preview ol.preview`) and finds the maths in them; what they are is held here.
 import { onChange } from "./changes.js";
+import { element } from "./dom.js";
 import { register } from "./keys.js";
 
 // Each step is a list of texts: one, or its sub-steps.
@@ -41,20 +42,13 @@ export const markScored = () => {
   tell();
 };
 
-const made = (tag, attributes = {}, ...content) => {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...content);
-  return element;
-};
-
 const button = (act, label, attributes = {}) =>
-  made("button", { type: "button", class: "button", "data-act": act, ...attributes }, label);
+  element("button", { type: "button", class: "button", "data-act": act, ...attributes }, label);
 
 const toolbar = () => {
   const last = chosen === steps.length - 1;
   const off = (yes) => (yes ? { disabled: "" } : {});
-  return made(
+  return element(
     "div",
     { class: "tools", role: "group", "aria-label": `Step ${chosen + 1}` },
     button("edit", "Edit or split"),
@@ -74,16 +68,16 @@ const editor = () => {
 };
 
 const areas = () =>
-  made(
+  element(
     "div",
     { class: "edit" },
     ...steps[chosen].map((text, part) => {
       const name = steps[chosen].length > 1 ? `Text of sub-step ${chosen + 1}.${part + 1}` : `Text of step ${chosen + 1}`;
-      const area = made("textarea", { "aria-label": name, rows: Math.min(8, 2 + Math.floor(text.length / 60)) });
+      const area = element("textarea", { "aria-label": name, rows: Math.min(8, 2 + Math.floor(text.length / 60)) });
       area.value = text;
       return area;
     }),
-    made(
+    element(
       "div",
       { class: "tools" },
       button("save", "Done"),

@@ -1,7 +1,7 @@
-// What is not stored yet, kept in the browser: acts on their way, and texts that are being typed. A page that was
+// What is not stored yet, kept in the browser: events on their way, and texts that are being typed. A page that was
 // closed finds them again.
 
-const ACTS = "stepsight.unsent";
+const EVENTS = "stepsight.unsent";
 const TEXTS = "stepsight.typed";
 let count = 0;
 
@@ -17,30 +17,30 @@ const quietly = (run, otherwise = undefined) => {
 const keysBelow = (prefix) => quietly(() => Object.keys(localStorage).filter((key) => key.startsWith(prefix)), []).sort();
 const padded = (number) => String(number).padStart(15, "0");
 
-/** A key that no other act has. */
+/** A key that no other event has. */
 export const freshKey = () => {
   if (crypto.randomUUID) return crypto.randomUUID();
   // Only there where the page came by https or from this machine.
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 };
 
-/** Keep an act of a person at a slot; `at` of the result is where. Each lies by itself, or two tabs would lose some. */
-export const keepAct = (person, slot, act) => {
-  const at = `${ACTS}.${person}.${slot}.${padded(Date.now())}.${padded(count++)}.${act.key}`;
-  quietly(() => localStorage.setItem(at, JSON.stringify(act)));
-  return { ...act, at };
+/** Keep an event of a person at a slot; `at` of the result is where. Each lies by itself, or two tabs would lose some. */
+export const keepEvent = (person, slot, event) => {
+  const at = `${EVENTS}.${person}.${slot}.${padded(Date.now())}.${padded(count++)}.${event.key}`;
+  quietly(() => localStorage.setItem(at, JSON.stringify(event)));
+  return { ...event, at };
 };
 
-export const changeAct = (act) => quietly(() => act.at in localStorage && localStorage.setItem(act.at, JSON.stringify(act)));
-export const dropAct = ({ at }) => quietly(() => localStorage.removeItem(at));
+export const changeEvent = (event) => quietly(() => event.at in localStorage && localStorage.setItem(event.at, JSON.stringify(event)));
+export const dropEvent = ({ at }) => quietly(() => localStorage.removeItem(at));
 
 const read = (at) => quietly(() => ({ ...JSON.parse(localStorage.getItem(at)), at }), null);
 
-/** The acts of a person at a slot that were kept, in their order. */
-export const keptActs = (person, slot) => keysBelow(`${ACTS}.${person}.${slot}.`).map(read).filter((act) => act?.key);
+/** The events of a person at a slot that were kept, in their order. */
+export const keptEvents = (person, slot) => keysBelow(`${EVENTS}.${person}.${slot}.`).map(read).filter((event) => event?.key);
 
-/** The slots at which a person has such acts. */
-export const keptSlots = (person) => [...new Set(keysBelow(`${ACTS}.${person}.`).map((key) => Number(key.split(".")[3])))];
+/** The slots at which a person has such events. */
+export const keptSlots = (person) => [...new Set(keysBelow(`${EVENTS}.${person}.`).map((key) => Number(key.split(".")[3])))];
 
 // A slot goes to somebody else once its lease ran out, who may sit at the same browser.
 const textKey = (person, slot, field) => `${TEXTS}.${person}.${slot}.${field}`;

@@ -9,12 +9,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import Base, DatasetRow, TraceRow, UtcDateTime, check_name
 from stepsight.storage.importers.fields import describe, field, listed, located, text, whole
 from stepsight.storage.importers.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import NewEvent, check_new_event
+from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.files.answer_file import moment
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
@@ -247,7 +248,8 @@ def _check_event(row: Row, steps: int) -> None:
     if not isinstance(field(row, "visible"), dict):
         raise UserError(f"the field 'visible' is {describe(row['visible'])}, expected an object.")
     if kind != DECIDE:
-        check_new_event(NewEvent(kind, row["key"], step, field(row, "new"), seconds=field(row, "seconds")))
+        event = {"kind": kind, "key": row["key"], "step": step, "new": field(row, "new")}
+        validate(NewEvent, event | {"seconds": field(row, "seconds")})
     elif not isinstance(field(row, "new"), dict) or step is None:
         raise UserError("a decision without a step or a label.")
 

@@ -5,7 +5,6 @@ and whether who decided had labelled the trace (`own`); `old` holds the same of 
 of a step is in force. What the annotators said stays as it is.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +16,6 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.storage.database.labelling_schema import (
-    KEY_LENGTH,
     CampaignRow,
     EventRow,
     GuidelineRow,
@@ -27,13 +25,12 @@ from stepsight.storage.database.labelling_schema import (
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.labelling.annotation import check_reason
+from stepsight.storage.labelling.annotation import check_key, check_reason
 from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import in_range
 
 KIND = "decide"
-_KEY = re.compile(f"[!-~]{{1,{KEY_LENGTH}}}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def decide(
     reason. A closed campaign can still be decided.
     """
     new = {"label": _check_label(label), "reason": check_reason(reason, "The decision has no reason.")}
-    _check_key(key)
+    check_key(key)
     with store.write() as session:
         item = _find_item(session, campaign_id, item_id)
         known = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
@@ -201,8 +198,3 @@ def _check_label(label: str | None) -> str | None:
     if label is not None and label not in LABEL_NAMES:
         raise UserError(f"The label is {label!r:.40}, expected neg, neu, pos or null (unlabelled).")
     return label
-
-
-def _check_key(key: str) -> None:
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise UserError(f"The key is {key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")

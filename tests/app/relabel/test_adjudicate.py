@@ -9,20 +9,21 @@ from sqlalchemy import update
 from stepsight.app.relabel.adjudicate import (
     AdjudicationAddress,
     adjudication_html,
-    choose_html,
-    letters,
     read_address,
+    with_letters,
 )
+from stepsight.app.relabel.campaigns import choose_html
 from stepsight.core.errors import UserError
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.labelling.results.disagreements import read_adjudication
-from stepsight.storage.people.exposures import exposures_of
+from stepsight.storage.people.exposures import exposures_of, note_exposure
 from stepsight.storage.people.users import Role, User
 from tests.app.relabel.disagreeing import disagreeing
-from tests.storage.labelling.samples import campaign, key, person
+from tests.storage.labelling.samples import campaign, do, key, person
 
 
 @pytest.fixture
@@ -63,16 +64,60 @@ def test_no_name_no_time_and_no_gold(sqlite_store: Store, made: tuple[Campaign, 
     assert not re.search(r"annotator|20\d\d-|gold", html)
 
 
+def test_what_was_said_of_a_step(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    of, (anna, *_) = made
+    shown = read_adjudication(sqlite_store, of.id).disagreements[0]
+    note_exposure(sqlite_store, anna.id, [shown.trace_id], "scores", "gold")
+    task = open_slot(sqlite_store, shown.annotations[0].slot_id, anna)
+    do(sqlite_store, task.slot_id, anna, "reopen")
+    do(sqlite_store, task.slot_id, anna, "label", 0, "pos")
+    do(sqlite_store, task.slot_id, anna, "label", 1, "unsure")
+    do(sqlite_store, task.slot_id, anna, "submit")
+    row = page(sqlite_store, of, judge).split('id="step-2"')[1].split("</li>")[0]
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", row, re.DOTALL)
+    assert [one[0] for one in rows] == ["A", "B", "C"]
+    (hers,) = [one for one in rows if "? unsure" in one]
+    assert "had seen gold, scores" in hers
+    # Who is not called neg names no kind of error.
+    assert "contradicts a step" not in hers
+
+
+def test_the_form(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+    form = page(sqlite_store, made[0], judge).split("<form")[1].split("</form>")[0]
+    assert re.findall(r'value="(\w*)" required\s*> <kbd>(\d)</kbd>', form) == [
+        ("neg", "1"), ("neu", "2"), ("pos", "3"), ("", "0"),
+    ]  # fmt: skip
+    # It does nothing before the script is there.
+    assert ' class="decision" method="dialog">' in form
+    assert ">Decide</button>" in form
+
+
+@pytest.mark.parametrize(("label", "value"), [("pos", "pos"), (None, "")])
+def test_a_decision_and_those_before_it(
+    sqlite_store: Store, made: tuple[Campaign, list[User]], label: str | None, value: str
+) -> None:
+    of, (anna, *_) = made
+    item = read_adjudication(sqlite_store, of.id).disagreements[0].item_id
+    decide(sqlite_store, of.id, item, 1, "neg", "First <it>.", anna, key())
+    decide(sqlite_store, of.id, item, 1, label, "So.", anna, key())
+    html = page(sqlite_store, of, anna)
+    assert re.findall(r'value="(\w*)" required\s+checked', html) == [value]
+    assert ">Change</button>" in html
+    assert "annotator 1, who labelled it too, 20" in html
+    # The earlier one stays to be seen.
+    assert html.index("Decided otherwise before") < html.index("First &lt;it&gt;.")
+
+
 def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, list[User]]) -> None:
     (one, two) = read_adjudication(sqlite_store, made[0].id).disagreements
     orders = set()
     for seed in range(30):
         drawn = replace(made[0], seed=seed)
         for shown in (one, two):
-            dealt = letters(drawn, shown.item_id, shown.annotations)
+            dealt = with_letters(drawn, shown.item_id, shown.annotations)
             assert [letter for letter, _ in dealt] == ["A", "B", "C"]
             # The same at every look.
-            assert dealt == letters(drawn, shown.item_id, tuple(reversed(shown.annotations)))
+            assert dealt == with_letters(drawn, shown.item_id, tuple(reversed(shown.annotations)))
             orders.add(tuple(answer.user for _, answer in dealt))
     # Three people can stand in six orders, and in 60 deals all of them come up.
     assert len(orders) == 6
@@ -80,7 +125,7 @@ def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, l
 
 def test_more_people_than_letters(made: tuple[Campaign, list[User]], sqlite_store: Store) -> None:
     (one, _) = read_adjudication(sqlite_store, made[0].id).disagreements
-    dealt = letters(made[0], one.item_id, [replace(one.annotations[0], user_id=n) for n in range(28)])
+    dealt = with_letters(made[0], one.item_id, [replace(one.annotations[0], user_id=n) for n in range(28)])
     assert [letter for letter, _ in dealt][-3:] == ["Z", "A2", "B2"]
 
 
@@ -126,12 +171,15 @@ def test_a_trace_without_disagreement(sqlite_store: Store, made: tuple[Campaign,
 
 
 def test_nothing_to_decide(sqlite_store: Store, judge: User) -> None:
-    assert "There is no campaign yet." in choose_html(sqlite_store)
+    def links() -> str:
+        return choose_html(sqlite_store, "Adjudicate", AdjudicationAddress.PATH)
+
+    assert "There is no campaign yet." in links()
     of = campaign(sqlite_store, name="<new>")
     html = page(sqlite_store, of, judge)
     assert "Nobody disagrees on any step that was submitted so far." in html
     assert "Adjudicate: &lt;new&gt;" in html
-    assert f'<a href="/relabel/adjudicate?campaign={of.id}">&lt;new&gt;</a>' in choose_html(sqlite_store)
+    assert f'<a href="/relabel/adjudicate?campaign={of.id}">&lt;new&gt;</a>' in links()
 
 
 def test_a_trace_that_has_changed(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:

@@ -10,15 +10,21 @@ from stepsight.app.relabel.disputes import (
     DisputesAddress,
     dispute_html,
     form_html,
+    gold_value,
     list_html,
-    listed,
     read_form_address,
     read_list_address,
-    said_html,
 )
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, add_entry, get_dispute, open_dispute
+from stepsight.storage.labelling.disputes import (
+    DisputeFilter,
+    DisputeState,
+    add_entry,
+    get_dispute,
+    list_disputes,
+    open_dispute,
+)
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.labelling.samples import person
@@ -60,13 +66,13 @@ def test_a_list(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> 
     other = open_dispute(sqlite_store, traces[1].trace_id, 0, "neu", "So.", judge).id
     add_entry(sqlite_store, other, judge, "", DisputeState.ACCEPTED)
     every = DisputesAddress()
-    html = list_html(sqlite_store, every, listed(sqlite_store, every, None), None)
+    html = list_html(sqlite_store, every, list_disputes(sqlite_store), None)
     assert html.index(f"/relabel/disputes/{other}") < html.index(f"/relabel/disputes/{number}")
     assert [f"{name} ({count})" in html for name, count in (("all", 2), ("open", 1), ("rejected", 0))] == [True] * 3
     # The patch is of one dataset, and for those who may see all of it.
     assert "Label patch" not in html
     of_one = DisputesAddress(dataset="sums", trace=traces[1].trace_id)
-    found = listed(sqlite_store, of_one, None)
+    found = list_disputes(sqlite_store, of_one.filter(None))
     assert [dispute.id for dispute in found] == [other]
     html = list_html(sqlite_store, of_one, found, None)
     assert 'href="/relabel/disputes/patch?dataset=sums"' in html
@@ -101,7 +107,7 @@ def test_a_form_for_a_step_that_is_not_there(sqlite_store: Store, traces: list[S
 
 def test_addresses(sqlite_store: Store, traces: list[StoredTrace]) -> None:
     assert read_list_address({"state": "open", "trace": "3", "page": "0"}) == DisputesAddress("", "open", 3, 1)
-    assert DisputesAddress("sums", "open", 3).which(7) == DisputeFilter("sums", DisputeState.OPEN, 3, 7)
+    assert DisputesAddress("sums", "open", 3).filter(7) == DisputeFilter("sums", DisputeState.OPEN, 3, 7)
     with pytest.raises(UserError, match="state is 'shut'"):
         read_list_address({"state": "shut"})
     with pytest.raises(UserError, match="the dataset holds a NUL byte"):
@@ -116,7 +122,7 @@ def test_addresses(sqlite_store: Store, traces: list[StoredTrace]) -> None:
 
 
 def test_words() -> None:
-    assert [said_html(said) for said in ("neg", "neu", "pos", "valid", None)] == [
+    assert [gold_value(value) for value in ("neg", "neu", "pos", "valid", None)] == [
         "✕ neg", "○ neu", "✓ pos", "✓ valid", "unlabelled",
     ]  # fmt: skip
 

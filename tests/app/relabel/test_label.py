@@ -2,12 +2,13 @@
 
 import json
 
-import pytest
-
-from stepsight.app.relabel.label import error_name, labelling_html, steps_html
+from stepsight.app.relabel.label import ERROR_NAMES, label_html, score_bars, steps_html
+from stepsight.app.web.html import macro
+from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotation import ERROR_KINDS
+from stepsight.storage.labelling.comparison import ShownScores
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import get_trace
@@ -17,7 +18,7 @@ from tests.storage.samples import evaluator, judge
 
 
 def page_of(store, task, user) -> Element:
-    return read(labelling_html(store, task, read_annotation(store, task.slot_id), user)).one(id="labelling")
+    return read(label_html(store, task, read_annotation(store, task.slot_id), user)).one(id="labelling")
 
 
 def test_a_whole_trace(sqlite_store):
@@ -29,7 +30,7 @@ def test_a_whole_trace(sqlite_store):
     assert (page["data-slot"], page["data-person"], page["data-guideline"], page["data-steps"]) == (
         str(task.slot_id), str(ann.id), "1", "2",
     )  # fmt: skip
-    assert json.loads(page["data-draft"])["labels"] == ["neu", None]
+    assert json.loads(page["data-annotation"])["labels"] == ["neu", None]
     rows = page.one("ol", cls="steps").all("li")
     assert [row["data-step"] for row in rows] == ["0", "1"]
     assert [part.text for part in rows[1].all(cls="t")] == ["2.1So 3.", "2.2Done."]
@@ -63,7 +64,7 @@ def test_nothing_tells_what_the_benchmark_or_anybody_else_says(sqlite_store):
     page = page_of(sqlite_store, task, ann)
     assert (page.all(cls="g"), page.all(cls="bar"), page.all(cls="wrong")) == ([], [], [])
     assert [word for word in ("two", "mini", "bob") if word in page.text] == []
-    assert json.loads(page["data-draft"])["labels"] == [None, None]
+    assert json.loads(page["data-annotation"])["labels"] == [None, None]
 
 
 def test_step_by_step_only_what_is_revealed(sqlite_store):
@@ -79,11 +80,11 @@ def test_step_by_step_only_what_is_revealed(sqlite_store):
     assert page.one(cls="who").text == "mini, online"
     do(sqlite_store, task.slot_id, ann, "label", 0, "pos")
     do(sqlite_store, task.slot_id, ann, "reveal", None, 2)
-    draft = read_annotation(sqlite_store, task.slot_id)
-    added = read(steps_html(sqlite_store, task, draft, ann, start=1))
+    annotation = read_annotation(sqlite_store, task.slot_id)
+    added = read(steps_html(sqlite_store, task, annotation, ann, start=1))
     assert [row["data-step"] for row in added.all("li")] == ["1"]
     assert "So 3." in added.text
-    assert steps_html(sqlite_store, task, draft, ann, start=2) == ""
+    assert steps_html(sqlite_store, task, annotation, ann, start=2) == ""
 
 
 def test_texts_are_only_texts(sqlite_store):
@@ -95,12 +96,28 @@ def test_texts_are_only_texts(sqlite_store):
         do(sqlite_store, task.slot_id, ann, "comment", step, text)
     page = page_of(sqlite_store, task, ann)
     assert [field["data-source"] for field in page.all(data_field="correction")] == INJECTIONS
-    assert json.loads(page["data-draft"])["comments"] == INJECTIONS
+    assert json.loads(page["data-annotation"])["comments"] == INJECTIONS
 
 
-@pytest.mark.parametrize("kind", ERROR_KINDS)
-def test_every_kind_of_error_has_a_name(kind):
-    assert error_name(kind) != kind or kind in ("circular", "counterfactual")
+def test_every_kind_of_error_has_a_name():
+    assert list(ERROR_NAMES) == list(ERROR_KINDS)
+
+
+def test_a_bar_for_each_evaluator_that_scores_the_step():
+    scores = ShownScores("a <b>", Mode.ONLINE, (0.75, None), (0.25, None))
+    (bar,) = score_bars([scores], 0)
+    assert (bar.name, bar.title) == ("a <b>, online", "a <b>, online: validity 0.75, redundancy 0.25")
+    # 1 - 0.75 is neg, and of the validity 0.25 is neu, which leaves 0.5 to pos.
+    assert bar.parts == {"neg": 0.25, "neu": 0.25, "pos": 0.5}
+    assert score_bars([scores], 1) == score_bars([], 0) == []
+    shown = read(macro("relabel/parts.html", "scores", [bar]))
+    assert (shown.one(cls="who").text, shown.one(cls="num").text) == ("a <b>, online", "0.75")
+    assert [part["style"] for part in shown.all("i")] == ["width:25.0%", "width:25.0%", "width:50.0%"]
+
+
+def test_where_there_is_only_validity_no_redundancy_is_shown():
+    (bar,) = score_bars([ShownScores("PRM", Mode.OFFLINE, (0.75,), (None,))], 0)
+    assert (bar.title, bar.parts) == ("PRM, offline: validity 0.75", {"neg": 0.25, "pos": 0.75})
 
 
 def test_the_guideline_is_open_for_who_begins(sqlite_store):

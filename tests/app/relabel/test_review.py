@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.app.relabel.review import agrees, ended_html, review_html
+from stepsight.app.relabel.review import agrees, review_html, skipped_html
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.judgments import save_judgments
@@ -17,8 +17,8 @@ from tests.storage.samples import evaluator, judge
 
 
 def page_of(store, slot_id, user) -> Element:
-    task, draft = open_slot(store, slot_id, user), read_annotation(store, slot_id, user.id)
-    return read(review_html(task, draft, read_review(store, slot_id, user), user.id))
+    task, annotation = open_slot(store, slot_id, user), read_annotation(store, slot_id, user.id)
+    return read(review_html(task, annotation, read_review(store, slot_id, user), user.id))
 
 
 def said(row: Element) -> dict[str, str]:
@@ -83,7 +83,7 @@ def test_a_skipped_trace_says_so(sqlite_store):
     ann = person(sqlite_store, "ann")
     task = take(sqlite_store, made, ann)
     do(sqlite_store, task.slot_id, ann, "skip", None, "odd")
-    assert "You skipped this trace" in read(ended_html(open_slot(sqlite_store, task.slot_id, ann))).text
+    assert "You skipped this trace" in read(skipped_html(open_slot(sqlite_store, task.slot_id, ann))).text
 
 
 @pytest.mark.parametrize(

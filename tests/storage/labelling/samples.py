@@ -61,7 +61,16 @@ def key() -> str:
 
 
 def act(kind: str, step: int | None = None, new: Any = None, **other: Any) -> NewEvent:
-    return NewEvent(kind, other.pop("key", None) or key(), step, new, **other)
+    kinds = {"kind": kind} if kind else {}
+    return NewEvent(**({"key": key(), "step": step, "new": new} | kinds | other))
+
+
+def undo(store: Store, slot_id: int, user: User, key: str) -> RecordedEvent:
+    return record(store, slot_id, user, NewEvent(key=key, cause="undo"))
+
+
+def redo(store: Store, slot_id: int, user: User, key: str) -> RecordedEvent:
+    return record(store, slot_id, user, NewEvent(key=key, cause="redo"))
 
 
 def do(store: Store, slot_id: int, user: User, kind: str, *about: Any, **other: Any) -> RecordedEvent:

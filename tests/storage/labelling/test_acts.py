@@ -1,28 +1,36 @@
-"""Acts: what is refused whatever the trace."""
+"""New events: what is refused whatever the trace."""
 
 from typing import Any
 
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.core.validation import validate
 from stepsight.storage.importers.prmbench import _CLASSES
-from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, NewEvent, check_new_event
+from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, NewEvent
+
+
+def sent(kind: str | None = None, key: Any = "k", step: Any = None, new: Any = None, **other: Any) -> NewEvent:
+    """An event as a client sends it."""
+    kinds = {} if kind is None else {"kind": kind}
+    return validate(NewEvent, kinds | {"key": key, "step": step, "new": new} | other)
 
 
 def test_what_a_person_can_do() -> None:
-    for act in (
-        *(NewEvent("label", "k", 0, label) for label in (*LABELS, None)),
-        *(NewEvent("error", "k", 3, kind) for kind in (*ERROR_KINDS, None)),
-        *(NewEvent(kind, "k", 1, new) for kind in ("comment", "correction") for new in ("A text.", None)),
-        NewEvent("flag", "k", None, "Two problems in one."),
-        NewEvent("flag", "k"),
-        NewEvent("reveal", "k", None, 2),
-        NewEvent("skip", "k", None, "I know the author."),
-        *(NewEvent(kind, "k") for kind in ("submit", "reopen", "withdraw")),
-        NewEvent("", "k", cause="undo"),
-        NewEvent("label", "K" * 64, 0, "pos", seconds=0.25, revealed=1, guideline=1),
-    ):
-        check_new_event(act)
+    for label in (*LABELS, None):
+        sent("label", "k", 0, label)
+    for error in (*ERROR_KINDS, None):
+        sent("error", "k", 3, error)
+    for kind in ("comment", "correction"):
+        for text in ("A text.", None):
+            sent(kind, "k", 1, text)
+    sent("flag", "k", None, "Two problems in one.")
+    sent("reveal", "k", None, 2)
+    sent("skip", "k", None, "I know the author.")
+    for kind in ("flag", "submit", "reopen", "withdraw"):
+        sent(kind)
+    sent(cause="undo")
+    assert sent("label", "K" * 64, 0, "pos", seconds=0.25, revealed=1, guideline=1).seconds == 0.25
 
 
 def test_kinds_of_error_are_prmbench_s() -> None:
@@ -30,51 +38,53 @@ def test_kinds_of_error_are_prmbench_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "message"),
+    ("event", "message"),
     [
-        (NewEvent("praise", "k", 0, "pos"), "The kind is 'praise'"),
-        (NewEvent("decide", "k", 0, "pos"), "The kind is 'decide'"),
-        (NewEvent("label", "k", 0, "good"), "The label is 'good'"),
-        (NewEvent("label", "k", 0, 1), "The label is 1"),
-        (NewEvent("label", "k", 0, ["pos"]), "The label is"),
-        (NewEvent("label", "k", None, "pos"), "The step is None"),
-        (NewEvent("label", "k", -1, "pos"), "The step is -1"),
-        (NewEvent("label", "k", 2**31, "pos"), "The step is 2147483648"),
-        (NewEvent("label", "k", True, "pos"), "The step is True"),
-        (NewEvent("label", "k", "0", "pos"), "The step is '0'"),  # type: ignore[arg-type]
-        (NewEvent("label", "k", 0.0, "pos"), "The step is 0.0"),  # type: ignore[arg-type]
-        (NewEvent("error", "k", 0, "typo"), "The kind of error is 'typo'"),
-        (NewEvent("error", "k", 0, "multi_solutions"), "The kind of error is 'multi_solutions'"),
-        (NewEvent("comment", "k", 0, "  "), "the comment is empty"),
-        (NewEvent("comment", "k", 0, "x" * 10_001), "the comment has 10,001 characters"),
-        (NewEvent("comment", "k", 0, "a\x00"), "NUL byte"),
-        (NewEvent("comment", "k", 0, "\ud800"), "half of a surrogate pair"),
-        (NewEvent("comment", "k", 0, 5), "the comment is int"),
-        (NewEvent("flag", "k", 0, "Bad."), "The step of flag is 0"),
-        (NewEvent("skip", "k"), "the reason for skipping is NoneType"),
-        (NewEvent("skip", "k", None, ""), "the reason for skipping is empty"),
-        (NewEvent("reveal", "k"), "The reveal is None"),
-        (NewEvent("reveal", "k", None, -1), "The reveal is -1"),
-        (NewEvent("submit", "k", None, "pos"), "submit came with 'pos'"),
-        (NewEvent("submit", "k", 0), "The step of submit is 0"),
-        (NewEvent("label", "", 0, "pos"), "The key is ''"),
-        (NewEvent("label", "k" * 65, 0, "pos"), "The key is"),
-        (NewEvent("label", "a b", 0, "pos"), "The key is 'a b'"),
-        (NewEvent("label", "k\n", 0, "pos"), "The key is"),
-        (NewEvent("label", None, 0, "pos"), "The key is None"),  # type: ignore[arg-type]
-        (NewEvent("label", "k", 0, "pos", cause="again"), "The cause is 'again'"),
-        (NewEvent("label", "k", 0, "pos", of=1), "Only undo and redo"),
-        (NewEvent("", "k", cause="undo", of=-1), "The of is -1"),
-        (NewEvent("label", "k", 0, "pos", seconds=-1), "The seconds are -1"),
-        (NewEvent("label", "k", 0, "pos", seconds=float("nan")), "The seconds are nan"),
-        (NewEvent("label", "k", 0, "pos", seconds=1e9), "The seconds are 1000000000.0"),
-        (NewEvent("label", "k", 0, "pos", seconds=10**400), "The seconds are 1000"),
-        (NewEvent("label", "k", 0, "pos", seconds="1"), "The seconds are '1'"),  # type: ignore[arg-type]
-        (NewEvent("label", "k", 0, "pos", revealed=-1), "The revealed is -1"),
-        (NewEvent("label", "k", 0, "pos", guideline="1"), "The guideline is '1'"),  # type: ignore[arg-type]
+        ({"kind": "praise"}, "kind is 'praise', expected one of label, comment"),
+        ({"kind": "decide"}, "kind is 'decide'"),
+        ({}, "the key kind is missing"),
+        ({"kind": "label", "step": 0, "new": "good"}, "the value of label is 'good', expected one of neg, neu"),
+        ({"kind": "label", "step": 0, "new": 1}, "the value of label is 1"),
+        ({"kind": "label", "step": 0, "new": ["pos"]}, "the value of label is"),
+        ({"kind": "label", "new": "pos"}, "The step of label is None. Count steps from 0"),
+        ({"kind": "label", "step": -1}, "step is -1"),
+        ({"kind": "label", "step": 2**31}, "step is 2147483648"),
+        ({"kind": "label", "step": True}, "step is True"),
+        ({"kind": "label", "step": "0"}, "step is '0', expected a whole number"),
+        ({"kind": "label", "step": 0.0}, "step is 0.0"),
+        ({"kind": "error", "step": 0, "new": "typo"}, "the value of error is 'typo'"),
+        ({"kind": "error", "step": 0, "new": "multi_solutions"}, "the value of error is 'multi_solutions'"),
+        ({"kind": "comment", "step": 0, "new": "  "}, "the comment is empty"),
+        ({"kind": "comment", "step": 0, "new": "x" * 10_001}, "the comment has 10,001 characters"),
+        ({"kind": "comment", "step": 0, "new": "a\x00"}, "NUL byte"),
+        ({"kind": "comment", "step": 0, "new": "\ud800"}, "half of a surrogate pair"),
+        ({"kind": "comment", "step": 0, "new": 5}, "the value of comment is 5, expected text"),
+        ({"kind": "flag", "step": 0, "new": "Bad."}, "The step of flag is 0. It is about no step"),
+        ({"kind": "skip"}, "the value of skip is empty, expected text"),
+        ({"kind": "skip", "new": ""}, "the reason for skipping is empty"),
+        ({"kind": "reveal"}, "the value of reveal is empty, expected a whole number"),
+        ({"kind": "reveal", "new": -1}, "the value of reveal is -1"),
+        ({"kind": "submit", "new": "pos"}, "submit came with 'pos'. It takes nothing"),
+        ({"kind": "submit", "step": 0}, "The step of submit is 0"),
+        ({"kind": "submit", "key": ""}, "The key is ''"),
+        ({"kind": "submit", "key": "k" * 65}, "The key is"),
+        ({"kind": "submit", "key": "a b"}, "The key is 'a b'"),
+        ({"kind": "submit", "key": "k\n"}, "The key is"),
+        ({"kind": "submit", "key": None}, "key is None"),
+        ({"kind": "submit", "cause": "again"}, "cause is 'again', expected one of undo, redo"),
+        ({"kind": "submit", "of": 1}, "Only undo and redo"),
+        ({"cause": "undo", "of": -1}, "of is -1"),
+        ({"kind": "submit", "seconds": -1}, "seconds is -1"),
+        ({"kind": "submit", "seconds": float("nan")}, "seconds is nan"),
+        ({"kind": "submit", "seconds": 1e9}, "seconds is 1000000000.0, expected 604800 or less"),
+        ({"kind": "submit", "seconds": 10**400}, "seconds is 1000"),
+        ({"kind": "submit", "seconds": "1"}, "seconds is '1', expected a number"),
+        ({"kind": "submit", "revealed": -1}, "revealed is -1"),
+        ({"kind": "submit", "guideline": "1"}, "guideline is '1'"),
+        ({"kind": "submit", "guidline": 1}, "unknown key guidline. Did you mean guideline"),
     ],
     ids=str,
 )
-def test_what_nobody_can_do(act: Any, message: str) -> None:
+def test_what_nobody_can_do(event: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        check_new_event(act)
+        sent(**event)

@@ -5,8 +5,8 @@ from sqlalchemy import select
 
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.labelling.record import read_annotation, redo, undo
-from tests.storage.labelling.samples import TWO, campaign, do, expire, key, label_all, people, take
+from stepsight.storage.labelling.record import read_annotation
+from tests.storage.labelling.samples import TWO, campaign, do, expire, key, label_all, people, redo, take, undo
 
 
 def test_a_draft_is_of_who_has_the_slot_or_of_who_is_asked_for(store: Store) -> None:

@@ -14,7 +14,7 @@ from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.labelling.progress import campaign_progress
-from stepsight.storage.labelling.queue import assign_next, next_availability, open_slot, skip
+from stepsight.storage.labelling.queue import assign_next, next_availability, open_slot
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
@@ -24,7 +24,6 @@ from tests.storage.labelling.samples import (
     campaign,
     do,
     expire,
-    key,
     label_all,
     people,
     person,
@@ -206,7 +205,7 @@ def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store: Store) -> None:
         assert session.scalar(gold.select_from(SlotRow)) == 3
     # Skipping one leaves no slot for somebody else.
     last = people(store, 3)[2]
-    skip(store, take(store, made, last).slot_id, last, "No.", key())
+    do(store, take(store, made, last).slot_id, last, "skip", None, "No.")
     with store.read() as session:
         assert session.scalar(gold.select_from(SlotRow)) == 3
 

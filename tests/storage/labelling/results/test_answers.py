@@ -11,7 +11,6 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline
 from stepsight.storage.labelling.comparison import read_review
-from stepsight.storage.labelling.record import undo
 from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
@@ -25,6 +24,7 @@ from tests.storage.labelling.samples import (
     people,
     person,
     take,
+    undo,
 )
 from tests.storage.samples import add
 

@@ -1,4 +1,4 @@
-// What a pointer does on the labelling page, and keys within its fields.
+// Clicks on the labelling page, and keys within its fields.
 import { stepOf } from "./labelling_texts.js";
 
 const click = (page, { target }) => {
@@ -14,7 +14,7 @@ const click = (page, { target }) => {
   if (open) page.openText(open, stepOf(row));
   if (act === "submit") page.submit();
   if (act === "flag" || act === "skip") page.openPanel(act);
-  if (act === "undo" || act === "redo") page.turn(act);
+  if (act === "undo" || act === "redo") page.undoOrRedo(act);
   if (act === "close") page.closePanels();
   if (act === "unflag") page.sendPanel(button.form, null);
 };
@@ -28,7 +28,7 @@ const leaveText = (page, event) => {
   } else if (event.key === "Escape" && event.target.closest("form[data-panel]")) page.closePanels();
 };
 
-/** Let the section of a Labelling hear its person. */
+/** Have a Labelling react to its person. */
 export const listen = (page) => {
   const { section } = page;
   const isText = (target) => target.matches("[data-field] textarea");
@@ -47,6 +47,6 @@ export const listen = (page) => {
     page.sendPanel(event.target, event.target.querySelector("input").value.trim() || null);
   });
   window.addEventListener("beforeunload", (event) => {
-    if (page.outbox.acts.length || page.texts.typed.size) event.preventDefault();
+    if (page.outbox.events.length || page.texts.typed.size) event.preventDefault();
   });
 };

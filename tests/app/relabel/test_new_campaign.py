@@ -3,8 +3,9 @@
 import pytest
 
 from stepsight.app.browse.page import browse_html
-from stepsight.app.relabel.campaign_new import form_html, read_plan
+from stepsight.app.relabel.new_campaign import NewCampaign, form_html, read_plan
 from stepsight.core.errors import UserError
+from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.judgments.judgments import save_judgments
@@ -15,7 +16,11 @@ from tests.app.markup import INJECTIONS, read
 from tests.storage.labelling.samples import person
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 
-GIVEN = {"name": " first ", "guideline": " Look. ", "dataset": "sums"}
+FIELDS = {"name": " first ", "guideline": " Look. ", "dataset": "sums"}
+
+
+def plan_of(store, evaluators, fields):
+    return read_plan(store, evaluators, validate(NewCampaign, fields, "the body"))
 
 
 def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
@@ -25,7 +30,7 @@ def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
     fields |= {area["name"]: area.text for area in page.all("textarea")}
     for choice in page.all("select"):
         fields[choice["name"]] = choice.one("option", selected=None)["value"]
-    plan = read_plan(sqlite_store, evaluators, fields | {"name": "first"})
+    plan = plan_of(sqlite_store, evaluators, fields | {"name": "first"})
     assert plan == CampaignPlan(
         name="first", dataset="sums", guideline=str(fields["guideline"]), where=TraceFilter(), overlap=2,
         random_share=0.2, gold_rate=0.0,
@@ -35,10 +40,10 @@ def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
 
 def test_every_field_counts(sqlite_store, evaluators):
     add(sqlite_store, SAMPLES)
-    plan = read_plan(
+    plan = plan_of(
         sqlite_store,
         evaluators,
-        GIVEN | {"traces": "dataset=sums&gold=error&q=1+%2B+1", "overlap": "3", "view": "stepwise",
+        FIELDS | {"traces": "dataset=sums&gold=error&q=1+%2B+1", "overlap": "3", "view": "stepwise",
                  "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "change",
                  "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other"},
     )  # fmt: skip
@@ -58,7 +63,7 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
     traces_field = page.one("input", name="traces")["value"]
     assert traces_field == "dataset=sums&gold=error&evaluator=mini&verdict=valid"
     assert page.all("select", name="dataset") == []
-    plan = read_plan(sqlite_store, evaluators, {"name": "n", "guideline": "g", "traces": traces_field})
+    plan = plan_of(sqlite_store, evaluators, {"name": "n", "guideline": "g", "traces": traces_field})
     assert plan.where == TraceFilter(gold="error", verdict="valid", evaluator=known.id)
     (option,) = [one for one in page.one("select", name="evaluator").all("option") if one.text == "mini"]
     assert option["value"] == str(known.id)
@@ -67,11 +72,11 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"overlap": "two"}, "overlap is 'two'. Expected a whole number."),
-        ({"gold_rate": "many"}, "gold rate is 'many'. Expected a number."),
-        ({"view": "sideways"}, "view is 'sideways'. Expected whole, stepwise."),
-        ({"shows": "all"}, "shows is 'all'. Expected nothing, scores."),
-        ({"ordering": "best"}, "ordering is 'best'. Expected file, random, disagreement, change."),
+        ({"overlap": "two"}, "overlap is 'two', expected a whole number."),
+        ({"gold_rate": "many"}, "gold_rate is 'many', expected a number."),
+        ({"view": "sideways"}, "view is 'sideways', expected one of whole, stepwise."),
+        ({"shows": "all"}, "shows is 'all', expected one of nothing, scores."),
+        ({"ordering": "best"}, "ordering is 'best', expected one of file, random, disagreement, change."),
         ({"traces": "gold=golden"}, "gold is 'golden', expected one of any, error, clean, missing."),
         (
             {"traces": "dataset=sums&verdict=valid&evaluator=nobody"},
@@ -82,7 +87,7 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
 def test_what_makes_no_sense_is_named(sqlite_store, evaluators, fields, message):
     add(sqlite_store, SAMPLES)
     with pytest.raises(UserError) as raised:
-        read_plan(sqlite_store, evaluators, GIVEN | fields)
+        plan_of(sqlite_store, evaluators, FIELDS | fields)
     assert str(raised.value).startswith(message)
 
 
@@ -90,7 +95,7 @@ def test_datasets_that_are_not_there(sqlite_store, evaluators):
     with pytest.raises(UserError, match="The store is empty"):
         form_html(sqlite_store, evaluators, {})
     with pytest.raises(NotFoundError):
-        read_plan(sqlite_store, evaluators, GIVEN)
+        plan_of(sqlite_store, evaluators, FIELDS)
     add(sqlite_store, SAMPLES)
     with pytest.raises(NotFoundError):
         form_html(sqlite_store, evaluators, {"dataset": "other"})

@@ -1,0 +1,155 @@
+"""Pages of campaigns: all of them, and one for those who run it; a campaign in words and bars."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from stepsight.app.web.html import render
+from stepsight.app.web.rights import Right, may
+from stepsight.app.web.text import counted
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import (
+    Campaign,
+    CampaignView,
+    Ordering,
+    get_campaign,
+    guideline_text,
+    list_campaigns,
+)
+from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
+from stepsight.storage.labelling.queue import next_availability
+from stepsight.storage.people.users import Role, User
+
+_ORDERS = {
+    Ordering.FILE: "in the order of the file",
+    Ordering.RANDOM: "in random order",
+    Ordering.DISAGREEMENT: "most disputed by the evaluators first",
+    Ordering.CHANGE: "most changed by later steps first",
+}
+_LINKS = (
+    ("Agreement", "/relabel/agreement", {Right.READ, Right.ADJUDICATE}),
+    ("Adjudicate", "/relabel/adjudicate", {Right.ADJUDICATE}),
+    ("Manage", "/relabel/campaign", {Right.MANAGE}),
+)
+
+
+@dataclass(frozen=True)
+class ProgressBar:
+    """How many of so many annotations are submitted, under a name."""
+
+    name: str
+    done: int
+    whole: int
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.done:,} of {self.whole:,}"
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.done / self.whole if self.whole else 0.0
+
+
+def list_html(store: Store, user: User) -> Markup:
+    """`/relabel` as this person sees it: the campaigns, how far each is, and where to label."""
+    rights = {right for right in Right if may(user, right, store)}
+    labels = Right.LABEL in rights
+    return render(
+        "relabel/campaigns.html",
+        person=user.id,
+        manages=Right.MANAGE in rights,
+        reads=Right.READ in rights,
+        labels=labels,
+        links=[(name, path) for name, path, needed in _LINKS if needed & rights],
+        cards=[_card(store, campaign, user, labels) for campaign in list_campaigns(store)],
+    )
+
+
+def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[str, object]:
+    progress = campaign_progress(store, campaign.id, user.id)
+    return {
+        "campaign": campaign,
+        "terms": terms(campaign),
+        "start": start_word(store, campaign, user) if labels else "",
+        "bars": progress_bars(campaign, progress, own=labels, everybody=sees_everybody(user)),
+        "guideline": guideline_text(store, campaign.id),
+    }
+
+
+def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
+    """`/relabel/campaign`: one campaign for those who run it: who has done how much, its guideline, its end.
+
+    Raises `NotFoundError`.
+    """
+    campaign = get_campaign(store, campaign_id)
+    versions = range(1, campaign.guideline + 1)
+    return render(
+        "relabel/campaign.html",
+        campaign=campaign,
+        terms=terms(campaign),
+        queue=queue_terms(campaign),
+        start_word=start_word(store, campaign, user),
+        bars=progress_bars(campaign, campaign_progress(store, campaign.id), own=False),
+        people=annotator_progress(store, campaign.id),
+        guidelines={version: guideline_text(store, campaign.id, version) for version in versions},
+    )
+
+
+def choose_html(store: Store, title: str, path: str) -> Markup:
+    """A page about a campaign where none is named: links to it for each."""
+    campaigns = [(campaign, terms(campaign)) for campaign in list_campaigns(store)]
+    return render("relabel/choose_campaign.html", title=title, path=path, campaigns=campaigns)
+
+
+def terms(campaign: Campaign) -> str:
+    """What a campaign asks of whom, in a line."""
+    parts = [
+        f"{counted(campaign.items, 'trace')} of {campaign.dataset}",
+        f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
+        "step by step" if campaign.view is CampaignView.STEPWISE else "the whole trace in view",
+    ]
+    if not campaign.after_error:
+        parts.append("up to the first error")
+    parts.append("blind" if campaign.blind else "scores in view")
+    return " · ".join(parts)
+
+
+def queue_terms(campaign: Campaign) -> str:
+    """How the queue of a campaign was made, for those who run it."""
+    parts = [_ORDERS[campaign.ordering]]
+    if campaign.ordering in (Ordering.DISAGREEMENT, Ordering.CHANGE):
+        parts.append(f"{campaign.random_share:.0%} of the places by chance")
+    if campaign.gold_rate:
+        parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
+    parts += [f"{name.replace('_', ' ')}: {value}" for name, value in campaign.conditions.items()]
+    return " · ".join(parts)
+
+
+def start_word(store: Store, campaign: Campaign, user: User) -> str:
+    """What the link to label says to a person: Start, Continue, or "" where nothing is left for them."""
+    availability = next_availability(store, campaign, user)
+    if availability == "nothing":
+        return ""
+    begun = availability == "held" or campaign_progress(store, campaign.id, user.id).mine
+    return "Continue" if begun else "Start"
+
+
+def sees_everybody(user: User) -> bool:
+    """Whether a person sees how far everybody is. Hidden gold items count for a person and not for the campaign:
+    annotators could tell them by the difference."""
+    return user.role is not Role.ANNOTATOR
+
+
+def progress_bars(
+    campaign: Campaign, progress: CampaignProgress, *, own: bool = True, everybody: bool = True
+) -> list[ProgressBar]:
+    """Bars for the person's own share and for the whole campaign."""
+    bars = []
+    if own:
+        # Hidden gold items come on top of the queue, and must not be noticed.
+        bars.append(ProgressBar("You", min(progress.mine, campaign.items), campaign.items))
+    if everybody:
+        complete = f"{progress.items_done:,} of {progress.items:,} traces complete"
+        bars.append(ProgressBar("All", progress.submitted, progress.slots, complete))
+    return bars

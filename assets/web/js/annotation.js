@@ -1,0 +1,79 @@
+// The annotation of a trace as the server tells it, with the events that are still on their way folded into it.
+//
+// A copy of the fold in storage/labelling/annotation.py, so that a key press shows at once; tests hold both to the
+// same sequences of events.
+
+const LISTS = { label: "labels", comment: "comments", correction: "corrections", error: "errors" };
+
+const copy = (annotation) => ({
+  ...annotation,
+  ...Object.fromEntries(Object.values(LISTS).map((list) => [list, [...annotation[list]]])),
+  undo: [...annotation.undo],
+  redo: [...annotation.redo],
+});
+
+/** What the part of an annotation that an event is about says now. */
+export const valueOf = (annotation, { kind, step }) =>
+  (kind === "flag" ? annotation.flag : annotation[LISTS[kind]]?.[step]) ?? null;
+
+const setValue = (annotation, { kind, step }, value) => {
+  if (kind === "flag") annotation.flag = value;
+  else annotation[LISTS[kind]][step] = value;
+};
+
+/** Whether an event of that kind can be undone. */
+export const isUndoable = (kind) => kind === "flag" || kind in LISTS;
+
+const replace = (annotation, event) => {
+  const old = valueOf(annotation, event);
+  if (old !== event.new) {
+    annotation.undo.push({ ...event, old });
+    annotation.redo = [];
+  }
+  setValue(annotation, event, event.new);
+};
+
+// `undo` and `redo` hold events on their way, and the ids of stored ones. Of those stored before this page was opened
+// nothing more is known; the server's answer tells what they were.
+const turn = (annotation, from, to, value, stored) => {
+  const entry = annotation[from].at(-1);
+  const event = typeof entry === "object" ? entry : stored.get(entry);
+  if (!event) return;
+  annotation[from].pop();
+  setValue(annotation, event, event[value]);
+  annotation[to].push(entry);
+};
+
+const leave = (annotation) => (annotation.submitted = false);
+
+const FOLD = {
+  undo: (annotation, event, stored) => turn(annotation, "undo", "redo", "old", stored),
+  redo: (annotation, event, stored) => turn(annotation, "redo", "undo", "new", stored),
+  reveal: (annotation, event) => (annotation.revealed = Math.max(annotation.revealed, event.new)),
+  submit: (annotation) => Object.assign(annotation, { submitted: true, revealed: annotation.labels.length }),
+  reopen: leave,
+  withdraw: leave,
+  skip: leave,
+};
+
+/** The annotation with `events`, in order; `stored` has the events that the server stored for this page, by id. */
+export const fold = (annotation, events, stored) => {
+  const result = copy(annotation);
+  for (const event of events) {
+    if (isUndoable(event.kind)) replace(result, event);
+    else FOLD[event.kind]?.(result, event, stored);
+  }
+  return result;
+};
+
+/** The first step in which two annotations differ, or -1. */
+export const firstChange = (one, other) => {
+  const lists = Object.values(LISTS);
+  return one.labels.findIndex((_, step) => lists.some((list) => one[list][step] !== other[list][step]));
+};
+
+/** How many steps have to be labelled: all, or those up to the first neg. */
+export const neededSteps = (annotation, afterError) => {
+  const wrong = afterError ? -1 : annotation.labels.indexOf("neg");
+  return wrong < 0 ? annotation.labels.length : wrong + 1;
+};

@@ -1,0 +1,43 @@
+"""The copy of the fold of annotation events in the page's script."""
+
+from dataclasses import asdict
+from typing import Any
+
+from playwright.sync_api import Browser
+
+from stepsight.core.files import asset
+from tests.storage.labelling.folds import CASES, as_json, states
+
+_FOLDS = """async ([source, cases]) => {
+  const { fold } = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  const id = (entry) => (typeof entry === "object" ? entry.id : entry);
+  return cases.map(({ states, events, stored }) => states.map((state, count) => {
+    const known = new Map(stored.slice(0, count).map((event) => [event.id, event]));
+    const { undo, redo, ...rest } = fold(state, events.slice(count), known);
+    return { ...rest, undo: undo.map(id), redo: redo.map(id) };
+  }));
+}"""
+
+
+def test_the_script_folds_events_as_the_server_does(browser: Browser) -> None:
+    """However many of the events the server has answered: the others are folded into what it said."""
+    prepared = [_prepare(case) for case in CASES]
+    source = asset("web", "js", "annotation.js").read_text(encoding="utf-8")
+    page = browser.new_page()
+    try:
+        found = page.evaluate(_FOLDS, [source, prepared])
+    finally:
+        page.close()
+    for case, folded in zip(prepared, found, strict=True):
+        assert folded == [case["states"][-1]] * len(case["states"]), case["name"]
+
+
+def _prepare(case: dict[str, Any]) -> dict[str, Any]:
+    stages = []
+    for log in states(case):
+        stages.append(as_json(log.annotation))
+    stored = [asdict(event) | {"moment": None} for event in log.events]
+    events = [
+        {"step": None, "new": None} | event | {"id": place} for place, event in enumerate(case["events"], start=1)
+    ]
+    return {"name": case["name"], "states": stages, "events": events, "stored": stored}
