@@ -13,6 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.results.ratings import CampaignRatings
 from stepsight.training.report.tables import Cell, CellKind, Table, show
 
 
@@ -43,36 +44,35 @@ def run(args: argparse.Namespace) -> None:
         against = find_campaign(store, args.against) if args.against else None
         if against is not None and against.id == campaign.id:
             raise UserError(f"{campaign.name!r} is compared with itself.", "Name another campaign.")
-        found = measure_agreement(store, campaign, against, exposed=args.exposed, draws=args.draws)
+        agreement = measure_agreement(store, campaign, against, exposed=args.exposed, draws=args.draws)
     if args.json:
-        print(json.dumps(_as_json(found), indent=1, allow_nan=False))
+        print(json.dumps(_as_json(agreement), indent=1, allow_nan=False))
         return
-    print(_told(found))
-    for table in found.tables:
+    print(_summary(agreement.ratings))
+    for table in agreement.tables:
         _print(table)
 
 
-def _told(measured: CampaignAgreement) -> str:
-    found = measured.found
-    left = "included" if found.with_exposed else "left out"
+def _summary(ratings: CampaignRatings) -> str:
+    left = "included" if ratings.with_exposed else "left out"
     return (
-        f"{found.campaign.name}: {found.annotations:,} answers; {len(found.queue.traces):,} traces and"
-        f" {len(found.hidden.traces):,} hidden gold items\n"
-        f"{found.exposed:,} answers of people who had seen scores, gold or labels are {left}"
+        f"{ratings.campaign.name}: {ratings.annotations:,} answers; {len(ratings.queue.traces):,} traces and"
+        f" {len(ratings.hidden.traces):,} hidden gold items\n"
+        f"{ratings.exposed:,} answers of people who had seen scores, gold or labels are {left}"
     )
 
 
-def _as_json(measured: CampaignAgreement) -> dict[str, object]:
-    found = measured.found
+def _as_json(agreement: CampaignAgreement) -> dict[str, object]:
+    ratings = agreement.ratings
     return {
-        "campaign": found.campaign.name,
-        "against": measured.against.campaign.name if measured.against else None,
-        "answers": found.annotations,
-        "traces": len(found.queue.traces),
-        "hidden_gold_items": len(found.hidden.traces),
-        "exposed": {"answers": found.exposed, "included": found.with_exposed},
-        "changed_traces": found.changed,
-        "tables": {table.name: _rows(table) for table in measured.tables},
+        "campaign": ratings.campaign.name,
+        "against": agreement.against.campaign.name if agreement.against else None,
+        "answers": ratings.annotations,
+        "traces": len(ratings.queue.traces),
+        "hidden_gold_items": len(ratings.hidden.traces),
+        "exposed": {"answers": ratings.exposed, "included": ratings.with_exposed},
+        "changed_traces": ratings.changed,
+        "tables": {table.name: _rows(table) for table in agreement.tables},
     }
 
 

@@ -10,7 +10,6 @@ be followed from one to the next; when they were submitted is not told either.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,7 +22,7 @@ from stepsight.app.relabel.label import ERROR_NAMES
 from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import render
-from stepsight.app.web.page_address import PageAddress, Query, number_reader, read_query
+from stepsight.app.web.page_address import Number, PageQuery, read_query
 from stepsight.app.web.rights import Right, require
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
@@ -40,14 +39,13 @@ from stepsight.storage.traces.queries import get_trace
 _CHOICES = (("neg", "1"), ("neu", "2"), ("pos", "3"), ("", "0"))
 
 
-@dataclass(frozen=True)
-class AdjudicationAddress(PageAddress):
+class AdjudicationAddress(PageQuery):
     """What the query asks for: a `campaign`, and one of its items, both by id; 0 is the next undecided one."""
 
     PATH: ClassVar[str] = "/relabel/adjudicate"
 
-    campaign: int = 0
-    item: int = 0
+    campaign: Number = 0
+    item: Number = 0
 
 
 class _NewDecision(Model):
@@ -58,11 +56,6 @@ class _NewDecision(Model):
     reason: str = ""
     key: Key
     after: Count
-
-
-def read_address(query: Query) -> AdjudicationAddress:
-    """The address that a query spells. Raises `UserError` where a part makes no sense."""
-    return AdjudicationAddress.exact(query, {"campaign": number_reader("campaign"), "item": number_reader("item")})
 
 
 def with_letters(
@@ -138,7 +131,7 @@ def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreem
     """Where to go from a trace, also once all of it is decided."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)
-    urls = [AdjudicationAddress(campaign.id, item).url() for item in items]
+    urls = [AdjudicationAddress(campaign=campaign.id, item=item).url() for item in items]
     decided = not shown.undecided(adjudication.decisions)
     following = adjudication.next_open(shown.item_id) if decided else None
     return {
@@ -164,7 +157,7 @@ def router(store: Store) -> APIRouter:
 
     @routes.get(AdjudicationAddress.PATH)
     def adjudicate(request: Request, user: Adjudicator) -> HTMLResponse:
-        address = read_address(read_query(request.url.query))
+        address = AdjudicationAddress.exact(read_query(request.url.query))
         if address.campaign:
             content = adjudication_html(store, address, user)
         else:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.app.relabel.agreement_tables import agreeing_shares, gold_name
+from stepsight.app.web.text import MARKS
 from stepsight.core.arrays import Floats64
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.ratings import RATING_NAMES
@@ -17,10 +17,8 @@ from stepsight.storage.labelling.results.ratings import RatedTrace, RatedTraces
 ROWS = 50
 """On one page."""
 
-_MARKS = {Label.NEG: "✕", Label.NEU: "○", Label.POS: "✓"}
-
 Link = Callable[[RatedTrace, bool], str]
-"""The address, as an attribute's value, of a trace of which it says whether people disagree on it."""
+"""The address of a trace; the second argument says whether people disagree on it."""
 
 
 class Order(StrEnum):
@@ -57,40 +55,51 @@ class Heatmap:
         return self.places[start : start + ROWS]
 
 
-def heatmap_html(heatmap: Heatmap, page: int, link: Link) -> str:
-    """The table of a page. The step that one person alone labelled has no colour."""
-    chosen = heatmap.on_page(page)
-    longest = max((heatmap.rated.traces[place].steps for place in chosen), default=0)
-    head = "".join(f'<th scope="col">{number + 1}</th>' for number in range(longest))
-    rows = "".join(_row(heatmap, int(place), link) for place in chosen)
-    return f"""<div class="heat scroll" role="region" aria-label="Agreement step by step"><table data-moves>
-<caption class="unseen">Each row is a trace, each column a step; a cell leads to its trace.</caption>
-<thead><tr><th scope="col">trace</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>{_KEY}"""
+@dataclass(frozen=True)
+class HeatCell:
+    """A step: the mark in its cell, what its title says of it, and how far people are `apart`, from 0 to 1, None
+    where it has no two labels."""
+
+    text: str
+    title: str
+    apart: float | None
+    classes: str
 
 
-def _row(heatmap: Heatmap, place: int, link: Link) -> str:
+@dataclass(frozen=True)
+class HeatRow:
+    """A trace, by its name, and where its cells lead."""
+
+    name: str
+    url: str
+    cells: tuple[HeatCell, ...]
+
+
+def heatmap_rows(heatmap: Heatmap, page: int, link: Link) -> list[HeatRow]:
+    """The rows of a page."""
+    return [_row(heatmap, int(place), link) for place in heatmap.on_page(page)]
+
+
+def _row(heatmap: Heatmap, place: int, link: Link) -> HeatRow:
     trace, ratings = heatmap.rated.traces[place], heatmap.rated.last
     start, end = np.searchsorted(ratings.trace, [place, place + 1])
-    shares = heatmap.shares[start:end]
     unsure = ratings.counts[start:end, len(LABEL_NAMES)].any()
-    url = link(trace, bool((shares < 1).any() or unsure))
-    cells = "".join(
-        _cell(heatmap, step, float(share), url) for step, share in zip(range(start, end), shares, strict=True)
+    url = link(trace, bool((heatmap.shares[start:end] < 1).any() or unsure))
+    return HeatRow(trace.external_id, url, tuple(_cell(heatmap, step) for step in range(start, end)))
+
+
+def _cell(heatmap: Heatmap, step: int) -> HeatCell:
+    rated, share = heatmap.rated, float(heatmap.shares[step])
+    counts, gold = rated.last.counts[step], gold_name(rated, step)
+    labels = ", ".join(f"{count} {label}" for label, count in zip(RATING_NAMES, counts, strict=True) if count)
+    title = f"step {int(rated.last.position[step]) + 1}: {labels or 'not labelled'}"
+    classes = [name for name, on in (("alone", np.isnan(share)), ("differs", _differs(rated, step))) if on]
+    return HeatCell(
+        text=_text(counts),
+        title=f"{title}; gold {gold}" if gold else title,
+        apart=None if np.isnan(share) else 1 - share,
+        classes=" ".join(classes),
     )
-    return f'<tr><th scope="row"><a href="{url}">{escape(trace.external_id)}</a></th>{cells}</tr>'
-
-
-def _cell(heatmap: Heatmap, step: int, share: float, url: str) -> str:
-    ratings, gold = heatmap.rated.last, gold_name(heatmap.rated, step)
-    counts = ratings.counts[step]
-    told = ", ".join(f"{count} {said}" for said, count in zip(RATING_NAMES, counts, strict=True) if count)
-    label = f"step {int(ratings.position[step]) + 1}: {told or 'not labelled'}"
-    label += f"; gold {gold}" if gold else ""
-    looks = [name for name, on in (("alone", np.isnan(share)), ("differs", _differs(heatmap.rated, step))) if on]
-    kind = f' class="{" ".join(looks)}"' if looks else ""
-    style = "" if np.isnan(share) else f' style="--x:{1 - share:.2f}"'
-    told = f'aria-label="{escape(label)}" title="{escape(label)}"'
-    return f'<td{kind}{style}><a href="{url}" tabindex="-1" {told}>{_text(counts)}</a></td>'
 
 
 def _differs(rated: RatedTraces, step: int) -> bool:
@@ -107,14 +116,7 @@ def _text(counts: Sequence[int]) -> str:
     """A mark where all labels are the same, else how many of them are the commonest."""
     votes = [int(count) for count in counts[: len(LABEL_NAMES)]]
     if not any(votes):
-        return "?" if counts[len(LABEL_NAMES)] else ""
+        return MARKS["unsure"] if counts[len(LABEL_NAMES)] else ""
     if max(votes) == sum(votes):
-        return _MARKS[Label(votes.index(max(votes)))]
+        return MARKS[LABEL_NAMES[votes.index(max(votes))]]
     return f"{max(votes)}/{sum(votes)}"
-
-
-_KEY = f"""<p class="key heat-key"><span><i style="--x:0"></i>all agree</span>
-<span><i style="--x:.67"></i>2/3: two of three agree</span><span><i style="--x:1"></i>all differ</span>
-<span>{_MARKS[Label.NEG]} neg</span><span>{_MARKS[Label.NEU]} neu</span><span>{_MARKS[Label.POS]} pos</span>
-<span>? only unsure</span><span><i class="alone"></i>one label</span>
-<span><i class="differs"></i>the majority is not the gold</span></p>"""

@@ -1,4 +1,4 @@
-"""Everything that is told of a campaign's agreement, as tables."""
+"""Agreement of a campaign's annotators, measured: every table of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ from stepsight.training.report.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class CampaignAgreement:
-    """A campaign's answers, those of another one to compare with, and their tables. A table that has nothing to
-    tell is not there."""
+    """The ratings of a campaign, those of another one to compare with, and tables of their agreement. A table
+    without rows is left out."""
 
-    found: CampaignRatings
+    ratings: CampaignRatings
     against: CampaignRatings | None
     tables: tuple[Table, ...]
 
@@ -46,10 +46,10 @@ class CampaignAgreement:
 
     def find_table(self, name: str) -> Table:
         """The same, and that of every step. Raises `NotFoundError`."""
-        found = step_table(self.found.queue) if name == "steps" else self.table(name)
-        if found is None:
+        table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
+        if table is None:
             raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")
-        return found
+        return table
 
 
 def measure_agreement(
@@ -77,13 +77,13 @@ def measure_agreement(
     return memory_of(store).get(key, version, measure, _size)
 
 
-def _measure(found: CampaignRatings, other: CampaignRatings | None, draws: int) -> CampaignAgreement:
-    tables = [*_of_campaign(found, draws), *_of_views(found, other, draws)]
-    return CampaignAgreement(found, other, tuple(table for table in tables if table.rows))
+def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:
+    tables = [*_of_campaign(ratings, draws), *_of_views(ratings, against, draws)]
+    return CampaignAgreement(ratings, against, tuple(table for table in tables if table.rows))
 
 
-def _of_campaign(found: CampaignRatings, draws: int) -> list[Table]:
-    queue, hidden = found.queue, found.hidden
+def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
+    queue, hidden = ratings.queue, ratings.hidden
     weights = resamples(len(queue.traces), draws)
     return [
         overall_table(queue, weights),
@@ -95,19 +95,19 @@ def _of_campaign(found: CampaignRatings, draws: int) -> list[Table]:
     ]
 
 
-def _of_views(found: CampaignRatings, against: CampaignRatings | None, draws: int) -> list[Table]:
-    weights = resamples(len(found.queue.traces), draws)
+def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> list[Table]:
+    weights = resamples(len(ratings.queue.traces), draws)
     tables = []
-    if found.campaign.view == STEPWISE:
-        tables = [mind_table(found.queue, weights), later_table(found.queue, weights)]
+    if ratings.campaign.view == STEPWISE:
+        tables = [mind_table(ratings.queue, weights), later_table(ratings.queue, weights)]
     if against is None:
-        sides = view_ratings(found, found.queue)
-        return [view_table(sides, found.queue, weights), *tables] if len(sides) > 1 else tables
-    mine, theirs = shared_traces(found.queue, against.queue)
+        sides = view_ratings(ratings, ratings.queue)
+        return [view_table(sides, ratings.queue, weights), *tables] if len(sides) > 1 else tables
+    mine, theirs = shared_traces(ratings.queue, against.queue)
     if not mine.traces:
         return tables
     weights = resamples(len(mine.traces), draws)
-    own, others = view_ratings(found, mine), view_ratings(against, theirs)
+    own, others = view_ratings(ratings, mine), view_ratings(against, theirs)
     compared = majority_table(*_opposed(own, others), weights)
     return [view_table([*own, *others], mine, weights), compared, *tables]
 
@@ -120,8 +120,8 @@ def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple
     return (own[0], others[-1]) if len(own) > len(others) else (others[0], own[-1])
 
 
-def _size(found: CampaignAgreement) -> int:
+def _size(agreement: CampaignAgreement) -> int:
     """About how many bytes it takes."""
-    sides = [side for one in (found.found, found.against) if one for side in (one.queue, one.hidden)]
+    sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
-    return arrays + sum(200 * len(table.rows) * len(table.columns) for table in found.tables)
+    return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)

@@ -7,18 +7,17 @@ labelled.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
+from pydantic import AfterValidator
 
 from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import render
-from stepsight.app.web.page_address import PageAddress, Query, Reader, choice_reader, number_reader, read_query
+from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_query
 from stepsight.app.web.rights import Right, find_user_of, has_right, require, user_of_request
 from stepsight.app.web.text import MARKS
 from stepsight.core.errors import UserError
@@ -55,16 +54,19 @@ _VERBS = {
 }
 
 
-@dataclass(frozen=True)
-class DisputesAddress(PageAddress):
+def _check_name(name: str) -> str:
+    return name and check_text(name, "the dataset")
+
+
+class DisputesAddress(PageQuery):
     """What the list shows: disputes of a `dataset`, in a `state`, of a `trace` by its number in the store."""
 
     PATH: ClassVar[str] = "/relabel/disputes"
 
-    dataset: str = ""
-    state: str = ""
-    trace: int = 0
-    page: int = 1
+    dataset: Annotated[str, AfterValidator(_check_name)] = ""
+    state: Annotated[str, choice(tuple(DisputeState))] = ""
+    trace: Number = 0
+    page: PageNumber = 1
 
     @property
     def active(self) -> bool:
@@ -76,37 +78,19 @@ class DisputesAddress(PageAddress):
         return DisputeFilter(self.dataset, state, self.trace or None, unblinded_for)
 
 
-@dataclass(frozen=True)
-class DisputeAddress(PageAddress):
+class DisputeAddress(PageQuery):
     """What the form is for: a `step`, from 1, of a `trace` by its number in the store, or by `dataset` and `id`."""
 
     PATH: ClassVar[str] = "/relabel/dispute"
 
-    trace: int = 0
+    trace: Number = 0
     dataset: str = ""
     id: str = ""
-    step: int = 1
+    step: PageNumber = 1
 
     def find(self, store: Store) -> StoredTrace:
         """The trace. Raises `NotFoundError`."""
         return find_trace(store, self.dataset, self.id) if not self.trace else get_trace(store, self.trace)
-
-
-def read_list_address(query: Query) -> DisputesAddress:
-    """The address that a query spells. Raises `UserError` where a part makes no sense."""
-    readers: dict[str, Reader] = {
-        "dataset": partial(check_text, what="the dataset"),
-        "state": choice_reader("state", list(DisputeState)),
-        "trace": number_reader("trace"),
-        "page": number_reader("page", least=1),
-    }
-    return DisputesAddress.exact(query, readers)
-
-
-def read_form_address(query: Query) -> DisputeAddress:
-    """The address that a query spells. Raises `UserError` where a part makes no sense."""
-    readers = {"trace": number_reader("trace"), "step": number_reader("step", least=1)}
-    return DisputeAddress.exact(query, readers)
 
 
 class _NewDispute(Model):
@@ -198,7 +182,7 @@ def router(store: Store) -> APIRouter:
 def _add_pages(routes: APIRouter, store: Store) -> None:
     @routes.get(DisputesAddress.PATH)
     def disputes(request: Request) -> HTMLResponse:
-        address = read_list_address(read_query(request.url.query))
+        address = DisputesAddress.exact(read_query(request.url.query))
         unblinded_for = None if has_right(request, Right.READ) else user_of_request(request).id
         start = (address.page - 1) * PER_PAGE
         shown = list_disputes(store, address.filter(unblinded_for), start, PER_PAGE + 1)
@@ -225,7 +209,7 @@ def _add_pages(routes: APIRouter, store: Store) -> None:
 
     @routes.get(DisputeAddress.PATH)
     def form(request: Request, user: Annotator) -> HTMLResponse:
-        address = read_form_address(read_query(request.url.query))
+        address = DisputeAddress.exact(read_query(request.url.query))
         trace = address.find(store)
         _check_unblinded(store, request, trace.trace_id)
         return _page("Dispute a label", form_html(store, address, trace))

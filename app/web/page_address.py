@@ -47,14 +47,6 @@ class PageAddress:
                 problems.append(str(error))
         return cls(**found), tuple(problems)
 
-    @classmethod
-    def exact(cls, query: Query, readers: Mapping[str, Reader]) -> Self:
-        """The address that a query spells. Raises `UserError` at the first part that makes no sense."""
-        address, problems = cls.spelled(query, readers)
-        if problems:
-            raise UserError(problems[0])
-        return address
-
     def query(self, **changes: object) -> dict[str, Any]:
         """The query string's parts, with some changed; defaults are left out."""
         changed = replace(self, **changes)
@@ -101,6 +93,14 @@ class PageQuery(BaseModel):
             problems = {str(one["loc"][0]): _problem(one, parts) for one in error.errors(include_url=False)}
             sound = {key: value for key, value in parts.items() if key not in problems}
             return cls.model_validate(sound), tuple(problems.values())
+
+    @classmethod
+    def exact(cls, query: Query) -> Self:
+        """The address that a query spells. Raises `UserError` at the first part that makes no sense."""
+        address, problems = cls.read(query)
+        if problems:
+            raise UserError(problems[0])
+        return address
 
     def changed(self, **changes: object) -> Self:
         """The address with some parts changed."""

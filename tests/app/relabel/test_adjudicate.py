@@ -9,7 +9,6 @@ from sqlalchemy import update
 from stepsight.app.relabel.adjudicate import (
     AdjudicationAddress,
     adjudication_html,
-    read_address,
     with_letters,
 )
 from stepsight.app.relabel.campaigns import choose_html
@@ -37,7 +36,7 @@ def judge(sqlite_store: Store) -> User:
 
 
 def page(store: Store, of: Campaign, user: User, item: int = 0) -> str:
-    return adjudication_html(store, AdjudicationAddress(of.id, item), user)
+    return adjudication_html(store, AdjudicationAddress(campaign=of.id, item=item), user)
 
 
 def steps(html: str) -> dict[str, str]:
@@ -193,8 +192,7 @@ def test_a_trace_that_has_changed(sqlite_store: Store, made: tuple[Campaign, lis
 
 
 def test_addresses(sqlite_store: Store, judge: User) -> None:
-    assert read_address({"campaign": "3", "item": "4"}) == AdjudicationAddress(3, 4)
-    with pytest.raises(UserError, match="campaign is 'x', expected a number"):
-        read_address({"campaign": "x"})
+    with pytest.raises(UserError, match="campaign is 'x', expected a whole number"):
+        AdjudicationAddress.exact({"campaign": "x"})
     with pytest.raises(NotFoundError):
-        adjudication_html(sqlite_store, AdjudicationAddress(99999), judge)
+        adjudication_html(sqlite_store, AdjudicationAddress(campaign=99999), judge)

@@ -127,7 +127,7 @@ def test_without_a_campaign_there_is_a_choice(local):
     ("query", "status", "told"),
     [
         ("campaign=99", 404, "99"),
-        ("campaign=x", 422, "campaign is 'x', expected a number"),
+        ("campaign=x", 422, "campaign is 'x', expected a whole number"),
         ("campaign=1&against=99", 404, "99"),
         ("campaign=1&order=no", 422, "order is 'no', expected one of disagreement, queue"),
         ("campaign=1&exposed=no", 422, "exposed is 'no', expected one of 1"),

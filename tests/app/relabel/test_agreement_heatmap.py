@@ -4,12 +4,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepsight.app.relabel.agreement_heatmap import ROWS, Heatmap, Order, heatmap_html
+from stepsight.app.relabel.agreement_heatmap import ROWS, Heatmap, Order, heatmap_rows
+from stepsight.app.web.html import render
 from stepsight.storage.labelling.results.ratings import RatedTrace
 from tests.app.relabel.rated import rated
 
 # All agree, two of three agree and the gold is another, all differ; then one label alone, only unsure, none.
 SAID = rated("nnn p?-", "nnu -?-", "npp ---", gold="np- ---")
+
+
+def heatmap_html(heatmap: Heatmap, page: int) -> str:
+    return render("relabel/heatmap.html", rows=heatmap_rows(heatmap, page, link))
 
 
 def link(trace: RatedTrace, disputed: bool) -> str:
@@ -22,7 +27,7 @@ def rows(page: str) -> list[list[str]]:
 
 
 def test_cells_say_what_was_said_and_lead_to_their_trace():
-    first, second = rows(heatmap_html(Heatmap.of(SAID, Order.QUEUE), 1, link))
+    first, second = rows(heatmap_html(Heatmap.of(SAID, Order.QUEUE), 1))
     assert [re.sub("<[^>]*>", "", cell) for cell in first] == ["✕", "2/3", "1/3"]
     assert [re.search('--x:([^"]*)', cell)[1] for cell in first] == ["0.00", "0.67", "1.00"]
     assert 'aria-label="step 2: 2 neg, 1 pos; gold pos"' in first[1]
@@ -36,13 +41,13 @@ def test_cells_say_what_was_said_and_lead_to_their_trace():
 
 
 def test_of_what_everybody_agrees_on_nothing_is_to_be_decided():
-    (cells,) = rows(heatmap_html(Heatmap.of(rated("pn", "pn"), Order.QUEUE), 1, link))
+    (cells,) = rows(heatmap_html(Heatmap.of(rated("pn", "pn"), Order.QUEUE), 1))
     assert all('href="/see/100"' in cell for cell in cells)
 
 
 def test_gold_of_validity_alone_differs_from_neg_only():
     valid = rated("npu", gold="---", valid="ppp")
-    cells = rows(heatmap_html(Heatmap.of(valid, Order.QUEUE), 1, link))[0]
+    cells = rows(heatmap_html(Heatmap.of(valid, Order.QUEUE), 1))[0]
     assert ["differs" in cell for cell in cells] == [True, False, False]
     assert "gold valid" in cells[0]
 
@@ -68,7 +73,7 @@ def test_pages():
 @pytest.mark.parametrize("bad", ["<script>alert(1)</script>", '"><img src=x>'])
 def test_ids_are_escaped(bad):
     said = replace(SAID, traces=(replace(SAID.traces[0], external_id=bad), SAID.traces[1]))
-    page = heatmap_html(Heatmap.of(said, Order.QUEUE), 1, link)
+    page = heatmap_html(Heatmap.of(said, Order.QUEUE), 1)
     assert bad not in page
     assert "&lt;" in page
 

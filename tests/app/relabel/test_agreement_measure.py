@@ -41,9 +41,9 @@ def test_withdrawing_is_seen_at_once(sqlite_store):
     ada = person(sqlite_store, "ada")
     task = take(sqlite_store, of, ada)
     label_all(sqlite_store, task, ada, ["pos", "neg"])
-    assert measure_agreement(sqlite_store, of).found.annotations == 1
+    assert measure_agreement(sqlite_store, of).ratings.annotations == 1
     do(sqlite_store, task.slot_id, ada, "withdraw")
-    assert measure_agreement(sqlite_store, of).found.annotations == 0
+    assert measure_agreement(sqlite_store, of).ratings.annotations == 0
 
 
 def test_a_stepwise_campaign_against_one_of_whole_traces(store):

