@@ -9,7 +9,7 @@ from stepsight.app.web.rights import Right, may
 from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, list_disputes
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import TraceLabels, read_trace_labels
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.users import User

@@ -28,7 +28,7 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.decisions import decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.people.exposures import LABELS, note_exposure

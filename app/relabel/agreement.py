@@ -75,13 +75,14 @@ class Figure:
 
 def figures(table: Table) -> list[Figure]:
     """The rows of `agreement_tables.overall_table`."""
-    return [_figure(*row, meaning) for row, meaning in zip(table.rows, _MEANINGS, strict=True)]  # type: ignore[arg-type]
-
-
-def _figure(name: str, alpha: Value, agreeing: Value, units: int, unit: str, n_pairs: int, meaning: str) -> Figure:
-    share = f"{show(agreeing, CellKind.PERCENT).text} % of pairs agree, on {units:,} {unit}."
-    pairs = share if agreeing.exists else ""
-    return Figure(name, meaning, show(alpha, CellKind.NUMBER), verdict(alpha), pairs)
+    cards = []
+    for (name, alpha, agreeing, units, unit, _), meaning in zip(table.rows, _MEANINGS, strict=True):
+        assert isinstance(alpha, Value)
+        assert isinstance(agreeing, Value)
+        share = f"{show(agreeing, CellKind.PERCENT).text} % of pairs agree, on {units:,} {unit}."
+        pairs = share if agreeing.exists else ""
+        cards.append(Figure(str(name), meaning, show(alpha, CellKind.NUMBER), verdict(alpha), pairs))
+    return cards
 
 
 def verdict(alpha: Value) -> str:

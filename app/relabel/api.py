@@ -22,11 +22,11 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Key, NewEvent
-from stepsight.storage.labelling.comparison import Review, read_review, read_scores
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
 from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
+from stepsight.storage.labelling.review import Review, read_review, read_scores
 from stepsight.storage.people.users import User
 
 

@@ -8,14 +8,8 @@ from stepsight.app.web.html import render
 from stepsight.app.web.rights import Right, may
 from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import (
-    Campaign,
-    CampaignView,
-    Ordering,
-    get_campaign,
-    guideline_text,
-    list_campaigns,
-)
+from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
+from stepsight.storage.labelling.plan import CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import next_availability
 from stepsight.storage.people.users import Role, User

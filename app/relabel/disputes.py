@@ -26,7 +26,6 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import Model, choice
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.annotation import LONGEST, Count
-from stepsight.storage.labelling.comparison import is_unblinded
 from stepsight.storage.labelling.disputes import (
     Dispute,
     DisputeFilter,
@@ -40,7 +39,7 @@ from stepsight.storage.labelling.disputes import (
     open_dispute,
 )
 from stepsight.storage.labelling.patches import make_patch
-from stepsight.storage.people.exposures import GOLD, note_exposure
+from stepsight.storage.people.exposures import GOLD, is_unblinded, note_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, find_trace, get_trace
 

@@ -11,10 +11,11 @@ from stepsight.app.relabel.campaigns import sees_everybody
 from stepsight.app.web.html import render
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
-from stepsight.storage.labelling.campaigns import CampaignView, guideline_text
-from stepsight.storage.labelling.comparison import ShownScores, read_scores
+from stepsight.storage.labelling.campaigns import guideline_text
+from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.labelling.review import ShownScores, read_scores
 from stepsight.storage.people.users import User
 
 _LABELS = (

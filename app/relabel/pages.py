@@ -25,10 +25,10 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     guideline_text,
 )
-from stepsight.storage.labelling.comparison import read_review
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.review import read_review
 from stepsight.storage.people.users import User
 
 LABEL = "/relabel/label"

@@ -9,8 +9,8 @@ from stepsight.app.relabel.label import ERROR_NAMES, score_bars
 from stepsight.app.web.html import render
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.labelling.annotation import UNSURE, Annotation
-from stepsight.storage.labelling.comparison import Review
 from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.labelling.review import Review
 
 
 def review_html(assignment: Assignment, annotation: Annotation, review: Review | None, person: int) -> Markup:

@@ -28,22 +28,6 @@ from stepsight.storage.labelling.plan import (
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import find_dataset, in_range
 
-__all__ = [
-    "Campaign",
-    "CampaignPlan",
-    "CampaignView",
-    "Ordering",
-    "Shows",
-    "add_guideline",
-    "close_campaign",
-    "create_campaign",
-    "find_campaign",
-    "get_campaign",
-    "guideline_text",
-    "list_campaigns",
-    "load_campaign",
-]  # fmt: skip
-
 # Values in one statement.
 _BATCH = 500
 _SAME = (
@@ -129,8 +113,8 @@ def get_campaign(store: Store, campaign_id: int) -> Campaign:
 
 def load_campaign(session: Session, campaign_id: int) -> Campaign:
     """`get_campaign` within a session."""
-    found = session.execute(_campaigns().where(CampaignRow.id == in_range(campaign_id)))
-    row = found.mappings().one_or_none()
+    rows = session.execute(_campaigns().where(CampaignRow.id == in_range(campaign_id)))
+    row = rows.mappings().one_or_none()
     if row is None:
         raise NotFoundError(f"There is no campaign {campaign_id}.")
     return _campaign(row)
@@ -168,17 +152,17 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
     if version is not None:
         wanted = wanted.where(GuidelineRow.version == in_range(version))
     with store.read() as session:
-        found = session.scalars(wanted.limit(1)).one_or_none()
-    if found is None:
+        guideline = session.scalars(wanted.limit(1)).one_or_none()
+    if guideline is None:
         raise NotFoundError(f"Campaign {campaign_id} has no guideline {version or ''}".rstrip() + ".")
-    return found.text
+    return guideline.text
 
 
 def _check_evaluators(store: Store, plan: CampaignPlan) -> None:
     for id in {plan.evaluator, plan.where.evaluator, plan.where.against} - {None}:
         with store.read() as session:
-            found = session.scalar(select(EvaluatorRow.id).where(EvaluatorRow.id == in_range(id or 0)))
-        if found is None:
+            stored = session.scalar(select(EvaluatorRow.id).where(EvaluatorRow.id == in_range(id or 0)))
+        if stored is None:
             raise NotFoundError(f"There is no evaluator {id}.")
 
 

@@ -1,4 +1,4 @@
-"""Disputes: claims that a benchmark's gold is wrong at a step, discussed and put into a state.
+"""Disputes of a benchmark's gold at a step: filed, discussed and put into a state.
 
 A dispute and its entries are only ever added. It is open until an adjudicator accepts or rejects it or its author
 withdraws it, each of which a further entry can take back. An accepted one goes into the dataset's label patch.
@@ -22,7 +22,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_reason
-from stepsight.storage.labelling.comparison import unblinded
+from stepsight.storage.people.exposures import unblinded
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import get_trace, in_range
 
@@ -30,33 +30,6 @@ GoldValues = tuple[str | None, ...]
 
 RATED: GoldValues = (*LABEL_NAMES, None)
 OF_VALIDITY: GoldValues = (Label.NEG.text, VALID, None)
-
-
-def gold_values(store: Store, dataset_id: int) -> GoldValues:
-    """What can stand as gold of a step.
-
-    A benchmark that only names first errors (MR-MATH-invalid, ProcessBench) says of a step that it is wrong or
-    valid. One step of it that says neu or pos would be the only one that the three classes, or redundant errors,
-    are measured on; so neither can be proposed there. Where steps are rated (PRM800K, MR-MATH-redundant), or
-    nothing is said yet, the three labels can.
-    """
-    with store.read() as session:
-        revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
-    key = ("sayable", dataset_id)
-    return memory_of(store).get(key, revision, lambda: _read(store, dataset_id), sys.getsizeof)
-
-
-def _read(store: Store, dataset_id: int) -> GoldValues:
-    if _has(store, dataset_id, StepRow.label != Label.NEG.value):
-        return RATED
-    return OF_VALIDITY if _has(store, dataset_id, StepRow.valid.is_not(None)) else RATED
-
-
-def _has(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
-    """Whether a step of the dataset meets a condition."""
-    found = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
-    with store.read() as session:
-        return session.scalar(found.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
 
 
 class DisputeState(StrEnum):
@@ -77,7 +50,7 @@ _BY_ADJUDICATOR = {
 
 @dataclass(frozen=True)
 class DisputeEntry:
-    """What somebody said of a dispute, and the state that it was put in with it, if any."""
+    """A remark on a dispute, and the state that it was put in with it, if any."""
 
     user: str
     state: DisputeState | None
@@ -165,15 +138,15 @@ def open_dispute(
 
 
 def add_entry(store: Store, dispute_id: int, user: User, text: str, state: DisputeState | None = None) -> Dispute:
-    """Say something of a dispute, put it into a state, or both. What a person said last is not said twice.
+    """Add a remark to a dispute, put it into a state, or both. The last remark of a person is not added twice.
 
     Raises `NotFoundError`, `ForbiddenError` where the person may not do so, `ConflictError` where the dispute is
     not in a state for it, the trace has changed, or another label is accepted for the step, and `UserError` where
     neither is given.
     """
-    said = text.strip() if isinstance(text, str) else ""
-    if state is None or said:
-        said = check_reason(text, "The entry has no text.", "Write something.")
+    remark = text.strip()
+    if state is None or remark:
+        remark = check_reason(text, "The entry has no text.", "Write something.")
     with store.write() as session:
         same_step = _hold(session, dispute_id)
         dispute = _existing(session, dispute_id)
@@ -182,9 +155,9 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: Dispu
             if state == DisputeState.ACCEPTED:
                 _check_acceptance(dispute, _load(session, same_step))
         last = dispute.entries[-1] if dispute.entries else None
-        if state is None and last is not None and (last.user, last.text) == (user.name, said):
+        if state is None and last is not None and (last.user, last.text) == (user.name, remark):
             return dispute
-        session.add(DisputeEntryRow(dispute_id=dispute.id, user_id=user.id, state=state, text=said))
+        session.add(DisputeEntryRow(dispute_id=dispute.id, user_id=user.id, state=state, text=remark))
         session.flush()
         return _load(session, [dispute.id])[0]
 
@@ -211,27 +184,50 @@ def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[Dis
     states = select(_last_state().label("state")).select_from(_TABLES).where(*of_any).subquery()
     grouped = select(states.c.state, func.count().label("number")).group_by(states.c.state)
     with store.read() as session:
-        found = {row.state: row.number for row in session.execute(grouped)}
-    return {state: found.get(state.value, 0) for state in DisputeState}
+        counts = {row.state: row.number for row in session.execute(grouped)}
+    return {state: counts.get(state.value, 0) for state in DisputeState}
 
 
 def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[str]:
     """The names of the datasets that have disputes, sorted."""
-    found = (
-        select(DatasetRow.name)
-        .distinct()
-        .select_from(_TABLES)
-        .where(*_conditions(DisputeFilter(unblinded_for=unblinded_for)))
-    )
+    conditions = _conditions(DisputeFilter(unblinded_for=unblinded_for))
+    names = select(DatasetRow.name).distinct().select_from(_TABLES).where(*conditions)
     with store.read() as session:
-        return list(session.scalars(found.order_by(DatasetRow.name)))
+        return list(session.scalars(names.order_by(DatasetRow.name)))
+
+
+def gold_values(store: Store, dataset_id: int) -> GoldValues:
+    """What can be proposed as gold of a step.
+
+    A benchmark that only names first errors (MR-MATH-invalid, ProcessBench) tells of a step that it is wrong or
+    valid. One step of it that is neu or pos would be the only one that the three classes, or redundant errors, are
+    measured on; so neither can be proposed there. Where steps are rated (PRM800K, MR-MATH-redundant), or no step
+    has gold yet, the three labels can.
+    """
+    with store.read() as session:
+        revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
+    key = ("gold values", dataset_id)
+    return memory_of(store).get(key, revision, lambda: _read_gold_values(store, dataset_id), sys.getsizeof)
+
+
+def _read_gold_values(store: Store, dataset_id: int) -> GoldValues:
+    if _has_step(store, dataset_id, StepRow.label != Label.NEG.value):
+        return RATED
+    return OF_VALIDITY if _has_step(store, dataset_id, StepRow.valid.is_not(None)) else RATED
+
+
+def _has_step(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
+    """Whether a step of the dataset meets a condition."""
+    steps = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
+    with store.read() as session:
+        return session.scalar(steps.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
 
 
 def _last_state() -> ColumnElement[str]:
     """The state of the dispute in an outer query."""
     entry = DisputeEntryRow
-    said = select(entry.state).where(entry.dispute_id == DisputeRow.id, entry.state.is_not(None))
-    return func.coalesce(said.order_by(entry.id.desc()).limit(1).scalar_subquery(), DisputeState.OPEN.value)
+    states = select(entry.state).where(entry.dispute_id == DisputeRow.id, entry.state.is_not(None))
+    return func.coalesce(states.order_by(entry.id.desc()).limit(1).scalar_subquery(), DisputeState.OPEN.value)
 
 
 _TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), DatasetRow)
@@ -239,31 +235,31 @@ _TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), D
 
 def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
     """Of the rows of `_TABLES`."""
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if which.dataset:
-        found.append(DatasetRow.name == which.dataset)
+        conditions.append(DatasetRow.name == which.dataset)
     if which.state is not None:
-        found.append(_last_state() == which.state.value)
+        conditions.append(_last_state() == which.state.value)
     if which.trace_id is not None:
-        found.append(DisputeRow.trace_id == in_range(which.trace_id))
+        conditions.append(DisputeRow.trace_id == in_range(which.trace_id))
     if which.unblinded_for is not None:
-        found.append(unblinded(DisputeRow.trace_id, which.unblinded_for))
-    return found
+        conditions.append(unblinded(DisputeRow.trace_id, which.unblinded_for))
+    return conditions
 
 
 def _existing(session: Session, dispute_id: int) -> Dispute:
-    found = _load(session, [in_range(dispute_id)])
-    if not found:
+    disputes = _load(session, [in_range(dispute_id)])
+    if not disputes:
         raise _missing(dispute_id)
-    return found[0]
+    return disputes[0]
 
 
 def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
     """The disputes of those ids, in their order."""
-    found = select(
+    statement = select(
         DisputeRow, TraceRow.external_id, TraceRow.digest, DatasetRow.name, UserRow.name, _last_state()
     ).select_from(join(_TABLES, UserRow, UserRow.id == DisputeRow.user_id))
-    rows = {row[0].id: row for row in session.execute(found.where(DisputeRow.id.in_(ids)))}
+    rows = {row[0].id: row for row in session.execute(statement.where(DisputeRow.id.in_(ids)))}
     entries = _entries(session, ids)
     return [_dispute(*rows[id], tuple(entries.get(id, ()))) for id in ids if id in rows]
 
@@ -292,14 +288,14 @@ def _dispute(
 
 def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[DisputeEntry]]:
     row = DisputeEntryRow
-    found: dict[int, list[DisputeEntry]] = {}
-    said = select(row.dispute_id, UserRow.name, row.state, row.text, row.moment)
-    said = said.join(UserRow, UserRow.id == row.user_id).where(row.dispute_id.in_(ids)).order_by(row.id)
-    for dispute_id, user, state, text, moment in session.execute(said):
-        found.setdefault(dispute_id, []).append(
+    entries: dict[int, list[DisputeEntry]] = {}
+    rows = select(row.dispute_id, UserRow.name, row.state, row.text, row.moment)
+    rows = rows.join(UserRow, UserRow.id == row.user_id).where(row.dispute_id.in_(ids)).order_by(row.id)
+    for dispute_id, user, state, text, moment in session.execute(rows):
+        entries.setdefault(dispute_id, []).append(
             DisputeEntry(user, None if state is None else DisputeState(state), text, moment)
         )
-    return found
+    return entries
 
 
 def _check_proposal(proposed: str | None, gold: str | None, words: Sequence[str | None]) -> None:
@@ -314,9 +310,9 @@ def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | No
     row = DisputeRow
     same = row.proposed.is_(None) if proposed is None else row.proposed == proposed
     mine = and_(row.trace_id == trace_id, row.step == step, same, row.user_id == user.id)
-    found = session.scalar(select(row.id).where(mine, _last_state() == DisputeState.OPEN.value).limit(1))
-    if found is not None:
-        raise ConflictError("You have disputed this label already.", f"It is dispute {found}; add to that one.")
+    earlier = session.scalar(select(row.id).where(mine, _last_state() == DisputeState.OPEN.value).limit(1))
+    if earlier is not None:
+        raise ConflictError("You have disputed this label already.", f"It is dispute {earlier}; add to that one.")
 
 
 def _hold(session: Session, dispute_id: int) -> Sequence[int]:

@@ -3,7 +3,7 @@
 `file`: as in the dataset. `random`: by chance. `disagreement`: by how far apart the evaluators are, the largest
 solution validity less the smallest, of the judgments that are not stale; of an evaluator that judged in several
 modes, the one that saw the whole solution. `change`: by the largest absolute retroactive change of one evaluator's
-hindsight judgment. Traces of which too little was said come last, in file order.
+hindsight judgment. Traces without enough judgments come last, in file order.
 
 Uncertain traces first is a biased sample, so with the last two a share of the places, drawn by chance, is filled
 with traces drawn by chance; which ones is kept, and figures over them alone are unbiased.
@@ -22,7 +22,14 @@ from stepsight.core.judgment import Mode
 from stepsight.storage.database.schema import DatasetRow, JudgmentRow, StepRow, TraceRow
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 
-ORDERED, RANDOM = "ordered", "random"
+ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
+"""How an item of a campaign was chosen: see `ItemRow`."""
+
+GALLERY = "gallery"
+"""The dataset of the shipped traces."""
+
+# More gold items than anybody needs.
+_SPARE = 10
 # Of several judgments of one evaluator, the later in this list counts.
 _MODES = (Mode.ONLINE.value, Mode.OFFLINE.value, Mode.HINDSIGHT.value)
 
@@ -69,18 +76,19 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
 
 
 def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
-    found: defaultdict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
+    by_trace: defaultdict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
     columns = (JudgmentRow.trace_id, JudgmentRow.evaluator_id, JudgmentRow.mode, JudgmentRow.validity)
     for trace_id, evaluator_id, mode, validity in session.execute(
         select(*columns).join(TraceRow, TraceRow.id == JudgmentRow.trace_id).where(*_fresh(dataset_id))
     ):
-        said = (_MODES.index(mode), validity)
-        found[trace_id][evaluator_id] = max(said, found[trace_id].get(evaluator_id, said))
-    return {
-        trace_id: max(value for _, value in said.values()) - min(value for _, value in said.values())
-        for trace_id, said in found.items()
-        if len(said) > 1
-    }
+        ranked = (_MODES.index(mode), validity)
+        by_trace[trace_id][evaluator_id] = max(ranked, by_trace[trace_id].get(evaluator_id, ranked))
+    spreads = {}
+    for trace_id, by_evaluator in by_trace.items():
+        validities = [validity for _, validity in by_evaluator.values()]
+        if len(validities) > 1:
+            spreads[trace_id] = max(validities) - min(validities)
+    return spreads
 
 
 def _read_changes(session: Session, dataset_id: int, evaluator_id: int | None) -> Mapping[int, float]:
@@ -100,13 +108,6 @@ def _fresh(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
     return JudgmentRow.dataset_id == dataset_id, JudgmentRow.trace_digest == TraceRow.digest
 
 
-GALLERY = "gallery"
-"""The dataset of the shipped traces."""
-
-GOLD = "gold"
-_SPARE = 10
-
-
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
     """Traces for the gold items of a campaign of the traces `ids`, in an order drawn by chance; [] at rate 0.
 
@@ -119,8 +120,8 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     most = math.ceil(len(ids) * plan.gold_rate / (1 - plan.gold_rate)) + _SPARE
     sources = (plan.gold_dataset,) if plan.gold_dataset is not None else (plan.dataset, GALLERY)
     for name in sources:
-        if found := [id for id in _with_full_gold(session, name) if id not in taken]:
-            return rng.sample(found, min(most, len(found)))
+        if others := [id for id in _with_full_gold(session, name) if id not in taken]:
+            return rng.sample(others, min(most, len(others)))
     raise UserError(
         f"{' and '.join(sources)}: no trace outside the campaign has gold for all that is labelled.",
         "Name another dataset for the gold items, or set their rate to 0.",
@@ -128,13 +129,13 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
 
 
 def _with_full_gold(session: Session, dataset: str) -> list[int]:
-    """The traces in which gold says of every step up to the first error, or of every step, whether it is valid."""
+    """The traces in which gold tells of every step up to the first error, or of every step, whether it is valid."""
     last = func.coalesce(TraceRow.first_error, TraceRow.n_steps)
     silent = exists().where(StepRow.trace_id == TraceRow.id, StepRow.position <= last, StepRow.valid.is_(None))
-    found = (
+    complete = (
         select(TraceRow.id)
         .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
         .where(DatasetRow.name == dataset, TraceRow.has_gold, ~silent)
         .order_by(TraceRow.position)
     )
-    return list(session.scalars(found))
+    return list(session.scalars(complete))

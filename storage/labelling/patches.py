@@ -35,10 +35,10 @@ def make_patch(
     Disputes that propose the same for a step are one change, the oldest. Raises `UserError` where two propose
     different labels, or there is none.
     """
-    found = list_disputes(store, DisputeFilter(dataset=dataset.name, state=state))
-    changed = [dispute for dispute in found if dispute.changed]
+    disputes = list_disputes(store, DisputeFilter(dataset=dataset.name, state=state))
+    changed = [dispute for dispute in disputes if dispute.changed]
     chosen: dict[tuple[str, int], Dispute] = {}
-    for dispute in sorted((one for one in found if not one.changed), key=lambda one: one.id):
+    for dispute in sorted((one for one in disputes if not one.changed), key=lambda one: one.id):
         first = chosen.setdefault((dispute.trace, dispute.step), dispute)
         if first.proposed != dispute.proposed:
             raise UserError(
@@ -47,8 +47,8 @@ def make_patch(
                 "Reject one of them first.",
             )
     if not chosen:
-        told = f", but for {len(changed)} whose traces have changed" if changed else ""
-        raise UserError(f"No dispute of {dataset.name} is {state}{told}.", "See the page Disputes.")
+        others = f", but for {len(changed)} whose traces have changed" if changed else ""
+        raise UserError(f"No dispute of {dataset.name} is {state}{others}.", "See the page Disputes.")
     moment = now().isoformat(timespec="seconds")
     changes = tuple(map(_change, chosen.values()))
     return Patch(dataset.name, dataset.sha256, moment, changes, name), changed
@@ -95,17 +95,17 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
         if change.step >= gold.counts[place]:
             raise UserError(f"{where}: the trace has {gold.counts[place]} steps.", "Export the patch again.")
         row = int(starts[place]) + change.step
-        said = _said(label[row], valid[row])
-        if said != change.old:
+        value = _gold_value(label[row], valid[row])
+        if value != change.old:
             raise UserError(
-                f"{where}: the gold says {said or 'nothing'}, the patch changes {change.old or 'nothing'}.",
+                f"{where}: the gold says {value or 'nothing'}, the patch changes {change.old or 'nothing'}.",
                 "Export the patch again.",
             )
         label[row], valid[row] = (SILENT if part is None else int(part) for part in label_and_validity(change.new))
     return replace(gold, label=label, valid=valid)
 
 
-def _said(label: int, valid: int) -> str | None:
+def _gold_value(label: int, valid: int) -> str | None:
     """As `core.patch.gold_of` of a step."""
     if label != SILENT:
         return Label(label).text

@@ -1,8 +1,7 @@
-"""What a campaign is to be, and the checks that it can be one."""
+"""The plan of a campaign, and the checks that one can be made of it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
@@ -14,8 +13,6 @@ MOST_OVERLAP = 50
 LONGEST_LEASE = 7 * 24 * 3600
 LONGEST_GUIDELINE = 100_000
 _SEEDS = 2**31
-
-Word = TypeVar("Word", bound=StrEnum)
 
 
 class CampaignView(StrEnum):
@@ -49,7 +46,7 @@ class CampaignPlan:
     database id, is whose scores are shown and whose changes the queue goes by. Of the places of the queue,
     `random_share` are filled by chance where it goes by disagreement or change. Of the traces that a person gets,
     `gold_rate` are hidden gold items from `gold_dataset`; None stands for the rest of the dataset, and where that
-    has none, the gallery. `lease` is for how many seconds a trace is held for a person of whom nothing is heard.
+    has none, the gallery. `lease` is for how many seconds a trace is held for a person without an event of theirs.
     """
 
     name: str
@@ -101,17 +98,17 @@ def _check_needless(plan: CampaignPlan) -> None:
         raise UserError("The queue goes by change, and no evaluator is named.", "Name the one whose verdicts.")
 
 
-def _check_word(kind: type[Word], found: str, what: str) -> None:
-    if found not in list(kind):
-        raise UserError(f"The {what} is {found!r:.40}.", f"Expected {', '.join(kind)}.")
+def _check_word(kind: type[StrEnum], word: str, what: str) -> None:
+    if word not in list(kind):
+        raise UserError(f"The {what} is {word!r:.40}.", f"Expected {', '.join(kind)}.")
 
 
-def _check_whole(found: int, least: int, most: int, what: str) -> None:
-    if not least <= found <= most:
-        raise UserError(f"{what} is {found:,}.", f"Expected {least:,} to {most:,}.")
+def _check_whole(number: int, least: int, most: int, what: str) -> None:
+    if not least <= number <= most:
+        raise UserError(f"{what} is {number:,}.", f"Expected {least:,} to {most:,}.")
 
 
-def _check_share(found: float, most: float, what: str) -> None:
+def _check_share(share: float, most: float, what: str) -> None:
     # Written so that NaN is refused as well.
-    if not 0 <= found <= most:
-        raise UserError(f"{what} is {found:g}.", f"Expected a number from 0 to {most:g}.")
+    if not 0 <= share <= most:
+        raise UserError(f"{what} is {share:g}.", f"Expected a number from 0 to {most:g}.")

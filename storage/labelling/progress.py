@@ -1,4 +1,4 @@
-"""How far a campaign is."""
+"""Progress of a campaign, and of each annotator in it."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """What became of the traces that a person got, hidden gold items too. `leased` ones they have now."""
+    """What became of the traces that an annotator got, hidden gold items too. `leased` ones they hold now."""
 
     user: str
     submitted: int
@@ -36,7 +36,7 @@ class AnnotatorProgress:
 
 
 def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None) -> CampaignProgress:
-    """How far a campaign is, and one person in it. Raises `NotFoundError`."""
+    """The progress of a campaign, and of one person in it. Raises `NotFoundError`."""
     with store.read() as session:
         campaign = load_campaign(session, campaign_id)
         counts = _counts(session, campaign_id)
@@ -54,9 +54,9 @@ def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None
 
 
 def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress]:
-    """Of everybody who got a trace of a campaign, by name, how far they are."""
+    """The progress of everybody who got a trace of a campaign, by name."""
     states = [func.sum(case((SlotRow.state == state, 1), else_=0)) for state in (SUBMITTED, LEASED, SKIPPED)]
-    found = (
+    rows = (
         select(UserRow.name, *states)
         .join(SlotRow, SlotRow.user_id == UserRow.id)
         .where(SlotRow.campaign_id == campaign_id)
@@ -64,18 +64,18 @@ def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress
         .order_by(UserRow.name)
     )
     with store.read() as session:
-        return [AnnotatorProgress(*row) for row in session.execute(found)]
+        return [AnnotatorProgress(*row) for row in session.execute(rows)]
 
 
 def _counts(session: Session, campaign_id: int) -> dict[str, int]:
     """How many slots of the queue are in each state."""
-    found = (
+    counts = (
         select(SlotRow.state, func.count())
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .where(SlotRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
         .group_by(SlotRow.state)
     )
-    return dict(session.execute(found).all())
+    return dict(session.execute(counts).all())
 
 
 def _count_mine(session: Session, campaign_id: int, user_id: int) -> int:

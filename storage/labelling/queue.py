@@ -1,6 +1,6 @@
 """The queue of a campaign: who labels which trace next, and until when.
 
-A trace is held for a person by a lease, which every sign of theirs renews. Once it ran out the trace goes to
+A trace is held for a person by a lease, which every event of theirs renews. Once it ran out the trace goes to
 whoever asks next; until then its person, however late, goes on where they were. The queue is gone through by place,
 so that traces that others have begun come before those that nobody has, and get finished.
 """
@@ -34,17 +34,15 @@ from stepsight.storage.labelling.slots import (
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
-__all__ = ["Assignment", "Availability", "assign_next", "next_availability", "open_slot"]
-
 Availability = Literal["held", "new", "nothing"]
-"""A trace that the person has, another one, or none that is left for them now."""
+"""Whether the next trace of a person is one that they hold already, a new one, or nothing is left for them now."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A person's turn at a trace. The trace comes without gold, and without its id and what else the source says of
-    it, by which a hidden gold item could be told. `expires` is None where the turn has ended. `guideline` is the
-    version in force."""
+    """A slot held by a person, with the trace to label. The trace comes without gold, and without its id and what
+    else the source says of it, by which a hidden gold item could be told. `expires` is None where it has ended.
+    `guideline` is the version in force."""
 
     slot_id: int
     item_id: int
@@ -55,8 +53,8 @@ class Assignment:
 
 
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
-    """The trace that a person labels next: the one they have, else the next of the queue, sometimes a hidden gold
-    item instead. None where nothing is left for them now; traces that others have may come back.
+    """The trace that a person labels next: the one they hold, else the next of the queue, sometimes a hidden gold
+    item instead. None where nothing is left for them now; traces that others hold may come back.
 
     Raises `NotFoundError`, and `ConflictError` where the campaign is closed.
     """
@@ -68,13 +66,13 @@ def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None
         slot_id = _find_own(session, campaign, user)
         if slot_id is not None:
             renew(session, slot_id, campaign.lease)
-            return _task(session, campaign, slot_id)
-        found = _find_free(session, campaign, user)
-        if found is None:
+            return _assignment(session, campaign, slot_id)
+        free = _find_free(session, campaign, user)
+        if free is None:
             return None
-        slot_id = _draw_gold(session, campaign, user) or _unmarked(session, *found)
+        slot_id = _draw_gold(session, campaign, user) or _unmarked(session, *free)
         take(session, slot_id, user, campaign.lease)
-        return _task(session, campaign, slot_id)
+        return _assignment(session, campaign, slot_id)
 
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
@@ -88,7 +86,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
-    """A turn that a person has or had; one that has not ended is held for them from now on.
+    """An assignment that a person has or had; one that has not ended is held for them from now on.
 
     Raises `NotFoundError`, `ConflictError` where it went to somebody else or, not having ended, cannot go on, and
     `ForbiddenError` where it is nobody's.
@@ -100,28 +98,28 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
         if slot.state == LEASED:
             check_open(slot)
             renew(session, slot.id, slot.lease)
-        return _task(session, campaign, slot_id)
+        return _assignment(session, campaign, slot_id)
 
 
-def _task(session: Session, campaign: Campaign, slot_id: int) -> Assignment:
+def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignment:
     slot = load_slot(session, slot_id)
-    found = load_traces(session, traces().where(TraceRow.id == slot.trace_id))[0]
-    steps = tuple(Step(step.substeps) for step in found.steps)
+    stored = load_traces(session, traces().where(TraceRow.id == slot.trace_id))[0]
+    steps = tuple(Step(step.substeps) for step in stored.steps)
     trace = replace(
-        found, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
+        stored, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
     )
     return Assignment(slot.id, slot.item_id, campaign, trace, slot.expires, campaign.guideline)
 
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
-    """The turn that a person has, also where its lease ran out and nobody took it."""
+    """The slot that a person holds, also where its lease ran out and nobody took it."""
     return session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
 
 
 def _own(campaign: Campaign, user: User) -> Select[int]:
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
-    found = select(SlotRow.id).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
-    return found.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
+    held = select(SlotRow.id).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
+    return held.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
 def _find_free(session: Session, campaign: Campaign, user: User) -> tuple[int, str] | None:
@@ -151,10 +149,10 @@ def _free(campaign: Campaign, user: User) -> Select[int, str]:
 
 
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
-    """A new slot of a hidden gold item that the person has not had, as often as the campaign says; which turn it
-    is depends on nothing but the seed, the person and how many traces they had."""
-    turns = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
-    count = session.scalar(select(func.count()).where(*turns)) or 0
+    """A new slot of a hidden gold item that the person has not had, as often as the campaign says; when one comes
+    depends on nothing but the seed, the person and how many traces they had."""
+    mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
+    count = session.scalar(select(func.count()).where(*mine)) or 0
     rng = random.Random(f"{campaign.seed} {user.id} {count}")
     if rng.random() >= campaign.gold_rate:
         return None

@@ -1,4 +1,4 @@
-"""Slots: one person's turn at a trace, taken, held, ended, and given to somebody else.
+"""Slots: places for one annotation of a trace each, taken, held, ended, and given to somebody else.
 
 Whoever changes a slot or what belongs to one holds the person's row and then the slot's until the transaction ends,
 so that nothing of one person runs beside itself. On SQLite there is one writer anyway.
@@ -25,8 +25,8 @@ FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot with what of its item, trace and campaign decides over an act. `digest` is of the trace as it is to be
-    labelled, `found_digest` as it is now; `guideline` is the version in force."""
+    """A slot with what of its item, trace and campaign decides over an event. `digest` is of the trace as it is to
+    be labelled, `current_digest` as it is now; `guideline` is the version in force."""
 
     id: int
     state: str
@@ -37,7 +37,7 @@ class Slot:
     chosen: str
     trace_id: int
     digest: str
-    found_digest: str
+    current_digest: str
     n_steps: int
     view: str
     shows: str
@@ -57,7 +57,7 @@ class Slot:
 
     @property
     def ended(self) -> bool:
-        """Whether the answer was submitted, or is not to come."""
+        """Whether the annotation was submitted, or is not to come."""
         return self.state in (SUBMITTED, SKIPPED)
 
 
@@ -93,7 +93,7 @@ def check_open(slot: Slot) -> None:
     """Raises `ConflictError` where the campaign is closed, or the trace is not what it was."""
     if slot.closed is not None:
         raise ConflictError("The campaign is closed.", "Nothing can be labelled in it any more.")
-    if slot.found_digest != slot.digest:
+    if slot.current_digest != slot.digest:
         raise ConflictError(
             "The trace was changed after the campaign was made.", "Go on with the next one; what you did is kept."
         )
@@ -106,7 +106,7 @@ def take(session: Session, slot_id: int, user: User, lease: int) -> None:
 
 
 def renew(session: Session, slot_id: int, lease: int) -> None:
-    """A sign of the person who holds the slot, or takes it up again: the lease begins anew."""
+    """Begin the lease anew, for the person who holds the slot or takes it up again."""
     _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
 
 
@@ -156,7 +156,7 @@ def _slots() -> Select[Any]:
         "chosen": ItemRow.chosen,
         "trace_id": ItemRow.trace_id,
         "digest": ItemRow.digest,
-        "found_digest": TraceRow.digest,
+        "current_digest": TraceRow.digest,
         "n_steps": TraceRow.n_steps,
         "guideline": version.scalar_subquery(),
     }

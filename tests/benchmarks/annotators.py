@@ -32,9 +32,10 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.annotation import LABELS
-from stepsight.storage.labelling.campaigns import Campaign, CampaignPlan, create_campaign
+from stepsight.storage.labelling.campaigns import Campaign, create_campaign
+from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.progress import campaign_progress
-from stepsight.storage.labelling.results.answers import iterate_annotations
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user
 from stepsight.storage.traces.writer import TraceWriter

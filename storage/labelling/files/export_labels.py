@@ -54,7 +54,7 @@ def export_labels(
             return LabelExport(str(path), write_events(store, found, partial), "events", {})
     layout = find_format(format)
     labelled = LabelledTraces(
-        store, found, alone=per_annotator, exposed=exposed, with_gold=per_annotator and layout.with_gold
+        store, found, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator and layout.with_gold
     )
     untold: Counter[str] = Counter()
     with atomic_file(path, replace=force) as partial:

@@ -23,7 +23,7 @@ from stepsight.storage.labelling.files.answer_file import (
 )
 from stepsight.storage.labelling.files.formats.jsonl import format_answer
 from stepsight.storage.labelling.plan import CampaignView
-from stepsight.storage.labelling.results.answers import iterate_annotations
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import KIND, Decision, read_decisions
 from stepsight.storage.labelling.slots import FREE, SUBMITTED
 from stepsight.storage.people.exposures import WHAT

@@ -1,4 +1,4 @@
-"""What the annotators of a campaign, taken together, say of each step."""
+"""Consensus of the annotators of a campaign on each step; and traces labelled by one of them or by all."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,22 +12,32 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, get_campaign, load_campaign
+from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations, read_annotations
+from stepsight.storage.labelling.results.annotations import (
+    SubmittedAnnotation,
+    iterate_annotations,
+    read_annotations,
+)
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
 from stepsight.storage.labelling.slots import SUBMITTED
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 ADJUDICATED, MAJORITY, TIE, UNSURE, NONE = "adjudicated", "majority", "tie", "unsure", "none"
-HOW = (ADJUDICATED, MAJORITY, TIE, UNSURE, NONE)
+
+# Why traces and annotations are left out.
+EXPOSED = "answers by people who had seen scores, gold or others' labels (--exposed keeps them)"
+HIDDEN_GOLD = "hidden gold items"
+CHANGED = "traces that changed since they were labelled"
+# Traces held in memory at once.
+_BATCH = 200
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """A trace as its annotators label it. `labels`, one per step, are `neg`, `neu`, `pos` or None, and `how` says
-    where each comes from:
+    """What annotators say together of a trace. `labels`, one per step, are `neg`, `neu`, `pos` or None, and `how`
+    tells where each comes from:
 
     - `adjudicated`: somebody decided, maybe that the step stays unlabelled;
     - `majority`: more annotators gave this label than any other;
@@ -36,54 +46,37 @@ class Consensus:
     - `none`: nobody labelled it, or the campaign does not label steps after the first error, and it is after that
       on which they agree, which some had not seen.
 
-    `chosen` is why the trace is in the campaign, as in `ItemRow`; `annotators` is how many `annotations` count.
+    `chosen` is why the trace is in the campaign, as in `ItemRow`, and `digest` is of the trace as it was labelled.
     """
 
-    item_id: int
     trace_id: int
-    external_id: str
-    dataset: str
+    digest: str
     labels: tuple[str | None, ...]
     how: tuple[str, ...]
-    annotators: int
     chosen: str
     annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...]
 
 
-def iterate_consensus(store: Store, campaign_id: int, exposed: bool = False) -> Iterator[Consensus]:
-    """The traces of a campaign that somebody labelled, in the order of the queue, one trace's answers at a time.
-
-    Answers whose makers had seen scores, gold or others' labels of the trace count only where `exposed` is true;
-    a trace without another answer or a decision is left out.
-    """
-    after_error = get_campaign(store, campaign_id).after_error
-    for annotations, decided in iterate_annotated_items(store, campaign_id):
-        counted = [annotation for annotation in annotations if exposed or not annotation.exposed]
-        if counted or decided:
-            yield agree(annotations[0], counted, decided, after_error)
-
-
 def iterate_annotated_items(
     store: Store, campaign_id: int
 ) -> Iterator[tuple[list[SubmittedAnnotation], dict[int, Decision]]]:
-    """The answers to each trace of a campaign that somebody labelled, with the decisions by 0-based step."""
+    """The annotations of each trace of a campaign that has any, with the decisions by 0-based step."""
     decisions = read_decisions(store, campaign_id)
-    for item_id, group in groupby(
-        iterate_annotations(store, campaign_id), key=lambda annotation: annotation.item_id
-    ):
-        annotations = list(group)
-        steps = range(len(annotations[0].labels))
-        yield annotations, {step: decisions[item_id, step] for step in steps if (item_id, step) in decisions}
+    annotations = iterate_annotations(store, campaign_id)
+    for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
+        of_item = list(group)
+        steps = range(len(of_item[0].labels))
+        yield of_item, {step: decisions[item_id, step] for step in steps if (item_id, step) in decisions}
 
 
-def agree(
+def find_consensus(
     about: SubmittedAnnotation,
     annotations: Sequence[SubmittedAnnotation],
     decided: Mapping[int, Decision],
     after_error: bool,
 ) -> Consensus:
-    """The consensus of answers to one trace, of which `about` is any, and of decisions by 0-based step;
+    """The consensus of annotations of one trace, of which `about` is any, and of decisions by 0-based step;
     `after_error`: whether the campaign labels steps after the first error."""
     settled: list[tuple[str | None, str]] = []
     ended = False
@@ -94,13 +87,10 @@ def agree(
             settled.append((None, NONE) if ended else vote([annotation.labels[step] for annotation in annotations]))
         ended = ended or (not after_error and settled[-1][0] == "neg")
     return Consensus(
-        item_id=about.item_id,
         trace_id=about.trace_id,
-        external_id=about.external_id,
-        dataset=about.dataset,
+        digest=about.digest,
         labels=tuple(label for label, _ in settled),
         how=tuple(how for _, how in settled),
-        annotators=len(annotations),
         chosen=about.chosen,
         annotations=tuple(annotations),
         decisions=tuple(decided[step] for step in sorted(decided)),
@@ -108,7 +98,7 @@ def agree(
 
 
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
-    """The label of a step and how it came about, from what each annotator called it; None takes no part."""
+    """The label of a step and how it came about, from the labels of its annotators; None takes no part."""
     counts = Counter(label for label in labels if label is not None)
     if not counts:
         return None, NONE
@@ -117,13 +107,6 @@ def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
     if len(first) > 1:
         return None, TIE
     return (first[0], MAJORITY) if first[0] in LABEL_NAMES else (None, UNSURE)
-
-
-# Traces held in memory at once.
-_BATCH = 200
-EXPOSED = "answers by people who had seen scores, gold or others' labels (--exposed keeps them)"
-HIDDEN_GOLD = "hidden gold items"
-CHANGED = "traces that changed since they were labelled"
 
 
 @dataclass(frozen=True)
@@ -145,12 +128,12 @@ class LabelledTrace:
 
     @property
     def first_error(self) -> int | None:
-        """0-based index of the first step called neg."""
+        """0-based index of the first step that is neg."""
         return self.labels.index("neg") if "neg" in self.labels else None
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What annotators said is bad about the problem."""
+        """What annotators flagged as bad about the problem."""
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
     def relabelled(self) -> Trace:
@@ -165,8 +148,9 @@ class LabelledTrace:
 class LabelledTraces:
     """The labelled traces of a campaign, read anew each time it is iterated, a few at a time.
 
-    All annotators together, or with `alone` one by one. `exposed` answers count only where asked for, and hidden
-    gold items are there only `with_gold`. After an iteration `left_out` says what is not in it, and how often.
+    All annotators together, or one by one with `per_annotator`. `exposed` annotations count only where asked for,
+    and hidden gold items are there only `with_gold`. After an iteration `left_out` tells what is not in it, and how
+    often.
     """
 
     def __init__(
@@ -174,66 +158,60 @@ class LabelledTraces:
         store: Store,
         campaign: Campaign,
         *,
-        alone: bool = False,
+        per_annotator: bool = False,
         exposed: bool = False,
         with_gold: bool = False,
     ) -> None:
         self._store, self._campaign = store, campaign
-        self._alone, self._exposed, self._with_gold = alone, exposed, with_gold
+        self._per_annotator, self._exposed, self._with_gold = per_annotator, exposed, with_gold
         self.left_out: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[LabelledTrace]:
         self.left_out = Counter()
-        found: Iterator[tuple[Consensus | SubmittedAnnotation, SubmittedAnnotation]] = (
-            self._each() if self._alone else self._together()
-        )
-        while batch := list(islice(found, _BATCH)):
-            wanted = traces().where(TraceRow.id.in_({one.trace_id for one, _ in batch}))
+        results: Iterator[Consensus | SubmittedAnnotation]
+        results = self._each() if self._per_annotator else self._together()
+        while batch := list(islice(results, _BATCH)):
+            wanted = traces().where(TraceRow.id.in_({result.trace_id for result in batch}))
             with self._store.read() as session:
                 stored = {trace.trace_id: trace for trace in load_traces(session, wanted)}
-            for one, about in batch:
-                trace = stored[one.trace_id]
-                if trace.digest == about.digest:
-                    yield _labelled(trace, one) if isinstance(one, Consensus) else _alone(trace, one)
+            for result in batch:
+                trace = stored[result.trace_id]
+                if trace.digest == result.digest:
+                    yield _labelled(trace, result)
                 else:
                     self.left_out[CHANGED] += 1
 
-    def _together(self) -> Iterator[tuple[Consensus, SubmittedAnnotation]]:
+    def _together(self) -> Iterator[Consensus]:
         for annotations, decided in iterate_annotated_items(self._store, self._campaign.id):
-            about, kept = (
-                annotations[0],
-                [annotation for annotation in annotations if self._exposed or not annotation.exposed],
-            )
-            if about.chosen == GOLD and not self._with_gold:
+            if annotations[0].chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1
                 continue
-            self.left_out[EXPOSED] += len(annotations) - len(kept)
-            if kept or decided:
-                yield agree(about, kept, decided, self._campaign.after_error), about
+            counted = [annotation for annotation in annotations if self._exposed or not annotation.exposed]
+            self.left_out[EXPOSED] += len(annotations) - len(counted)
+            if counted or decided:
+                yield find_consensus(annotations[0], counted, decided, self._campaign.after_error)
 
-    def _each(self) -> Iterator[tuple[SubmittedAnnotation, SubmittedAnnotation]]:
+    def _each(self) -> Iterator[SubmittedAnnotation]:
         for annotation in iterate_annotations(self._store, self._campaign.id):
             if annotation.chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1
             elif annotation.exposed and not self._exposed:
                 self.left_out[EXPOSED] += 1
             else:
-                yield annotation, annotation
+                yield annotation
 
 
-def _labelled(trace: StoredTrace, one: Consensus) -> LabelledTrace:
-    return LabelledTrace(trace, one.labels, one.how, one.chosen, one.annotations, one.decisions)
-
-
-def _alone(trace: StoredTrace, annotation: SubmittedAnnotation) -> LabelledTrace:
-    labels = tuple(label if label in LABEL_NAMES else None for label in annotation.labels)
-    return LabelledTrace(trace, labels, None, annotation.chosen, (annotation,))
+def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> LabelledTrace:
+    if isinstance(result, Consensus):
+        return LabelledTrace(trace, result.labels, result.how, result.chosen, result.annotations, result.decisions)
+    labels = tuple(label if label in LABEL_NAMES else None for label in result.labels)
+    return LabelledTrace(trace, labels, None, result.chosen, (result,))
 
 
 @dataclass(frozen=True)
 class TraceLabels:
-    """What the annotators of a campaign said of a trace: what they agree on, and every one's answer. `ahead`: the
-    person who looks still has to label it, and is not to see that."""
+    """The consensus of a campaign on a trace, and every annotation of it. `ahead`: the person who looks still has
+    to label it, and is not to see that."""
 
     campaign: Campaign
     consensus: Consensus
@@ -242,9 +220,10 @@ class TraceLabels:
 
 
 def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[TraceLabels]:
-    """Of a trace, for each campaign in which somebody labelled it, the newest first. Campaigns in which it is a
-    hidden gold item are not among them. Answers of people who had seen what a campaign hides are not agreed on."""
-    found = (
+    """The labels of a trace in each campaign in which somebody labelled it, the newest first. Campaigns in which it
+    is a hidden gold item are not among them. Annotations by people who had seen what a campaign hides do not count
+    for the consensus."""
+    of_trace = (
         select(ItemRow.id, ItemRow.campaign_id)
         .join(CampaignRow, CampaignRow.id == ItemRow.campaign_id)
         .where(ItemRow.trace_id == trace_id, ItemRow.chosen != GOLD)
@@ -253,10 +232,10 @@ def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[
     with store.read() as session:
         items = [
             (load_campaign(session, campaign), item, tuple(read_annotations(session, campaign, item)))
-            for item, campaign in session.execute(found)
+            for item, campaign in session.execute(of_trace)
         ]
-    ahead = _held(store, trace_id, viewer)
-    return [_labels(store, *one, ahead) for one in items if one[2]]
+    ahead = _is_ahead(store, trace_id, viewer)
+    return [_labels(store, *item, ahead) for item in items if item[2]]
 
 
 def _labels(
@@ -264,11 +243,11 @@ def _labels(
 ) -> TraceLabels:
     decided = {decision.step: decision for decision in past_decisions(store, item_id)}
     counted = [annotation for annotation in annotations if not annotation.exposed]
-    consensus = agree(annotations[0], counted, decided, campaign.after_error)
+    consensus = find_consensus(annotations[0], counted, decided, campaign.after_error)
     return TraceLabels(campaign, consensus, annotations, ahead)
 
 
-def _held(store: Store, trace_id: int, viewer: User | None) -> bool:
+def _is_ahead(store: Store, trace_id: int, viewer: User | None) -> bool:
     """Whether a person has begun with a trace in a blind campaign that is open, and not submitted it."""
     if viewer is None:
         return False

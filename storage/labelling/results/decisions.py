@@ -1,8 +1,8 @@
-"""Decisions: what an adjudicator said of a step on which the annotators of a campaign disagree.
+"""Decisions of adjudicators on steps on which the annotators of a campaign disagree.
 
 A decision is an event of the log, of the kind `decide`, in nobody's slot: `new` holds its `label`, its `reason`,
 and whether who decided had labelled the trace (`own`); `old` holds the same of the decision before. The last one
-of a step is in force. What the annotators said stays as it is.
+of a step is in force. The annotations stay as they are.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
@@ -71,9 +71,9 @@ def decide(
     check_key(key)
     with store.write() as session:
         item = _find_item(session, campaign_id, item_id)
-        known = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
-        if known is not None:
-            return _repeated(known, item.id, step, new, user)
+        earlier = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
+        if earlier is not None:
+            return _repeat(earlier, item.id, step, new, user)
         _check_item(session, item, step)
         own = _has_labelled(session, item.id, user)
         before = _last(session, item.id, step)
@@ -98,27 +98,24 @@ def decide(
 
 def read_decisions(store: Store, campaign_id: int) -> dict[tuple[int, int], Decision]:
     """The decision in force by item and step."""
-    found = (
-        select(EventRow, UserRow.name)
-        .join(UserRow, UserRow.id == EventRow.user_id)
-        .where(EventRow.campaign_id == campaign_id, EventRow.kind == KIND)
-        .order_by(EventRow.id)
-    )
-    with store.read() as session:
-        made = [_decision(event, name) for event, name in session.execute(found)]
-    return {(decision.item_id, decision.step): decision for decision in made}
+    decisions = _read(store, EventRow.campaign_id == campaign_id)
+    return {(decision.item_id, decision.step): decision for decision in decisions}
 
 
 def past_decisions(store: Store, item_id: int) -> list[Decision]:
     """Every decision of an item, the oldest first."""
-    found = (
+    return _read(store, EventRow.item_id == in_range(item_id))
+
+
+def _read(store: Store, condition: ColumnElement[bool]) -> list[Decision]:
+    events = (
         select(EventRow, UserRow.name)
         .join(UserRow, UserRow.id == EventRow.user_id)
-        .where(EventRow.item_id == in_range(item_id), EventRow.kind == KIND)
+        .where(condition, EventRow.kind == KIND)
         .order_by(EventRow.id)
     )
     with store.read() as session:
-        return [_decision(event, name) for event, name in session.execute(found)]
+        return [_decision(event, name) for event, name in session.execute(events)]
 
 
 def _decision(event: EventRow, user: str) -> Decision:
@@ -135,9 +132,9 @@ def _decision(event: EventRow, user: str) -> Decision:
     )
 
 
-def _repeated(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
-    said = {name: (event.new or {}).get(name) for name in new} if event.kind == KIND else None
-    if (event.item_id, event.step, said) != (item_id, step, new):
+def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
+    content = {name: (event.new or {}).get(name) for name in new} if event.kind == KIND else None
+    if (event.item_id, event.step, content) != (item_id, step, new):
         raise ConflictError("This key was used for something else.", "Reload the page, then decide again.")
     return _decision(event, user.name)
 
@@ -165,20 +162,20 @@ def _check_item(session: Session, item: ItemRow, step: int) -> None:
 
 
 def _has_labelled(session: Session, item_id: int, user: User) -> bool:
-    found = select(SlotRow.id).where(
+    submitted = select(SlotRow.id).where(
         SlotRow.item_id == item_id, SlotRow.user_id == user.id, SlotRow.state == "submitted"
     )
-    return session.scalar(found) is not None
+    return session.scalar(submitted) is not None
 
 
 def _last(session: Session, item_id: int, step: int) -> EventRow | None:
-    found = select(EventRow).where(EventRow.item_id == item_id, EventRow.step == step, EventRow.kind == KIND)
-    return session.scalar(found.order_by(EventRow.id.desc()).limit(1))
+    events = select(EventRow).where(EventRow.item_id == item_id, EventRow.step == step, EventRow.kind == KIND)
+    return session.scalar(events.order_by(EventRow.id.desc()).limit(1))
 
 
 def _check_before(before: EventRow | None, after: int | None) -> None:
-    found = 0 if before is None else before.id
-    if after is not None and found != after:
+    last = 0 if before is None else before.id
+    if after is not None and last != after:
         raise ConflictError("This step was decided meanwhile, as the page now shows.", "Decide it anew if need be.")
 
 

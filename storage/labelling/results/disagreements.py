@@ -1,8 +1,8 @@
 """Disagreements: the steps on which a campaign's annotators did not agree, and that somebody has to decide.
 
 A step is disagreed upon where two people gave it different labels, or where somebody was unsure of it. Having left
-it unlabelled is no opinion: who stopped at an error that another did not see disagrees at that step, and says
-nothing of those after it. Hidden gold items are there to measure annotators and are not decided.
+it unlabelled is no opinion: who stopped at an error that another did not see disagrees at that step, and not at
+those after it. Hidden gold items are there to measure annotators and are not decided.
 """
 
 import sys
@@ -18,13 +18,13 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.labelling.results.decisions import Decision, read_decisions
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A trace of a campaign with steps, 0-based, that are disagreed upon, and what everybody said of it."""
+    """A trace of a campaign with steps, 0-based, that are disagreed upon, and its annotations."""
 
     item_id: int
     trace_id: int
@@ -65,13 +65,12 @@ class Adjudication:
 
 
 def disagreed_steps(labels: Sequence[Sequence[str | None]]) -> tuple[int, ...]:
-    """The steps, 0-based, on which answers do not agree; `labels` has one sequence per answer, of equal lengths."""
-    return tuple(i for i, said in enumerate(zip(*labels, strict=True)) if _disagreed(said))
+    """The steps, 0-based, on which annotators disagree; `labels` has a sequence for each, of equal lengths."""
+    return tuple(i for i, of_step in enumerate(zip(*labels, strict=True)) if _disagreed(of_step))
 
 
-def _disagreed(said: Iterable[str | None]) -> bool:
-    given = set(said) - {None}
-    return UNSURE in given or len(given & set(LABEL_NAMES)) > 1
+def _disagreed(labels: Iterable[str | None]) -> bool:
+    return UNSURE in labels or len(set(labels) & set(LABEL_NAMES)) > 1
 
 
 def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
@@ -89,18 +88,18 @@ def _read(store: Store, campaign_id: int) -> Adjudication:
 
 
 def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
-    for item_id, found in groupby(
+    for item_id, group in groupby(
         iterate_annotations(store, campaign_id), key=lambda annotation: annotation.item_id
     ):
-        annotations = tuple(found)
+        annotations = tuple(group)
         steps = disagreed_steps([annotation.labels for annotation in annotations])
         if steps and annotations[0].chosen != GOLD:
             yield Disagreement(item_id, annotations[0].trace_id, annotations[0].digest, steps, annotations)
 
 
-def _size(found: Adjudication) -> int:
+def _size(adjudication: Adjudication) -> int:
     """About how many bytes it takes, by its texts and labels."""
-    annotations = [annotation for one in found.disagreements for annotation in one.annotations]
+    annotations = [annotation for one in adjudication.disagreements for annotation in one.annotations]
     texts = [text for one in annotations for text in (*one.comments.values(), *one.corrections.values())]
-    reasons = [decision.reason for decision in found.decisions.values()]
+    reasons = [decision.reason for decision in adjudication.decisions.values()]
     return sum(map(sys.getsizeof, texts + reasons)) + sum(1000 + 16 * len(one.labels) for one in annotations)

@@ -13,7 +13,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
 _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{said: code for code, said in enumerate(RATING_NAMES)}}

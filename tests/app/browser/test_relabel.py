@@ -14,16 +14,11 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.campaigns import (
-    Campaign,
-    CampaignPlan,
-    add_guideline,
-    close_campaign,
-    create_campaign,
-)
+from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, create_campaign
+from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import read_annotation
-from stepsight.storage.labelling.results.answers import iterate_annotations
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import log_in, log_out
 from stepsight.storage.people.users import Role, add_user, local_user
 from stepsight.storage.traces.queries import get_trace

@@ -16,8 +16,8 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, CampaignPlan, create_campaign
-from stepsight.storage.labelling.results.consensus import iterate_consensus
+from stepsight.storage.labelling.campaigns import Campaign, create_campaign
+from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user, local_user
 from stepsight.storage.traces.imports import import_file
@@ -25,6 +25,7 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.train.config import Backbone
 from tests.app.client import asking
+from tests.storage.labelling.samples import together
 from tests.training.small_runs import CONFIG, write_config
 
 DATASET = "mr-math-invalid"
@@ -115,9 +116,9 @@ def test_a_benchmark_is_relabelled_and_trained_on(
         assert label(annotator, campaign, {shown: each[place] for shown, each in said.items()}) == TRACES
 
     truths = {trace.id: truth(trace) for trace in dataset}
-    ties = [one for one in iterate_consensus(sqlite_store, campaign.id) if "tie" in one.how]
+    ties = [one for one in together(sqlite_store, campaign.id) if "tie" in one.how]
     # Every sixth trace has pos, neu and unsure for its first step, unless that is its error.
-    assert {one.external_id for one in ties} == {trace.id for trace in dataset[::6] if trace.first_error != 0}
+    assert {one.trace.id for one in ties} == {trace.id for trace in dataset[::6] if trace.first_error != 0}
     for one in ties:
         fields = {
             "campaign": campaign.id,

@@ -8,8 +8,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotation import ERROR_KINDS
-from stepsight.storage.labelling.comparison import ShownScores
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.review import ShownScores
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import get_trace
 from tests.app.markup import INJECTIONS, Element, read

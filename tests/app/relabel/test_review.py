@@ -7,9 +7,9 @@ from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.comparison import read_review
 from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.review import read_review
 from stepsight.storage.traces.queries import get_trace
 from tests.app.markup import INJECTIONS, Element, read
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take

@@ -12,9 +12,11 @@ from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.annotation import NewEvent
-from stepsight.storage.labelling.campaigns import Campaign, CampaignPlan, create_campaign
+from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign
+from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.labelling.record import RecordedEvent, record
+from stepsight.storage.labelling.results.consensus import LabelledTrace, LabelledTraces
 from stepsight.storage.people.users import Role, User, add_user, find_user
 from tests.storage.samples import add
 
@@ -86,6 +88,11 @@ def label_all(store: Store, task: Assignment, user: User, labels: Sequence[str |
         if label is not None:
             do(store, task.slot_id, user, "label", step, label)
     do(store, task.slot_id, user, "submit")
+
+
+def together(store: Store, campaign_id: int, exposed: bool = False) -> list[LabelledTrace]:
+    """The traces of a campaign as all annotators label them."""
+    return list(LabelledTraces(store, get_campaign(store, campaign_id), exposed=exposed))
 
 
 def expire(store: Store, slot_id: int) -> None:

@@ -244,9 +244,9 @@ def test_who_labels_sees_those_of_traces_seen_through(store: Store, judge: User)
     label_all(store, task, anna, ["pos", "neg"])
     two = open_dispute(store, task.trace.trace_id, 0, "neg", "So.", judge)
     open_dispute(store, take(store, first, anna).trace.trace_id, 0, "neg", "So.", judge)
-    assert [one.id for one in list_disputes(store, DisputeFilter(seen_by=anna.id))] == [two.id]
-    assert count_disputes(store, DisputeFilter(seen_by=anna.id))[DisputeState.OPEN] == 1
-    assert list_disputes(store, DisputeFilter(seen_by=ben.id)) == []
+    assert [one.id for one in list_disputes(store, DisputeFilter(unblinded_for=anna.id))] == [two.id]
+    assert count_disputes(store, DisputeFilter(unblinded_for=anna.id))[DisputeState.OPEN] == 1
+    assert list_disputes(store, DisputeFilter(unblinded_for=ben.id)) == []
     assert (disputed_datasets(store, anna.id), disputed_datasets(store, ben.id)) == (["sums"], [])
 
 

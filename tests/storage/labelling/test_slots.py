@@ -38,7 +38,7 @@ def slot(store: Store) -> Slot:
 
 def test_a_slot_says_what_decides_over_an_act(slot: Slot) -> None:
     assert (slot.state, slot.user_id, slot.expires, slot.ended) == ("free", None, None, False)
-    assert (slot.chosen, slot.digest, slot.found_digest, slot.n_steps) == ("ordered", TWO.digest, TWO.digest, 2)
+    assert (slot.chosen, slot.digest, slot.current_digest, slot.n_steps) == ("ordered", TWO.digest, TWO.digest, 2)
     assert (slot.stepwise, slot.shows_scores, slot.after_error, slot.evaluator_id) == (True, False, False, None)
     assert (slot.lease, slot.closed, slot.guideline) == (100, None, 1)
 

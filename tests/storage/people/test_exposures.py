@@ -5,7 +5,7 @@ from sqlalchemy import event, select
 
 from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.results.answers import iterate_annotations
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.exposures import (
     GOLD,
     LABELS,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.storage.labelling.files.formats.layout import LabelFormat, Row, Tally, line
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 from stepsight.storage.labelling.results.decisions import Decision
 

@@ -15,12 +15,11 @@ from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.queue import assign_next
-from stepsight.storage.labelling.results.answers import iterate_annotations
-from stepsight.storage.labelling.results.consensus import iterate_consensus
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.users import Role, find_user, local_user
 from tests.storage.labelling.labelled_sums import AGREED, labelled
-from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take
+from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take, together
 from tests.storage.samples import add, write_lines
 
 
@@ -57,7 +56,7 @@ def test_a_log_is_the_same_after_a_round_trip(store: Store, other: Store, tmp_pa
     events = sum("event" in row for row in rows(tmp_path / "one"))
     assert (done.added, done.known) == (events, 0)
     # What is derived from the log is the same too, and the campaign can be gone on with.
-    assert {one.external_id: one.labels for one in iterate_consensus(other, 1)} == AGREED
+    assert {one.trace.id: one.labels for one in together(other, 1)} == AGREED
     assert find_user(other, "annotator 1").role is Role.ANNOTATOR
     assert assign_next(other, find_campaign(other, "first").id, find_user(other, "eve")) is None
 
@@ -117,7 +116,7 @@ def test_exposed_answers_stay_exposed(store: Store, other: Store, tmp_path: Path
     export_labels(store, "first", tmp_path / "one", "jsonl", exposed=True)
     import_labels(other, tmp_path / "one", local_user(other))
     assert [answer.exposed for answer in iterate_annotations(other, 1)] == [{"scores", "gold"}]
-    assert list(iterate_consensus(other, 1)) == []
+    assert together(other, 1) == []
 
 
 def test_answers_can_go_to_another_campaign_beside_the_first(sqlite_store: Store, tmp_path: Path) -> None:
@@ -125,7 +124,7 @@ def test_answers_can_go_to_another_campaign_beside_the_first(sqlite_store: Store
     export_labels(sqlite_store, "first", tmp_path / "one", "jsonl")
     import_labels(sqlite_store, tmp_path / "one", local_user(sqlite_store), campaign="copy")
     copy = find_campaign(sqlite_store, "copy")
-    assert {one.external_id: one.labels for one in iterate_consensus(sqlite_store, copy.id)} == AGREED
+    assert {one.trace.id: one.labels for one in together(sqlite_store, copy.id)} == AGREED
     # It is closed: nobody is asked to label in it.
     assert copy.closed is not None
     assert {made.name for made in list_campaigns(sqlite_store)} == {"first", "copy"}
@@ -280,8 +279,8 @@ BAD_LOGS = [
     (lambda rows: change(rows, 6, item=9), r"line 6: the item is 9, which stands nowhere before"),
     (lambda rows: change(rows, 6, slot=9), r"line 6: the slot is 9, which item 0 does not have"),
     (lambda rows: change(rows, 6, step=2), r"line 6: the step is 2, expected 0 to 1"),
-    (lambda rows: change(rows, 6, new="good"), r"line 6: The label is 'good'"),
-    (lambda rows: change(rows, 6, event="guess"), r"line 6: The kind is 'guess'"),
+    (lambda rows: change(rows, 6, new="good"), r"line 6: the value of label is 'good'"),
+    (lambda rows: change(rows, 6, event="guess"), r"line 6: kind is 'guess'"),
     (lambda rows: change(rows, 6, moment="today"), r"line 6: the field 'moment' is 'today'"),
     (lambda rows: change(rows, 6, of="never"), r"line 6: it is of the event 'never', which stands nowhere"),
     (lambda rows: change(rows, 6, cause="undo"), r"lines? 6 to \d+: an event contradicts"),

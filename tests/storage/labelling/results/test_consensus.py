@@ -1,10 +1,10 @@
 import pytest
 
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.results.consensus import iterate_consensus, vote
+from stepsight.storage.labelling.results.consensus import vote
 from stepsight.storage.people.exposures import note_exposure
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
-from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, take
+from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, take, together
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def test_the_label_of_a_step(labels: list[str | None], expected: tuple[str | Non
 
 def test_what_annotators_agree_on(store: Store) -> None:
     made = labelled(store)
-    found = list(iterate_consensus(store, made.id))
-    assert {one.external_id: one.labels for one in found} == AGREED
-    assert {one.external_id: one.how for one in found} == HOW
-    assert [one.external_id for one in found] == ["two", "three", "one"]
-    assert {one.annotators for one in found} == {3}
+    found = together(store, made.id)
+    assert {one.trace.id: one.labels for one in found} == AGREED
+    assert {one.trace.id: one.how for one in found} == HOW
+    assert [one.trace.id for one in found] == ["two", "three", "one"]
+    assert {len(one.annotations) for one in found} == {3}
     (decision,) = found[1].decisions
     assert (decision.step, decision.label, decision.user) == (1, "neu", "eve")
 
@@ -46,11 +46,11 @@ def test_answers_of_people_who_had_seen_something_do_not_count(store: Store) -> 
     task = take(store, made, exposed)
     note_exposure(store, exposed.id, [task.trace.trace_id], "gold")
     label_all(store, task, exposed, ["neu", "neg"])
-    (without,) = iterate_consensus(store, made.id)
-    assert (without.labels, without.annotators) == (("pos", "neg"), 1)
-    (with_them,) = iterate_consensus(store, made.id, exposed=True)
+    (without,) = together(store, made.id)
+    assert (without.labels, len(without.annotations)) == (("pos", "neg"), 1)
+    (with_them,) = together(store, made.id, exposed=True)
     # One pos, one neu; two neg.
-    assert (with_them.labels, with_them.how, with_them.annotators) == ((None, "neg"), ("tie", "majority"), 2)
+    assert (with_them.labels, with_them.how, len(with_them.annotations)) == ((None, "neg"), ("tie", "majority"), 2)
 
 
 def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store: Store) -> None:
@@ -58,16 +58,16 @@ def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store
     said = (["neg"], ["neg"], ["pos", "pos", "neg"])
     for user, labels in zip(people(store, 3), said, strict=True):
         label_all(store, take(store, made, user), user, labels)
-    (found,) = iterate_consensus(store, made.id)
+    (found,) = together(store, made.id)
     # Only the one who missed the error saw reason to label what follows.
     assert (found.labels, found.how) == (("neg", None, None), ("majority", "none", "none"))
 
 
 def test_a_trace_that_nobody_labelled_has_none(store: Store) -> None:
     made = campaign(store, [TWO], overlap=2)
-    assert list(iterate_consensus(store, made.id)) == []
+    assert together(store, made.id) == []
     (person,) = people(store, 1)
     task = take(store, made, person)
     note_exposure(store, person.id, [task.trace.trace_id], "scores")
     label_all(store, task, person, ["pos", "neg"])
-    assert list(iterate_consensus(store, made.id)) == []
+    assert together(store, made.id) == []

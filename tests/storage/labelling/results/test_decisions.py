@@ -12,7 +12,7 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.labelling.queue import Assignment
-from stepsight.storage.labelling.results.answers import iterate_annotations
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import decide, past_decisions, read_decisions
 from stepsight.storage.people.exposures import GOLD, note_exposure
 from stepsight.storage.people.users import Role, User

@@ -6,7 +6,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.queue import assign_next
-from stepsight.storage.labelling.results.answers import iterate_annotations
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.labelling.results.disagreements import disagreed_steps, read_adjudication
 from stepsight.storage.people.users import Role

@@ -1,7 +1,7 @@
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.results.consensus import read_trace_labels
-from tests.storage.labelling.labelled_sums import AGREED, HOW, item_of, labelled
+from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
 from tests.storage.labelling.samples import TWO, campaign, label_all, people, take
 from tests.storage.samples import add
 
@@ -9,11 +9,10 @@ from tests.storage.samples import add
 def test_what_people_said_of_a_trace(store: Store) -> None:
     made = labelled(store)
     other = campaign(store, None, name="second")
-    (item,) = {item_of(store, made, "three")}
     first = people(store, 1)[0]
     label_all(store, take(store, other, first), first, ["neu", "neu"])
     (found,) = read_trace_labels(store, 2, None)
-    assert (found.consensus.item_id, found.campaign.name, found.ahead) == (item, "first", False)
+    assert (found.consensus.trace_id, found.campaign.name, found.ahead) == (2, "first", False)
     assert (found.consensus.labels, found.consensus.how) == (AGREED["three"], HOW["three"])
     assert [answer.user for answer in found.annotations] == ["annotator 1", "annotator 2", "annotator 3"]
     # The newest campaign comes first.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from stepsight.core.trace import Trace
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 from stepsight.storage.traces.queries import StoredTrace
 

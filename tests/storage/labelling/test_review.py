@@ -11,9 +11,9 @@ from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.comparison import PeerAnnotation, ShownScores, read_review, read_scores
 from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.review import PeerAnnotation, ShownScores, read_review, read_scores
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take

@@ -2,7 +2,7 @@
 
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.comparison import is_unblinded
+from stepsight.storage.people.exposures import is_unblinded
 from tests.storage.labelling.samples import campaign, label_all, people, take
 
 

@@ -1,4 +1,4 @@
-"""Answers: what people submitted, derived from the log."""
+"""Submitted annotations of a campaign, derived from the log."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.slots import SUBMITTED
 from stepsight.storage.traces.queries import in_range
 
-# Answers of which the events are in memory at once.
+# Annotations whose events are in memory at once.
 _BATCH = 200
 
 
 @dataclass(frozen=True)
 class SubmittedAnnotation:
-    """A submission that stands.
+    """An annotation whose submission stands, with whose it is and of what.
 
     `labels`, one per step, are `neg`, `neu`, `pos`, `unsure` or None; where the campaign does not label steps after
     the first `neg`, those are None. `first`, in a stepwise campaign, are those given before the next step was seen,
     else the same. `errors` has the kinds of error of steps that are `neg`, by 0-based step, as `comments` and
     `corrections` have texts. `exposed` is what of `scores`, `gold` and `labels` of others the person had seen when
-    a label was given or the answer first submitted. `digest` is of the trace as it was labelled, `chosen` how it
-    came to be in the campaign, as in `ItemRow`. `guideline` is the version at submission, `seconds` what the page
-    measured in all.
+    a label was given or the annotation first submitted. `digest` is of the trace as it was labelled, `chosen` how
+    it came to be in the campaign, as in `ItemRow`. `guideline` is the version at submission, `seconds` what the
+    page measured in all.
     """
 
     item_id: int
@@ -59,7 +59,7 @@ class SubmittedAnnotation:
 def iterate_annotations(
     store: Store, campaign_id: int, reader: Session | None = None
 ) -> Iterator[SubmittedAnnotation]:
-    """The answers of a campaign that are submitted and not withdrawn, by place in the queue and then by slot
+    """The annotations of a campaign that are submitted and not withdrawn, by place in the queue and then by slot
     number, hidden gold items last. They are read by `reader` where it is given, else a batch at a time; what is
     taken back meanwhile is then left out."""
     if reader is not None:
@@ -69,14 +69,14 @@ def iterate_annotations(
         slots = _slot_ids(session, campaign_id)
     for part in _batched(slots):
         with store.read() as session:
-            found = _read(session, campaign_id, part)
-        yield from found
+            annotations = _read(session, campaign_id, part)
+        yield from annotations
 
 
 def read_annotations(session: Session, campaign_id: int, item_id: int) -> list[SubmittedAnnotation]:
-    """The answers to one trace of a campaign, by slot number."""
-    mine = _submitted(campaign_id).where(SlotRow.item_id == in_range(item_id))
-    return list(_answers(session, session.execute(mine).mappings().all()))
+    """The submitted annotations of one trace of a campaign, by slot number."""
+    slots = _submitted(campaign_id).where(SlotRow.item_id == in_range(item_id))
+    return list(_annotations(session, session.execute(slots).mappings().all()))
 
 
 def _iterate(session: Session, campaign_id: int) -> Iterator[SubmittedAnnotation]:
@@ -85,13 +85,13 @@ def _iterate(session: Session, campaign_id: int) -> Iterator[SubmittedAnnotation
 
 
 def _slot_ids(session: Session, campaign_id: int) -> Sequence[int]:
-    """Of the answers, in order: all that is kept in memory of a large campaign."""
+    """Of submitted slots, in order: all that is kept in memory of a large campaign."""
     return session.scalars(_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
 
 
 def _read(session: Session, campaign_id: int, slots: Sequence[int]) -> list[SubmittedAnnotation]:
-    found = session.execute(_submitted(campaign_id).where(SlotRow.id.in_(slots)))
-    return list(_answers(session, found.mappings().all()))
+    rows = session.execute(_submitted(campaign_id).where(SlotRow.id.in_(slots)))
+    return list(_annotations(session, rows.mappings().all()))
 
 
 def _submitted(campaign_id: int) -> Select[Any]:
@@ -99,7 +99,7 @@ def _submitted(campaign_id: int) -> Select[Any]:
     columns: list[Any] = [
         *(*same, CampaignRow.view, CampaignRow.after_error, TraceRow.n_steps),
         *(ItemRow.id.label("item_id"), SlotRow.id.label("slot_id"), DatasetRow.name.label("dataset")),
-        *(UserRow.name.label("user"), TraceRow.digest.label("found_digest")),
+        *(UserRow.name.label("user"), TraceRow.digest.label("current_digest")),
     ]
     return (
         select(*columns)
@@ -113,32 +113,32 @@ def _submitted(campaign_id: int) -> Select[Any]:
     )
 
 
-def _answers(session: Session, slots: Sequence[Mapping[Any, Any]]) -> Iterator[SubmittedAnnotation]:
+def _annotations(session: Session, slots: Sequence[Mapping[Any, Any]]) -> Iterator[SubmittedAnnotation]:
     logs = read_events_of_items(session, sorted({slot["item_id"] for slot in slots}))
     for slot in slots:
-        found = _answer(slot, logs.get((slot["item_id"], slot["user_id"]), []))
-        if found is not None:
-            yield found
+        annotation = _annotation(slot, logs.get((slot["item_id"], slot["user_id"]), []))
+        if annotation is not None:
+            yield annotation
 
 
-def _answer(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> SubmittedAnnotation | None:
-    known = dict(slot)
-    after_error, n_steps, found_digest = (known.pop(name) for name in ("after_error", "n_steps", "found_digest"))
-    stepwise = known["view"] == CampaignView.STEPWISE
+def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> SubmittedAnnotation | None:
+    about = dict(slot)
+    after_error, n_steps, current = (about.pop(name) for name in ("after_error", "n_steps", "current_digest"))
+    stepwise = about["view"] == CampaignView.STEPWISE
     # Of a trace that has changed since, only the log tells how many steps it had.
-    annotation = fold(log, n_steps if found_digest == known["digest"] else 0, stepwise)
+    annotation = fold(log, n_steps if current == about["digest"] else 0, stepwise)
     if not annotation.submitted:
         return None
     end = needed_steps(annotation.labels, after_error)
     labels = _cut(annotation.labels, end)
     submission = next(event for event in reversed(log) if event.kind == "submit")
     return SubmittedAnnotation(
-        **known,
+        **about,
         labels=labels,
         first=_cut(annotation.first, needed_steps(annotation.first, after_error)) if stepwise else labels,
-        errors={step: kind for step, kind in _given(annotation.errors) if labels[step] == "neg"},
-        comments=dict(_given(annotation.comments)),
-        corrections=dict(_given(annotation.corrections)),
+        errors={step: kind for step, kind in _by_step(annotation.errors) if labels[step] == "neg"},
+        comments=dict(_by_step(annotation.comments)),
+        corrections=dict(_by_step(annotation.corrections)),
         flag=annotation.flag,
         exposed=_exposed(log),
         guideline=submission.guideline,
@@ -151,13 +151,13 @@ def _cut(labels: Sequence[str | None], end: int) -> tuple[str | None, ...]:
     return tuple(label if step < end else None for step, label in enumerate(labels))
 
 
-def _given(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
+def _by_step(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
     return ((step, text) for step, text in enumerate(texts) if text is not None)
 
 
 def _exposed(log: Iterable[AnnotationEvent]) -> frozenset[str]:
-    """What was seen at a label or the first submission: an answer that is taken back after gold was shown, and
-    submitted again without another label, is still the one given before."""
+    """What was seen at a label or the first submission: an annotation that is taken back after gold was shown, and
+    submitted again without another label, is still the one made before."""
     seen: set[str] = set()
     submitted = False
     for event in log:

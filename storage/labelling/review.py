@@ -1,50 +1,28 @@
-"""What is shown beside a person's labels: gold, scores and the labels of others, once the answer is submitted; in a
+"""Review of an annotation: gold, scores and the labels of others beside a person's own, once it is submitted; in a
 campaign that shows scores, those before."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, exists, select
-from sqlalchemy.orm import InstrumentedAttribute, aliased
+from sqlalchemy import select
 
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow, ItemRow, SlotRow
+from stepsight.storage.database.labelling_schema import ExposureRow, SlotRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
-from stepsight.storage.labelling.campaigns import Shows
 from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
-from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, exposures_of
+from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, exposures_of, is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 
-def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
-    """A condition on a column of traces: that the person has submitted the trace, and has it ahead in no open blind
-    campaign."""
-    # The column may be one of these tables itself.
-    item, slot, campaign = aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
-    theirs = exists().where(slot.item_id == item.id, slot.user_id == user_id, slot.state == "submitted")
-    submitted = exists().where(item.trace_id == trace_id, theirs)
-    blind = exists().where(
-        campaign.id == item.campaign_id, campaign.closed.is_(None), campaign.shows == Shows.NOTHING.value
-    )
-    return submitted & ~exists().where(item.trace_id == trace_id, blind, ~theirs)
-
-
-def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
-    """Whether `unblinded` holds for a trace."""
-    with store.read() as session:
-        found = select(ItemRow.id).where(ItemRow.trace_id == trace_id, unblinded(ItemRow.trace_id, user_id))
-        return session.scalar(found.limit(1)) is not None
-
-
 @dataclass(frozen=True)
 class ShownScores:
-    """What an evaluator says of each step that is shown, in one mode; None where it says nothing of it, and for the
-    redundancy of every step where it gives validity only."""
+    """The scores by an evaluator of each step that is shown, in one mode; None where it has none of a step, and for
+    the redundancy of every step where it gives validity only."""
 
     evaluator: str
     mode: Mode
@@ -62,7 +40,7 @@ class PeerAnnotation:
 
 @dataclass(frozen=True)
 class Review:
-    """The trace with its gold, what evaluators say of it, and what others submitted."""
+    """The trace with its gold, the scores of evaluators, and what others submitted."""
 
     trace: StoredTrace
     scores: tuple[ShownScores, ...]
@@ -70,8 +48,8 @@ class Review:
 
 
 def read_review(store: Store, slot_id: int, user: User) -> Review | None:
-    """What a person sees beside an answer that they have submitted, which is noted for good. None before, and while
-    they have the trace ahead in another blind campaign.
+    """What a person sees beside an annotation that they have submitted, which is noted for good. None before, and
+    while they have the trace ahead in another blind campaign.
 
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` as `storage.labelling.queue.open_slot` does.
     """
@@ -81,57 +59,58 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     if slot.state != SUBMITTED or not is_unblinded(store, user.id, slot.trace_id):
         return None
     trace = get_trace(store, slot.trace_id)
-    found = Review(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
-    _note(store, slot, user, found)
-    return found
+    review = Review(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
+    _note(store, user, review)
+    return review
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
-    """What the campaign's evaluator says of the steps that are revealed: () in a blind campaign. Step by step, it
-    is what was said online, since the rest rests on steps that are not revealed."""
+    """The scores by the campaign's evaluator of the steps that are revealed: () in a blind campaign. Step by step
+    they are online scores, since the others rest on steps that are not revealed."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
     if not slot.shows_scores:
         return ()
     trace = get_trace(store, slot.trace_id)
-    judged = [said for said in read_judgments(store, trace) if said.evaluator.id == slot.evaluator_id]
-    return _online(trace, judged, annotation.revealed) if slot.stepwise else _offline(trace, judged)
+    judgments = [one for one in read_judgments(store, trace) if one.evaluator.id == slot.evaluator_id]
+    return _online(trace, judgments, annotation.revealed) if slot.stepwise else _offline(trace, judgments)
 
 
 def _offline(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
     """Of each evaluator one judgment: offline where there is one, else online."""
     by_evaluator: dict[int, ShownScores] = {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):
-        by_evaluator |= {one.evaluator.id: _said(trace, one, mode) for one in _fresh(judgments, mode)}
-    return tuple(sorted(by_evaluator.values(), key=lambda said: said.evaluator))
+        by_evaluator |= {one.evaluator.id: _shown(trace, one, mode) for one in _fresh(judgments, mode)}
+    return tuple(sorted(by_evaluator.values(), key=lambda scores: scores.evaluator))
 
 
 def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) -> tuple[ShownScores, ...]:
-    found = {one.evaluator.id: one for one in _fresh(judgments, Mode.ONLINE)}
-    said = [_said(trace, one, Mode.ONLINE) for one in found.values()]
+    newest = {one.evaluator.id: one for one in _fresh(judgments, Mode.ONLINE)}
+    shown = [_shown(trace, one, Mode.ONLINE) for one in newest.values()]
     return tuple(
-        ShownScores(one.evaluator, one.mode, one.validity[:revealed], one.redundancy[:revealed]) for one in said
+        ShownScores(scores.evaluator, scores.mode, scores.validity[:revealed], scores.redundancy[:revealed])
+        for scores in shown
     )
 
 
 def _fresh(judgments: list[StoredJudgment], mode: Mode) -> list[StoredJudgment]:
-    """Those that give a mode and are of the trace as it is."""
-    given = [one for one in judgments if not one.stale and one.evaluator.outputs.has_steps]
-    return [one for one in given if _scores(one, mode) is not None]
+    """Those that have scores in a mode and are of the trace as it is."""
+    of_steps = [one for one in judgments if not one.stale and one.evaluator.outputs.has_steps]
+    return [one for one in of_steps if _scores(one, mode) is not None]
 
 
 def _scores(judgment: StoredJudgment, mode: Mode) -> StepScores | None:
     return judgment.online if mode is Mode.ONLINE else judgment.offline
 
 
-def _said(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownScores:
+def _shown(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownScores:
     scores = _scores(judgment, mode)
     assert scores is not None
     steps = scores.by_step(trace.owners)
-    silent = [not row.any() for row in steps.probs]
+    missing = [not row.any() for row in steps.probs]
     validity, redundancy = (
-        tuple(None if nothing else round(float(value), 4) for nothing, value in zip(silent, values, strict=True))
+        tuple(None if none else round(float(value), 4) for none, value in zip(missing, values, strict=True))
         for values in (steps.validity, steps.redundancy)
     )
     if judgment.evaluator.outputs == Outputs.VALIDITY:
@@ -159,13 +138,14 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
     return PeerAnnotation(labels, tuple(error if label == "neg" else None for label, error in errors))
 
 
-def _note(store: Store, slot: Slot, user: User, shown: Review) -> None:
-    """Whoever takes the answer back, or gets the trace in another campaign, has seen this."""
-    present = {GOLD: shown.trace.has_gold, SCORES: bool(shown.scores), LABELS: bool(shown.peers)}
+def _note(store: Store, user: User, review: Review) -> None:
+    """Whoever takes the annotation back, or gets the trace in another campaign, even a later one, has seen this."""
+    trace_id = review.trace.trace_id
+    present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
     with store.read() as session:
-        known = exposures_of(session, user.id, slot.trace_id)
-    new = [what for what, is_there in present.items() if is_there and what not in known]
+        seen = exposures_of(session, user.id, trace_id)
+    new = [what for what, there in present.items() if there and what not in seen]
     if new:
-        rows = [{"user_id": user.id, "trace_id": slot.trace_id, "what": what, "moment": now()} for what in new]
+        rows = [{"user_id": user.id, "trace_id": trace_id, "what": what, "moment": now()} for what in new]
         with store.write() as session:
             insert_once(session, ExposureRow, rows, "user_id", "trace_id", "what")

@@ -10,8 +10,8 @@ from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline
-from stepsight.storage.labelling.comparison import read_review
-from stepsight.storage.labelling.results.answers import SubmittedAnnotation, iterate_annotations
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
+from stepsight.storage.labelling.review import read_review
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
     THREE,
