@@ -168,8 +168,9 @@ class LabelledTraces:
 
     def __iter__(self) -> Iterator[LabelledTrace]:
         self.left_out = Counter()
-        results: Iterator[Consensus | SubmittedAnnotation]
-        results = self._each() if self._per_annotator else self._together()
+        results: Iterator[Consensus | SubmittedAnnotation] = self._together()
+        if self._per_annotator:
+            results = self._each()
         while batch := list(islice(results, _BATCH)):
             wanted = traces().where(TraceRow.id.in_({result.trace_id for result in batch}))
             with self._store.read() as session:

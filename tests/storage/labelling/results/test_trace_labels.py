@@ -7,7 +7,7 @@ from tests.storage.samples import add
 
 
 def test_what_people_said_of_a_trace(store: Store) -> None:
-    made = labelled(store)
+    labelled(store)
     other = campaign(store, None, name="second")
     first = people(store, 1)[0]
     label_all(store, take(store, other, first), first, ["neu", "neu"])
