@@ -1,10 +1,15 @@
-"""A small story, whose numbers are known, for the tests of the engine."""
+"""For the tests of the engine: a small story with its numbers, and the hash of traces."""
 
+import hashlib
+import json
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 import yaml
 
+from stepsight.core.jsonl import format_trace
+from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.training.synth.story import Story
 from stepsight.training.synth.style import Style
@@ -12,6 +17,12 @@ from stepsight.training.synth.style import Style
 PLAIN = Style(False, "*", "/")
 LATEX = Style(True, "\\times", "frac")
 QUANTITIES = {"n": Fraction(12), "p": Fraction(7), "q": Fraction(20)}
+
+
+def sha256(traces: Iterable[Trace]) -> str:
+    """Of the file that `stepsight synth` writes."""
+    lines = (json.dumps(format_trace(trace), ensure_ascii=False) + "\n" for trace in traces)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def read_story(text: str) -> Story:

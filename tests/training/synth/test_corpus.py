@@ -1,13 +1,11 @@
 """The corpus: the same for the same seed, varied, clean, and without a feature that gives a label away."""
 
-import hashlib
 import itertools
-import json
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -19,6 +17,7 @@ from stepsight.training.synth.corpus import TRAINED, generate
 from stepsight.training.synth.families import FAMILIES, HELD_OUT
 from stepsight.training.synth.mistakes import ErrorKind
 from stepsight.training.synth.solution import EVIDENCE_RATE
+from tests.training.synth.samples import sha256
 
 SIZE = 4000
 REDUNDANT = ("restating", "detour", "aside")
@@ -40,12 +39,6 @@ def traces(corpus) -> list[Trace]:
 
 
 # --- Determinism ---------------------------------------------------------------------------------------------
-
-
-def sha256(traces: Iterable[Trace]) -> str:
-    """Of the file that `stepsight synth` writes."""
-    lines = (json.dumps(format_trace(trace), ensure_ascii=False) + "\n" for trace in traces)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def test_the_corpus_does_not_change(corpus, trained):
@@ -328,5 +321,5 @@ def test_one_thing_is_not_several(traces):
     plural = re.compile(
         r"(?<![\d./-])\b1 (?!(?:is|was|has|this|as|us|plus|minus|times|less|divides|gives|yes|\w*ss)\b)[a-z]+s\b"
     )
-    found = [text for trace in traces for text in (trace.problem, *trace.substeps) if plural.search(text)]
-    assert len(found) < 0.004 * SIZE, found[:10]
+    wrong = [text for trace in traces for text in (trace.problem, *trace.substeps) if plural.search(text)]
+    assert len(wrong) < 0.004 * SIZE, wrong[:10]

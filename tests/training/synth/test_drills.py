@@ -8,6 +8,7 @@ import sympy
 
 from stepsight.core.label import Label
 from stepsight.training.synth.drills import generate
+from tests.training.synth.samples import sha256
 
 _REWRITES = (
     (r"\\cdot|\\times|×|(?<=[\d)]) x (?=[\d(-])", "*"),
@@ -47,21 +48,21 @@ def sides(text):
 
 def test_every_label_is_that_of_the_equation():
     read = Counter()
-    for trace in generate(3, 1500):
+    for trace in generate(3, 500):
         for step in trace.steps:
             if re.search(r"Rightarrow|implies|so |then |=>", step.text):
                 continue
-            found = sides(step.text)
-            assert len(found) > 1, step.text
-            true = all(sympy.expand(a - b) == 0 for a, b in itertools.pairwise(found))
+            parts = sides(step.text)
+            assert len(parts) > 1, step.text
+            true = all(sympy.expand(a - b) == 0 for a, b in itertools.pairwise(parts))
             assert (step.label == Label.POS) is true, step.text
             read[step.label] += 1
-    assert min(read.values()) > 1500
+    assert min(read.values()) > 500
 
 
 def test_linear_equations_with_their_solutions():
     read = 0
-    for trace in generate(4, 1500):
+    for trace in generate(4, 500):
         for step in trace.steps:
             shown = _SOLVED.search(step.text)
             if shown:
@@ -69,9 +70,14 @@ def test_linear_equations_with_their_solutions():
                 solved = sympy.solve(left - int(shown[2]), sympy.Symbol(shown[3]))
                 assert (step.label == Label.POS) is (solved == [int(shown[4])]), step.text
                 read += 1
-    assert read > 100
+    assert read > 50
 
 
 def test_a_drill_depends_on_its_seed_and_number_alone():
     assert [t.digest for t in generate(1, 5)] == [t.digest for t in itertools.islice(generate(1, 50), 5)]
     assert [t.digest for t in generate(1, 5)] != [t.digest for t in generate(2, 5)]
+
+
+def test_drills_do_not_change():
+    """As the corpus: they are what the shipped evaluators learned from."""
+    assert sha256(generate(0, 2000)) == "c36071d7f4bed2ac47df7d955d73851e7e288dcc16ba5d3e14517bd85eff454c"

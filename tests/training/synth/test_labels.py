@@ -1,4 +1,4 @@
-"""The labels of traces, derived anew from their texts and found the same.
+"""The labels of traces, derived anew from their texts, where they are the same.
 
 All families, those held out of training among them, and a fifth of the traces on larger numbers. The test reads the
 first 2,000 of the 10,000 traces that
@@ -58,8 +58,8 @@ def outcomes() -> list[Outcome]:
 
 def test_the_traces_have_the_labels_that_their_texts_have(outcomes):
     assert sum(outcome.traces for outcome in outcomes) == 2_000
-    found = [text for outcome in outcomes for text in outcome.objections]
-    assert not found, f"{len(found)} objections, first: " + "\n".join(found[:20])
+    objected = [text for outcome in outcomes for text in outcome.objections]
+    assert not objected, f"{len(objected)} objections, first: " + "\n".join(objected[:20])
 
 
 def test_they_hold_every_kind_of_family_error_evidence_and_label(outcomes):
@@ -80,10 +80,10 @@ def test_they_hold_every_kind_of_family_error_evidence_and_label(outcomes):
 def main() -> int:
     """Read all 10,000, which takes a minute; returns the exit code."""
     outcomes = [examine(*share, 1000) for share in SHARES]
-    found = [text for outcome in outcomes for text in outcome.objections]
-    print(f"{sum(outcome.traces for outcome in outcomes):,} traces, {len(found)} objections")
-    print("\n".join(found[:20]), end="")
-    return bool(found)
+    objected = [text for outcome in outcomes for text in outcome.objections]
+    print(f"{sum(outcome.traces for outcome in outcomes):,} traces, {len(objected)} objections")
+    print("\n".join(objected[:20]), end="")
+    return bool(objected)
 
 
 if __name__ == "__main__":
