@@ -9,7 +9,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of, list_evaluators
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators
 
 MOST_BESIDE = 5
 """Evaluators that a page shows side by side."""
@@ -39,7 +39,7 @@ class EvaluatorChoice:
 
 def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[EvaluatorChoice]:
     """Those loaded, in their order, then the others of the store by name."""
-    judged = {row.fingerprint: row for row in judges_of(store, dataset_id)}
+    judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
     loaded = {name: evaluators.scorer(name).evaluator for name in evaluators.names}
     fingerprints = {name: evaluator.fingerprint for name, evaluator in loaded.items()}

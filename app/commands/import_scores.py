@@ -8,7 +8,7 @@ import argparse
 from stepsight.app.commands.options import add_db
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import open_store
-from stepsight.storage.judgments.imports import import_scores
+from stepsight.storage.judgments.score_files import import_scores
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

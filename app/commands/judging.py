@@ -14,7 +14,7 @@ from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of, list_evaluators, register_loaded
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset
 
@@ -37,7 +37,7 @@ def find_judges(
     """
     run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes())
     if not names:
-        found = judges_of(store, dataset.id)
+        found = evaluators_of(store, dataset.id)
         for evaluator in found:
             check(evaluator)
         for evaluator in found:

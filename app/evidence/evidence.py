@@ -18,7 +18,7 @@ from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removal
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.storage.browse.revisions import hindsight_judges
+from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import get_trace
@@ -143,7 +143,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> E
     if hindsight is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
-    judges = hindsight_judges(store).get(trace.dataset_id, ())
+    judges = hindsight_evaluators(store).get(trace.dataset_id, ())
     choices = [one.key for one in offers if one.loaded or one.id in judges]
     source = evaluators.scorer(offer.loaded) if offer.loaded else offer.row
     assert source is not None

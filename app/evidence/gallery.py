@@ -18,7 +18,7 @@ from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
-from stepsight.storage.browse.revisions import Turns, find_turns, hindsight_judges
+from stepsight.storage.browse.flips import Flips, find_flips, hindsight_evaluators
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.calibrations import find_thresholds
@@ -52,7 +52,7 @@ class Gallery:
     offers: Sequence[EvaluatorChoice]
     offer: EvaluatorChoice
     thresholds: Thresholds
-    turns: Turns
+    turns: Flips
 
     def count(self, kind: str) -> int:
         return len(self.turns.of(turn_of(kind)))
@@ -63,7 +63,7 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
 
     Raises `UserError` where there is no such dataset or evaluator, or nothing that was judged in hindsight mode.
     """
-    judges = hindsight_judges(store)
+    judges = hindsight_evaluators(store)
     datasets = list_datasets(store)
     chosen = _choose(datasets, dataset, judges)
     known = judges.get(chosen.id, ())
@@ -78,7 +78,7 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     thresholds = find_thresholds(store, offer.id)
     judged = [one for one in datasets if one.id in judges]
     return Gallery(
-        chosen, judged, offers, offer, thresholds, find_turns(store, chosen.id, offer.id, thresholds.validity)
+        chosen, judged, offers, offer, thresholds, find_flips(store, chosen.id, offer.id, thresholds.validity)
     )
 
 

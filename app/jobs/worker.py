@@ -70,7 +70,7 @@ class Worker:
 
     def work_one(self) -> bool:
         """Take up a job and bring it to an end; False where there was none. Raises `UnavailableError`."""
-        job = jobs.claim_job(self.store, self.name)
+        job = jobs.take_job(self.store, self.name)
         if job is None:
             return False
         with _Hold(self.store, job, self.name, self.stop) as hold:

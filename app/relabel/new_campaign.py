@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import judges_of
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.labelling.plan import MOST_OVERLAP, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 
@@ -98,7 +98,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         guideline=_GUIDELINE,
         most_overlap=MOST_OVERLAP,
         terms=_TERMS,
-        evaluators=[("", "none"), *((str(row.id), row.name) for row in judges_of(store, dataset.id))],
+        evaluators=[("", "none"), *((str(row.id), row.name) for row in evaluators_of(store, dataset.id))],
         gold_datasets=[("", "the rest of the dataset, or the gallery"), *names],
     )
 

@@ -12,8 +12,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import find_basis
-from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
+from stepsight.storage.judgments.columns import read_data_version
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate
 from stepsight.training.report.dataset import Excerpt, excerpt
@@ -93,7 +93,7 @@ class Measurements:
 
     def _state(self, dataset: Dataset) -> tuple[int, ...]:
         """What changes when a figure may."""
-        return dataset.left_out, *find_basis(self._store, dataset.id)
+        return dataset.left_out, *read_data_version(self._store, dataset.id)
 
     def excerpt(
         self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = _PATIENCE
@@ -119,7 +119,7 @@ class Measurements:
 
 
 def _measure(store: Store, dataset: Dataset, group: str, key: tuple[Hashable, ...]) -> MeasuredDataset:
-    judges = with_distinct_names(judges_of(store, dataset.id))
+    judges = with_distinct_names(evaluators_of(store, dataset.id))
     evaluation = evaluate(store, dataset, judges, force=True, group=group)
     return MeasuredDataset(key, _worth_showing(evaluation), tuple(judges))
 

@@ -24,7 +24,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import judges_of, list_evaluators
+from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import lead
@@ -84,7 +84,7 @@ def _dataset(
     values = {"dataset": dataset, "datasets": _same(one.name for one in datasets), "address": address}
     measured = measurements.measure(dataset, address.group)
     if isinstance(measured, Pending):
-        return {**values, "measured": None, "work": _work(dataset, len(judges_of(store, dataset.id)))}
+        return {**values, "measured": None, "work": _work(dataset, len(evaluators_of(store, dataset.id)))}
     if not measured.has_gold:
         raise UserError(
             f"{dataset.name} has no gold to measure against.", "Import a file with labels into a dataset."

@@ -14,23 +14,23 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.facets import (
-    Cells,
+    Buckets,
     changed,
     dataset_facets,
     differ,
     evaluator_facets,
-    into_cells,
+    into_buckets,
     stable_order,
 )
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.verdict_columns import Verdicts, read_verdicts
-from stepsight.storage.database.cache import memory_of
+from stepsight.storage.browse.verdict_columns import VerdictColumns, read_verdict_columns
+from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import thresholds_in_force
 from stepsight.storage.judgments.profiles import cell_bit
-from stepsight.storage.traces.columns import Catalogue, read_catalogue, read_relabelled, with_relabelled
+from stepsight.storage.traces.columns import TraceColumns, read_relabelled, read_trace_columns, with_relabelled
 from stepsight.storage.traces.search import find_text
 
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
@@ -67,12 +67,12 @@ class View:
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
         _check(where, sort)
         self._session, self._where, self._sort = session, where, sort
-        self._memory, self._dataset_id = memory_of(store), dataset_id
+        self._memory, self._dataset_id = cache_of(store), dataset_id
         named = [id for id in (where.evaluator, where.against) if id is not None]
         self._versions = _read_versions(session, dataset_id, named)
         self._version = self._versions[None], self._versions.get(where.evaluator)
         self._relabelled = self._read_relabelled()
-        self.catalogue: Catalogue = self._read_catalogue()
+        self.catalogue: TraceColumns = self._read_catalogue()
         # The evaluator's verdicts in both modes, and those in the filter's mode.
         self.said = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.read = None if self.said is None else self.said[where.read_mode]
@@ -89,11 +89,11 @@ class View:
             lambda found: found.nbytes,
         )
 
-    def _read_catalogue(self) -> Catalogue:
-        found: Catalogue = self._memory.get(
+    def _read_catalogue(self) -> TraceColumns:
+        found: TraceColumns = self._memory.get(
             ("catalogue", self._dataset_id),
             self._versions[None],
-            lambda: read_catalogue(self._session, self._dataset_id),
+            lambda: read_trace_columns(self._session, self._dataset_id),
             lambda found: found.nbytes,
         )
         if not len(self._relabelled):
@@ -106,7 +106,7 @@ class View:
             lambda found: found.relabelled.nbytes,
         )
 
-    def narrow(self) -> "Narrowed":
+    def narrow(self) -> "Matches":
         """The traces that meet the filter."""
         cells = self._cells()
         where = self._where
@@ -115,7 +115,7 @@ class View:
             for name, facet in cells.facets.items()
             if where.is_set(name) and name != "change"
         }
-        return Narrowed(cells, by_cell, self._by_trace())
+        return Matches(cells, by_cell, self._by_trace())
 
     def order(self, chosen: Flags) -> Ints:
         """The places of the chosen traces, shape (n,), in the order asked for."""
@@ -159,7 +159,7 @@ class View:
         error = self.catalogue.first_error
         return np.where(error == SILENT, np.nan, error).astype(np.float32)
 
-    def _cells(self) -> Cells:
+    def _cells(self) -> Buckets:
         return self._memory.get(
             ("cells", self._dataset_id, self._where.evaluator, self._where.mode),
             (self._version, self._relabelled.tobytes()),
@@ -167,13 +167,13 @@ class View:
             lambda found: found.nbytes,
         )
 
-    def _read_cells(self) -> Cells:
+    def _read_cells(self) -> Buckets:
         facets = dataset_facets(self.catalogue)
         if self.said is not None:
             facets |= evaluator_facets(self.said, self._where.read_mode)
-        return into_cells(facets)
+        return into_buckets(facets)
 
-    def _verdicts(self, evaluator_id: int) -> dict[Mode, Verdicts]:
+    def _verdicts(self, evaluator_id: int) -> dict[Mode, VerdictColumns]:
         return self._memory.get(
             ("verdicts", self._dataset_id, evaluator_id),
             (self._versions[None], self._versions[evaluator_id]),
@@ -181,11 +181,11 @@ class View:
             lambda found: sum(verdicts.nbytes for verdicts in found.values()),
         )
 
-    def _read_verdicts(self, evaluator_id: int) -> dict[Mode, Verdicts]:
+    def _read_verdicts(self, evaluator_id: int) -> dict[Mode, VerdictColumns]:
         info = self._session.scalar(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)) or {}
         cut = thresholds_in_force(self._session, evaluator_id)
         outputs = Outputs(info.get("outputs", Outputs.THREE_WAY))
-        return read_verdicts(self._session, self.catalogue, self._dataset_id, evaluator_id, outputs, cut)
+        return read_verdict_columns(self._session, self.catalogue, self._dataset_id, evaluator_id, outputs, cut)
 
     def _text(self, wanted: str) -> Flags:
         return self._memory.get(
@@ -196,11 +196,11 @@ class View:
         )
 
 
-class Narrowed:
+class Matches:
     """The traces that meet every condition, and by field those that meet every other one: of facets among the
     cells, shape (c,), of the rest among the traces, shape (n,)."""
 
-    def __init__(self, cells: Cells, by_cell: Mapping[str, Flags], by_trace: Mapping[str, Flags]) -> None:
+    def __init__(self, cells: Buckets, by_cell: Mapping[str, Flags], by_trace: Mapping[str, Flags]) -> None:
         self._cells, self._by_cell, self._by_trace = cells, by_cell, by_trace
         self._met_cells = _every(by_cell)
         self._met_traces = _every(by_trace)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.verdict_columns import MISTAKES, Verdicts
-from stepsight.storage.traces.columns import GOLD, Catalogue
+from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns
+from stepsight.storage.traces.columns import GOLD, TraceColumns
 
 Ints = NDArray[np.int64]
 
@@ -73,7 +73,7 @@ class Facet:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Buckets:
     """`n` traces in `c` cells. `facets` are those of the cells, `cell` is that of each trace, shape (n,)."""
 
     facets: Mapping[str, Facet]
@@ -91,7 +91,7 @@ class Cells:
         return np.bincount(self.cell[chosen], minlength=len(self.everything))
 
 
-def into_cells(facets: Mapping[str, Facet]) -> Cells:
+def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
     """The cells of traces by the facets of each."""
     key: Any = 0
     span = 1
@@ -108,10 +108,10 @@ def into_cells(facets: Mapping[str, Facet]) -> Cells:
         name: Facet(facet.names, facet.codes[first], {value: flags[first] for value, flags in facet.also.items()})
         for name, facet in facets.items()
     }
-    return Cells(of_cells, cell, numbers)
+    return Buckets(of_cells, cell, numbers)
 
 
-def dataset_facets(catalogue: Catalogue) -> dict[str, Facet]:
+def dataset_facets(catalogue: TraceColumns) -> dict[str, Facet]:
     """The facets of traces in which no evaluator comes in, by the field of the filter."""
     return {
         "gold": Facet(GOLD, catalogue.gold),
@@ -121,7 +121,7 @@ def dataset_facets(catalogue: Catalogue) -> dict[str, Facet]:
     }
 
 
-def evaluator_facets(verdicts: Mapping[Mode, Verdicts], mode: Mode) -> dict[str, Facet]:
+def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dict[str, Facet]:
     """The facets of traces by an evaluator's verdicts, read in a mode."""
     read, online, offline = verdicts[mode], verdicts[Mode.ONLINE].valid, verdicts[Mode.OFFLINE].valid
     agreement = np.where((online == SILENT) | (offline == SILENT), SILENT, online != offline)
@@ -135,13 +135,13 @@ def evaluator_facets(verdicts: Mapping[Mode, Verdicts], mode: Mode) -> dict[str,
     }
 
 
-def changed(verdicts: Verdicts, least: float) -> Flags:
+def changed(verdicts: VerdictColumns, least: float) -> Flags:
     """The traces with a retroactive change of at least `least`, shape (n,)."""
     met: Flags = verdicts.change >= np.float32(least)
     return met
 
 
-def differ(one: Verdicts, other: Verdicts) -> Flags:
+def differ(one: VerdictColumns, other: VerdictColumns) -> Flags:
     """The traces that one evaluator calls valid and the other invalid, shape (n,)."""
     known = np.not_equal(one.valid, SILENT) & np.not_equal(other.valid, SILENT)
     return known & np.not_equal(one.valid, other.valid)

@@ -16,7 +16,7 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import ProfileRow
 from stepsight.storage.judgments.profiles import unpack_profiles
-from stepsight.storage.traces.columns import Catalogue
+from stepsight.storage.traces.columns import TraceColumns
 
 _IN_PARTS = {"yield_per": 5000}
 _WORD_THRESHOLD = 0.5
@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
+class VerdictColumns:
     """What an evaluator says in one mode of the `n` traces of a catalogue, each of shape (n,).
 
     Of the solution: `validity` and `redundancy`, NaN where nothing was said of it, and what the thresholds make of
@@ -55,9 +55,9 @@ class Verdicts:
         return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
 
 
-def read_verdicts(
-    session: Session, catalogue: Catalogue, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds
-) -> dict[Mode, Verdicts]:
+def read_verdict_columns(
+    session: Session, catalogue: TraceColumns, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds
+) -> dict[Mode, VerdictColumns]:
     """The verdicts of an evaluator online and offline, at its thresholds `cut`.
 
     A judgment of the mode itself comes before one in hindsight mode. A stale one counts as none.
@@ -85,7 +85,7 @@ def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
 class _Said:
     """What profiles of one mode say of the traces of a catalogue; a step is wrong below the threshold `cut`."""
 
-    def __init__(self, catalogue: Catalogue, cut: np.float32) -> None:
+    def __init__(self, catalogue: TraceColumns, cut: np.float32) -> None:
         n = len(catalogue)
         self._catalogue, self._cut = catalogue, cut
         self.least, self.whole, self.redundancy, self.change = (np.full(n, np.nan, np.float32) for _ in range(4))
@@ -113,7 +113,7 @@ class _Said:
         for name in ("whole", "redundancy", "change", "cells"):
             getattr(self, name)[at] = heads[name][fresh]
 
-    def verdicts(self, outputs: Outputs, cut: Thresholds) -> Verdicts:
+    def verdicts(self, outputs: Outputs, cut: Thresholds) -> VerdictColumns:
         """A validity in single precision is compared with a threshold in it, so that ties are ties."""
         redundancy, comparable, least = self.redundancy, self.comparable, np.float32(cut.redundancy)
         if outputs in (Outputs.SOLUTION, Outputs.VERDICT):
@@ -121,13 +121,13 @@ class _Said:
         else:
             validity, bound = self.least, cut.validity
         if outputs == Outputs.VERDICT and (redundancy > 0).any():
-            # Verdicts on redundancy: they say nothing of validity.
+            # VerdictColumns on redundancy: they say nothing of validity.
             redundancy, least = 1 - self.whole, np.float32(_WORD_THRESHOLD)
             validity, comparable = np.full_like(validity, np.nan), np.zeros_like(comparable)
         elif outputs != Outputs.THREE_WAY:
             redundancy = np.full_like(redundancy, np.nan)
         valid = np.where(np.isnan(validity), SILENT, validity >= np.float32(bound))
-        return Verdicts(
+        return VerdictColumns(
             validity=validity,
             redundancy=redundancy,
             change=self.change,

@@ -18,7 +18,7 @@ _OVERHEAD = 4_000
 Found = TypeVar("Found")
 
 
-class Memory:
+class StoreCache:
     """Holds at most `limit` bytes, dropping first what was not asked for longest. Safe to share between threads."""
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -64,11 +64,11 @@ class Memory:
             self._nbytes -= size
 
 
-_MEMORIES: WeakKeyDictionary[Store, Memory] = WeakKeyDictionary()
+_MEMORIES: WeakKeyDictionary[Store, StoreCache] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
-def memory_of(store: Store) -> Memory:
+def cache_of(store: Store) -> StoreCache:
     """The memory of a store, one for all that use it in this process."""
     with _LOCK:
-        return _MEMORIES.setdefault(store, Memory())
+        return _MEMORIES.setdefault(store, StoreCache())

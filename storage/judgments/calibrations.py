@@ -24,7 +24,7 @@ class Threshold(StrEnum):
 
 
 @dataclass(frozen=True)
-class Origin:
+class ThresholdOrigin:
     """The dataset that a threshold was chosen on, and how; `dataset_id` is None where it is deleted."""
 
     dataset_id: int | None
@@ -38,7 +38,7 @@ class Calibration:
     """The thresholds in force, and the origin of each that was chosen; the other is the evaluator's own."""
 
     thresholds: Thresholds
-    origins: Mapping[Threshold, Origin] = field(default_factory=dict)
+    origins: Mapping[Threshold, ThresholdOrigin] = field(default_factory=dict)
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -72,10 +72,10 @@ def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
         rows = session.scalars(_history(evaluator_id)).all()
     if not rows:
         return None
-    origins: dict[Threshold, Origin] = {}
+    origins: dict[Threshold, ThresholdOrigin] = {}
     for row in rows:
         chosen = Threshold(row.info["threshold"])
-        origins.setdefault(chosen, Origin(row.dataset_id, row.dataset, row.info, row.created))
+        origins.setdefault(chosen, ThresholdOrigin(row.dataset_id, row.dataset, row.info, row.created))
     return Calibration(Thresholds(rows[0].validity, rows[0].redundancy), origins)
 
 

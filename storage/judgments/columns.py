@@ -22,7 +22,7 @@ from stepsight.storage.database.schema import (
     TraceRow,
 )
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces.columns import group_of_trace
+from stepsight.storage.traces.columns import trace_group
 from stepsight.storage.traces.queries import Dataset
 
 # Otherwise all rows would be fetched at once.
@@ -78,7 +78,7 @@ class Gold:
 def read_gold(store: Store, dataset: Dataset) -> Gold:
     """The gold of a dataset, in memory in proportion to its steps."""
     found = (
-        select(TraceRow.id, TraceRow.external_id, TraceRow.digest, TraceRow.n_steps, group_of_trace())
+        select(TraceRow.id, TraceRow.external_id, TraceRow.digest, TraceRow.n_steps, trace_group())
         .where(TraceRow.dataset_id == dataset.id)
         .order_by(TraceRow.position)
     )
@@ -212,7 +212,7 @@ def build_columns(gold: Gold, probs: Rows, solution: NDArray[np.float64]) -> Ste
 Basis = tuple[int, ...]
 
 
-def find_basis(store: Store, dataset_id: int) -> Basis:
+def read_data_version(store: Store, dataset_id: int) -> Basis:
     """Of a dataset the revisions of its traces and of each evaluator's judgments, and the newest calibration."""
     traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
     judged = (

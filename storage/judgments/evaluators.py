@@ -117,7 +117,7 @@ def list_evaluators(store: Store) -> list[StoredEvaluator]:
         return [StoredEvaluator(**row) for row in found.mappings()]
 
 
-def judges_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
+def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
     """The evaluators that have judged a trace of a dataset, by name."""
     judged = exists().where(JudgmentRow.evaluator_id == EvaluatorRow.id, JudgmentRow.dataset_id == dataset_id)
     with store.read() as session:

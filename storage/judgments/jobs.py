@@ -156,7 +156,7 @@ def resume_job(store: Store, job_id: int) -> Job:
         return _get(session, job_id)
 
 
-def claim_job(store: Store, worker: str, lease: timedelta = LEASE) -> Job | None:
+def take_job(store: Store, worker: str, lease: timedelta = LEASE) -> Job | None:
     """The oldest job that is queued or whose worker is gone, now held by `worker`; None where there is none.
 
     No two workers get the same one. A job over which three workers in a row have ended fails.

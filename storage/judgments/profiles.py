@@ -39,11 +39,11 @@ _BATCH = 1000
 _NO_CHANGE = float("nan")
 
 Columns = dict[str, bytes | None]
-Golds = NDArray[np.int64]
+GoldRows = NDArray[np.int64]
 """Gold of `n` steps, shape (n, 3): label, valid (`SILENT` where it is), and the number of sub-steps."""
 
 
-def golds_of(trace: Trace) -> Golds:
+def gold_rows(trace: Trace) -> GoldRows:
     """The gold of a trace."""
     rows = [(_known(step.label), _known(step.valid), len(step.substeps)) for step in trace.steps]
     return np.array(rows, np.int64)
@@ -52,10 +52,12 @@ def golds_of(trace: Trace) -> Golds:
 def profile_columns(judgment: Judgment) -> Columns:
     """The profiles of a judgment by the name of their column, None where its mode gives none."""
     trace = judgment.trace
-    return _columns(judgment.result, judgment.mode, golds_of(trace), trace.digest, judgment.solution)
+    return _columns(judgment.result, judgment.mode, gold_rows(trace), trace.digest, judgment.solution)
 
 
-def _columns(result: StepScores | Hindsight, mode: Mode, golds: Golds, digest: str, whole: float | None) -> Columns:
+def _columns(
+    result: StepScores | Hindsight, mode: Mode, golds: GoldRows, digest: str, whole: float | None
+) -> Columns:
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
         return empty | {mode.value: pack_profile(result, golds, digest, whole, _NO_CHANGE)}
@@ -63,7 +65,7 @@ def _columns(result: StepScores | Hindsight, mode: Mode, golds: Golds, digest: s
     return {name: pack_profile(getattr(result, name), golds, digest, whole, change) for name in empty}
 
 
-def pack_profile(scores: StepScores, golds: Golds, digest: str, whole: float | None, change: float) -> bytes:
+def pack_profile(scores: StepScores, golds: GoldRows, digest: str, whole: float | None, change: float) -> bytes:
     """The profile of one mode; the rows of `scores` are those of the sub-steps that `golds` counts."""
     label, valid, counts = golds.T
     starts = np.cumsum(counts) - counts
@@ -122,7 +124,7 @@ def fill_profiles(connection: Connection) -> None:
     connection.execute(insert(JudgedRow).from_select(["dataset_id", "evaluator_id", "revision"], pairs))
 
 
-def _filled(row: Any, golds: Golds) -> dict[str, Any]:
+def _filled(row: Any, golds: GoldRows) -> dict[str, Any]:
     """A profile's row; without profiles where the judgment is of other steps than the trace has now."""
     key = {name: getattr(row, name) for name in ("evaluator_id", "dataset_id", "mode", "trace_id")}
     probs = np.frombuffer(row.probabilities, "<f4").reshape(-1, len(Label)).astype(np.float32)
@@ -133,7 +135,7 @@ def _filled(row: Any, golds: Golds) -> dict[str, Any]:
     return key | _columns(result, mode, golds, row.trace_digest, row.solution)
 
 
-def _read_golds(connection: Connection, trace_ids: Sequence[int]) -> dict[int, Golds]:
+def _read_golds(connection: Connection, trace_ids: Sequence[int]) -> dict[int, GoldRows]:
     counts = (
         select(SubstepRow.trace_id, SubstepRow.step, func.count().label("substeps"))
         .where(SubstepRow.trace_id.in_(trace_ids))

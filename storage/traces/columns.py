@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Catalogue:
+class TraceColumns:
     """The `n` traces of a dataset in file order, each of shape (n,).
 
     `trace_ids` of the database; `digests`, their first characters; `steps`, how many; `first_error`, 0-based,
@@ -62,7 +62,7 @@ class Catalogue:
         return np.argsort(self.trace_ids, kind="stable")
 
 
-def group_of_trace() -> ColumnElement[str]:
+def trace_group() -> ColumnElement[str]:
     """The class that the benchmark puts a trace in, "" for none."""
     return func.coalesce(*[TraceRow.meta[key].as_string() for key in GROUP_KEYS], "")
 
@@ -80,16 +80,16 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
     return np.array(session.scalars(found).all(), np.int64)
 
 
-def with_relabelled(catalogue: Catalogue, trace_ids: Ints) -> Catalogue:
+def with_relabelled(catalogue: TraceColumns, trace_ids: Ints) -> TraceColumns:
     """The catalogue, in which these traces are the ones to which a person gave labels."""
     return replace(catalogue, relabelled=np.isin(catalogue.trace_ids, trace_ids))
 
 
-def read_catalogue(session: Session, dataset_id: int) -> Catalogue:
+def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
     """The catalogue of a dataset, in memory in proportion to its traces."""
     row = TraceRow
     found = (
-        select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, group_of_trace())
+        select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, trace_group())
         .where(row.dataset_id == dataset_id)
         .order_by(row.position)
     )
@@ -107,7 +107,7 @@ def read_catalogue(session: Session, dataset_id: int) -> Catalogue:
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
     third = np.where(has_error, thirds(first_error.astype(np.int64), counts.astype(np.int64)), SILENT)
-    return Catalogue(
+    return TraceColumns(
         trace_ids=np.array(ids, np.int64),
         digests=np.array(digests, "S16"),
         steps=counts,

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.database.cache import memory_of
+from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
 
@@ -205,7 +205,7 @@ def _datasets() -> Select[Any]:
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
     """The datasets of a statement. Counting traces takes long, so it is done once for every revision."""
-    memory, found = memory_of(store), []
+    memory, found = cache_of(store), []
     for row in session.execute(statement).mappings().all():
         known: dict[str, Any] = dict(row)
         key, revision, count = ("counts", row.id), known.pop("revision"), partial(_count, session, row.id)

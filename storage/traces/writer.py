@@ -205,14 +205,14 @@ _ID_LENGTH = 16
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedTrace:
     """The trace as stored, and whether it is `new` to its dataset."""
 
     trace: StoredTrace
     new: bool
 
 
-def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> Saved:
+def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
     """Store a trace under an id of its own, made from its content: the same trace saved twice is one.
 
     Raises `UserError` where the name is none, or is that of a dataset which was imported: saved traces would change
@@ -230,4 +230,4 @@ def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> Saved:
         writer = TraceWriter(session, dataset, SAVED, "")
         writer.add([("the trace", named)])
         new = bool(writer.added)
-    return Saved(find_trace(store, dataset, named.id), new)
+    return SavedTrace(find_trace(store, dataset, named.id), new)

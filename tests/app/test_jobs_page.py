@@ -8,7 +8,7 @@ from sqlalchemy import update
 from stepsight.app.jobs.page import duration, jobs_html
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.schema import JobRow, now
-from stepsight.storage.judgments.jobs import State, beat, begin_job, cancel_job, claim_job, finish_job, start_job
+from stepsight.storage.judgments.jobs import State, beat, begin_job, cancel_job, finish_job, start_job, take_job
 from tests.app.markup import read
 from tests.storage.samples import add
 
@@ -38,7 +38,7 @@ def test_the_form_offers_every_dataset_and_evaluator(sqlite_store, evaluators):
 
 def test_a_running_job_shows_how_far_it_is(sqlite_store, evaluators):
     job = start(sqlite_store)
-    claim_job(sqlite_store, "w")
+    take_job(sqlite_store, "w")
     begin_job(sqlite_store, job.id, "w", total=3000, done=0)
     with sqlite_store.write() as session:
         session.execute(update(JobRow).values(started=now() - timedelta(seconds=100)))
@@ -56,7 +56,7 @@ def test_a_running_job_shows_how_far_it_is(sqlite_store, evaluators):
 @pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.DONE])
 def test_an_ended_job_can_be_resumed_unless_it_is_done(sqlite_store, evaluators, state):
     job = start(sqlite_store)
-    claim_job(sqlite_store, "w")
+    take_job(sqlite_store, "w")
     if state == State.CANCELLED:
         cancel_job(sqlite_store, job.id)
     else:
@@ -84,7 +84,7 @@ def test_a_read_only_page_has_no_control(sqlite_store, evaluators):
 
 def test_names_and_reasons_are_shown_as_written(sqlite_store, evaluators):
     job = start(sqlite_store, WILD, WILD)
-    claim_job(sqlite_store, "w")
+    take_job(sqlite_store, "w")
     finish_job(sqlite_store, job.id, "w", State.FAILED, f"{WILD}: no such file")
     shown = jobs_html(sqlite_store, evaluators)
     assert "<script" not in shown

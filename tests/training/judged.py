@@ -8,7 +8,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import judges_of, register_evaluator
+from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate
@@ -58,7 +58,7 @@ def hindsight(online: Sequence[Probs], offline: Sequence[Probs]) -> Hindsight:
 
 
 def measure(store: Store, dataset: Dataset, draws: int = 50) -> Evaluation:
-    return evaluate(store, dataset, judges_of(store, dataset.id), draws=draws)
+    return evaluate(store, dataset, evaluators_of(store, dataset.id), draws=draws)
 
 
 def row_of(found: Evaluation, mode: Mode, errors: str = "invalid", evaluator: str = "one_mind") -> Row:

@@ -10,7 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.patch import Patch
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, evaluate
 from stepsight.training.report.dataset import dataset_part, evaluators_part, plots_of, tables_of
@@ -58,7 +58,7 @@ def make_report(
     """
     changed = _patches(datasets, patches)
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
-    judging = {dataset.id: judges_of(store, dataset.id) for dataset in datasets}
+    judging = {dataset.id: evaluators_of(store, dataset.id) for dataset in datasets}
     every = {one.id: one for stored in judging.values() for one in stored}
     evaluators = _chosen(every, names, datasets)
     evaluations: list[Evaluation | Patched] = []

@@ -10,7 +10,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import judges_of
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.results.measured import measured
@@ -41,7 +41,7 @@ def test_it_is_kept_until_what_it_rests_on_changes(sqlite_store, results):
     first = measured(sqlite_store, NAME, results)
     assert results.is_measured(dataset)
     assert measured(sqlite_store, NAME, results) is first
-    one_mind, _ = judges_of(sqlite_store, dataset.id)
+    one_mind, _ = evaluators_of(sqlite_store, dataset.id)
     trace = next(iterate_traces(sqlite_store, dataset.id))
     save_judgments(sqlite_store, one_mind.id, [Judgment(trace, Mode.HINDSIGHT, hindsight((NEG,) * 3, (POS,) * 3))])
     assert not results.is_measured(dataset)
@@ -61,7 +61,7 @@ def test_who_does_not_wait_is_told_that_it_is_under_way(sqlite_store):
 
 def test_thresholds_chosen_on_the_dataset_are_marked(sqlite_store, results):
     dataset = fill(sqlite_store)
-    one_mind, _ = judges_of(sqlite_store, dataset.id)
+    one_mind, _ = evaluators_of(sqlite_store, dataset.id)
     save_calibration(sqlite_store, one_mind.id, dataset, Threshold.VALIDITY, 0.6, {})
     found = measured(sqlite_store, NAME, results)
     assert row_of(found.evaluation, Mode.OFFLINE).chosen_here
@@ -137,7 +137,7 @@ def test_groups_are_measured_by_themselves(sqlite_store, results):
     ]
     traces = add(sqlite_store, made, dataset="groups")
     fill(sqlite_store)
-    one_mind = judges_of(sqlite_store, find_dataset(sqlite_store, NAME).id)[0]
+    one_mind = evaluators_of(sqlite_store, find_dataset(sqlite_store, NAME).id)[0]
     save_judgments(sqlite_store, one_mind.id, [judge(trace, "offline") for trace in traces])
     whole, part = measured(sqlite_store, "groups", results), measured(sqlite_store, "groups", results, group="a")
     assert whole.groups == part.groups == ["a", "b"]

@@ -6,7 +6,7 @@ from stepsight.app.results.overview import gather, overview_html, overview_table
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import judges_of
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.report.tables import CellKind, to_csv
@@ -91,7 +91,7 @@ def test_differences_to_a_reference_are_below_the_figures_and_columns_of_the_fil
 
 def test_marks_tell_what_does_not_beat_the_baselines_and_whose_thresholds_were_chosen_here(sqlite_store, results):
     dataset = fill(sqlite_store)
-    one_mind, _ = judges_of(sqlite_store, dataset.id)
+    one_mind, _ = evaluators_of(sqlite_store, dataset.id)
     save_calibration(sqlite_store, one_mind.id, dataset, Threshold.VALIDITY, 0.5, {})
     found = shown(sqlite_store, results)
     row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)

@@ -26,8 +26,8 @@ from stepsight.storage.database.store import NotFoundError, Store, open_store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_evaluator, register_evaluator
-from stepsight.storage.judgments.imports import import_scores
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
+from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
 from tests.storage.labelling.samples import campaign, do, label_all, people, take
@@ -524,7 +524,7 @@ def test_scores_of_validity_alone_are_never_redundant(store: Store, tmp_path: An
 
 
 def test_published_scores_are_listed_as_they_are_measured(sqlite_store: Store, data: Path) -> None:
-    """Verdicts and mistakes of every evaluator of MR-MATH against what the metrics count."""
+    """VerdictColumns and mistakes of every evaluator of MR-MATH against what the metrics count."""
     store = sqlite_store
     for errors in Errors:
         name = f"mr-math-{errors}"

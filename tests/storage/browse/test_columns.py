@@ -2,19 +2,19 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.storage.browse.columns import Narrowed, Sort
-from stepsight.storage.browse.facets import Facet, into_cells
+from stepsight.storage.browse.columns import Matches, Sort
+from stepsight.storage.browse.facets import Facet, into_buckets
 
 # Eight traces: every combination of three conditions, of which the first two are of facets.
 TRACES = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], np.bool_)
 
 
-def narrowed(*fields: str) -> Narrowed:
+def narrowed(*fields: str) -> Matches:
     """The traces that meet the conditions on these fields: left, right and text."""
     columns = {"left": TRACES[:, 0], "right": TRACES[:, 1]}
-    cells = into_cells({name: Facet(("no", "yes"), column.astype(np.int8)) for name, column in columns.items()})
+    cells = into_buckets({name: Facet(("no", "yes"), column.astype(np.int8)) for name, column in columns.items()})
     by_cell = {name: cells.facets[name].has("yes") for name in columns if name in fields}
-    return Narrowed(cells, by_cell, {"text": TRACES[:, 2]} if "text" in fields else {})
+    return Matches(cells, by_cell, {"text": TRACES[:, 2]} if "text" in fields else {})
 
 
 def test_every_condition_is_met() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.facets import Facet, differ, into_cells
-from stepsight.storage.browse.verdict_columns import Verdicts
+from stepsight.storage.browse.facets import Facet, differ, into_buckets
+from stepsight.storage.browse.verdict_columns import VerdictColumns
 
 
 def facet(names: tuple[str, ...], *codes: int, **also: list[bool]) -> Facet:
@@ -24,7 +24,7 @@ def test_the_traces_of_a_value() -> None:
 
 
 def test_traces_with_the_same_values_are_one_cell() -> None:
-    cells = into_cells({"letters": LETTERS, "ends": ENDS})
+    cells = into_buckets({"letters": LETTERS, "ends": ENDS})
     # (a, x) of 0 and 4; (b, x, z) of 1 and 5; (none, y) of 2; (a, y) of 3.
     same = [np.flatnonzero(cells.cell == cell).tolist() for cell in range(4)]
     assert sorted(same) == [[0, 4], [1, 5], [2], [3]]
@@ -37,7 +37,7 @@ def test_traces_with_the_same_values_are_one_cell() -> None:
 
 
 def test_counting() -> None:
-    cells = into_cells({"letters": LETTERS, "ends": ENDS})
+    cells = into_buckets({"letters": LETTERS, "ends": ENDS})
     everything = cells.tally(None)
     assert cells.facets["letters"].count(everything) == {"a": 3, "b": 2}
     assert cells.facets["ends"].count(everything) == {"x": 4, "y": 2, "z": 2}
@@ -47,7 +47,7 @@ def test_counting() -> None:
 
 
 def test_no_traces_and_no_names() -> None:
-    cells = into_cells({"letters": facet(("a",)), "none": facet(())})
+    cells = into_buckets({"letters": facet(("a",)), "none": facet(())})
     assert cells.facets["letters"].count(cells.tally(None)) == {"a": 0}
     assert cells.facets["none"].count(cells.tally(None)) == {}
     assert cells.tally(np.zeros(0, np.bool_)).tolist() == []
@@ -56,7 +56,7 @@ def test_no_traces_and_no_names() -> None:
 def test_many_values_of_many_facets_stay_apart() -> None:
     """The cells of as many classes as there are traces, beside every other facet."""
     groups = facet(tuple(map(str, range(100))), *range(100))
-    cells = into_cells({"group": groups, **{str(i): LETTERS_OF_100 for i in range(20)}})
+    cells = into_buckets({"group": groups, **{str(i): LETTERS_OF_100 for i in range(20)}})
     assert cells.everything.tolist() == [1] * 100
 
 
@@ -69,7 +69,7 @@ def test_verdicts_differ_where_both_are_known(one: int, other: int, differs: boo
     assert differ(verdicts(valid=one), verdicts(valid=other)).tolist() == [differs]
 
 
-def verdicts(**columns: Any) -> Verdicts:
+def verdicts(**columns: Any) -> VerdictColumns:
     """Of one trace."""
-    empty: dict[str, Any] = dict.fromkeys(Verdicts.__dataclass_fields__, 0)
-    return Verdicts(**{name: np.array([value]) for name, value in (empty | columns).items()})
+    empty: dict[str, Any] = dict.fromkeys(VerdictColumns.__dataclass_fields__, 0)
+    return VerdictColumns(**{name: np.array([value]) for name, value in (empty | columns).items()})

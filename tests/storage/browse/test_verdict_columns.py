@@ -6,19 +6,19 @@ import pytest
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.storage.browse.verdict_columns import MISTAKES, Verdicts, read_verdicts
+from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns, read_verdict_columns
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.columns import read_catalogue
+from stepsight.storage.traces.columns import read_trace_columns
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.samples import ERROR, add, evaluator, judge
 
 
-def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: Any) -> dict[Mode, Verdicts]:
+def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: Any) -> dict[Mode, VerdictColumns]:
     with store.read() as session:
-        catalogue = read_catalogue(session, traces[0].dataset_id)
+        catalogue = read_trace_columns(session, traces[0].dataset_id)
         outputs, cut = options.get("outputs", Outputs.THREE_WAY), options.get("cut", Thresholds())
-        return read_verdicts(session, catalogue, traces[0].dataset_id, evaluator_id, outputs, cut)
+        return read_verdict_columns(session, catalogue, traces[0].dataset_id, evaluator_id, outputs, cut)
 
 
 def rows(*validity: float) -> StepScores:

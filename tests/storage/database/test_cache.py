@@ -3,7 +3,7 @@ from threading import Event
 
 import pytest
 
-from stepsight.storage.database.cache import _OVERHEAD, Memory, memory_of
+from stepsight.storage.database.cache import _OVERHEAD, StoreCache, cache_of
 from stepsight.storage.database.store import Store
 
 
@@ -19,7 +19,7 @@ class Loader:
 
 
 def test_an_entry_is_loaded_once_for_each_version() -> None:
-    memory, load = Memory(), Loader()
+    memory, load = StoreCache(), Loader()
     assert [memory.get("a", version, load, len) for version in (1, 1, 2, 2, 1)] == [
         "0000000001", "0000000001", "0000000002", "0000000002", "0000000003",
     ]  # fmt: skip
@@ -27,7 +27,7 @@ def test_an_entry_is_loaded_once_for_each_version() -> None:
 
 
 def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
-    memory, load = Memory(limit=3 * (10 + _OVERHEAD)), Loader()
+    memory, load = StoreCache(limit=3 * (10 + _OVERHEAD)), Loader()
     for key in ("a", "b", "c", "a", "d"):
         memory.get(key, 0, load, len)
     # Four of ten bytes each are too many: b goes, since a was asked for again.
@@ -40,14 +40,14 @@ def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
 
 
 def test_an_entry_larger_than_all_is_kept_until_the_next() -> None:
-    memory, load = Memory(limit=5), Loader()
+    memory, load = StoreCache(limit=5), Loader()
     assert memory.get("a", 0, load, len) == memory.get("a", 0, load, len)
     memory.get("b", 0, load, len)
     assert memory.nbytes == 10 + _OVERHEAD
 
 
 def test_one_thread_loads_and_the_others_wait_for_it() -> None:
-    memory, begun, go = Memory(), Event(), Event()
+    memory, begun, go = StoreCache(), Event(), Event()
     loads = []
 
     def load() -> str:
@@ -67,18 +67,18 @@ def test_one_thread_loads_and_the_others_wait_for_it() -> None:
 
 
 def test_a_failed_load_leaves_nothing() -> None:
-    memory = Memory()
+    memory = StoreCache()
     with pytest.raises(ZeroDivisionError):
         memory.get("a", 0, lambda: 1 // 0, lambda found: 1)
     assert memory.get("a", 0, lambda: 1, lambda found: 1) == 1
 
 
 def test_a_store_has_one_memory(sqlite_store: Store) -> None:
-    assert memory_of(sqlite_store) is memory_of(sqlite_store)
+    assert cache_of(sqlite_store) is cache_of(sqlite_store)
 
 
 def test_many_small_entries_are_held_to_the_limit_too() -> None:
-    memory = Memory(limit=100 * _OVERHEAD)
+    memory = StoreCache(limit=100 * _OVERHEAD)
     for key in range(5_000):
         memory.get(key, 0, str, len)
     assert memory.nbytes <= 100 * _OVERHEAD
@@ -86,7 +86,7 @@ def test_many_small_entries_are_held_to_the_limit_too() -> None:
 
 
 def test_an_entry_may_be_dropped_or_loaded_while_it_is_loaded() -> None:
-    memory, load = Memory(limit=2 * _OVERHEAD), Loader()
+    memory, load = StoreCache(limit=2 * _OVERHEAD), Loader()
     memory.get("a", 0, load, len)
 
     def drops() -> str:

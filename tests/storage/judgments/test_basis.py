@@ -1,6 +1,6 @@
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.columns import find_basis
+from stepsight.storage.judgments.columns import read_data_version
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import SAMPLES, add, evaluator, judge
@@ -9,10 +9,10 @@ from tests.storage.samples import SAMPLES, add, evaluator, judge
 def test_it_changes_with_traces_judgments_and_thresholds_and_with_nothing_else(store):
     traces = add(store, SAMPLES)
     dataset, mini = traces[0].dataset_id, evaluator(store)
-    seen = [find_basis(store, dataset)]
+    seen = [read_data_version(store, dataset)]
 
     def is_new() -> bool:
-        seen.append(find_basis(store, dataset))
+        seen.append(read_data_version(store, dataset))
         return seen[-1] not in seen[:-1]
 
     assert not is_new()
@@ -33,4 +33,4 @@ def test_it_changes_with_traces_judgments_and_thresholds_and_with_nothing_else(s
 
 
 def test_a_dataset_that_is_not_there_has_one_too(store):
-    assert find_basis(store, 99) == (0, 0)
+    assert read_data_version(store, 99) == (0, 0)

@@ -18,13 +18,13 @@ from stepsight.storage.judgments.jobs import (
     beat,
     begin_job,
     cancel_job,
-    claim_job,
     finish_job,
     get_job,
     list_jobs,
     release_job,
     resume_job,
     start_job,
+    take_job,
 )
 from tests.storage.samples import add
 
@@ -41,7 +41,7 @@ def start(store: Store, dataset_id: int, evaluator: str = "mini", mode: Mode = M
 
 
 def claim(store: Store, worker: str) -> Job:
-    job = claim_job(store, worker)
+    job = take_job(store, worker)
     assert job is not None
     return job
 
@@ -99,16 +99,16 @@ def test_the_oldest_is_taken_up_first_and_by_one_worker(store: Store, dataset_id
     first = claim(store, "a")
     assert (first.id, first.state, first.worker) == (jobs[0], State.RUNNING, "a")
     assert claim(store, "b").id == jobs[1]
-    assert claim_job(store, "c") is None
+    assert take_job(store, "c") is None
 
 
 def test_workers_at_once_never_get_the_same_job(store: Store, dataset_id: int) -> None:
     jobs = {start(store, dataset_id, f"evaluator {number}").id for number in range(12)}
     with ThreadPoolExecutor(6) as pool:
-        claimed = [job.id for job in pool.map(lambda n: claim_job(store, f"w{n}"), range(18)) if job is not None]
+        claimed = [job.id for job in pool.map(lambda n: take_job(store, f"w{n}"), range(18)) if job is not None]
     # One that finds the rows locked may come away with nothing, but none is given twice.
     assert len(claimed) == len(set(claimed))
-    while (job := claim_job(store, "last")) is not None:
+    while (job := take_job(store, "last")) is not None:
         claimed.append(job.id)
     assert sorted(claimed) == sorted(jobs)
 
@@ -136,7 +136,7 @@ def test_a_job_whose_worker_is_gone_is_taken_up_by_another(store: Store, dataset
     claim(store, "a")
     beat(store, job.id, "a", done=3, left_out=0)
     silence(store, job, LEASE - timedelta(seconds=5))
-    assert claim_job(store, "b") is None
+    assert take_job(store, "b") is None
     silence(store, job, LEASE + timedelta(seconds=5))
     taken = claim(store, "b")
     assert (taken.id, taken.worker, taken.done) == (job.id, "b", 3)
@@ -154,7 +154,7 @@ def test_a_job_that_ends_its_workers_fails_after_the_third(store: Store, dataset
     for worker in ("a", "b", "c"):
         assert claim(store, worker).id == job.id
         silence(store, job, 2 * LEASE)
-    assert claim_job(store, "d") is None
+    assert take_job(store, "d") is None
     found = get_job(store, job.id)
     assert found.state == State.FAILED
     assert "3 workers in a row ended" in found.reason
@@ -188,7 +188,7 @@ def test_cancelling_takes_effect_at_once_and_the_worker_learns_of_it(store: Stor
     assert not beat(store, job.id, "a", done=1, left_out=0)
     assert not finish_job(store, job.id, "a", State.DONE)
     assert get_job(store, job.id).state == State.CANCELLED
-    assert claim_job(store, "b") is None
+    assert take_job(store, "b") is None
     with pytest.raises(UserError, match=f"Job {job.id} cannot be cancelled: it is cancelled"):
         cancel_job(store, job.id)
 

@@ -4,7 +4,13 @@ import pytest
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces.columns import GOLD, Catalogue, read_catalogue, read_relabelled, with_relabelled
+from stepsight.storage.traces.columns import (
+    GOLD,
+    TraceColumns,
+    read_relabelled,
+    read_trace_columns,
+    with_relabelled,
+)
 from tests.storage.labelling.samples import TRACES, campaign, label_all, people, take
 from tests.storage.samples import SAMPLES, add
 
@@ -19,7 +25,7 @@ def test_a_dataset_as_columns(store: Store) -> None:
     add(store, [late(2, 0, "x")], "elsewhere")
     traces = add(store, [*SAMPLES, late(3, 2, "late"), late(1, 0, "only")])
     with store.read() as session:
-        found = read_catalogue(session, traces[0].dataset_id)
+        found = read_trace_columns(session, traces[0].dataset_id)
     assert found.trace_ids.tolist() == [trace.trace_id for trace in traces]
     assert found.digests.tolist() == [trace.digest[:16].encode() for trace in traces]
     assert found.steps.tolist() == [2, 1, 2, 3, 3, 1]
@@ -37,7 +43,7 @@ def test_a_dataset_as_columns(store: Store) -> None:
 def test_places() -> None:
     ids = np.array([7, 3, 9])
     empty = np.zeros(3, np.int8)
-    found = Catalogue(ids, empty, empty, empty, empty, empty, (), empty, empty)  # type: ignore[arg-type]
+    found = TraceColumns(ids, empty, empty, empty, empty, empty, (), empty, empty)  # type: ignore[arg-type]
     assert found.places(np.array([9, 7, 4, 99, 3])).tolist() == [2, 0, SILENT, SILENT, 1]
 
 
@@ -45,7 +51,7 @@ def test_places() -> None:
 def test_an_empty_dataset(store: Store, dataset_id: int) -> None:
     add(store, [])
     with store.read() as session:
-        found = read_catalogue(session, dataset_id)
+        found = read_trace_columns(session, dataset_id)
     assert (len(found), found.groups) == (0, ())
     assert found.places(np.array([1])).tolist() == [SILENT]
 
@@ -62,7 +68,7 @@ def test_traces_that_people_labelled(store: Store) -> None:
     take(store, made, second)
     with store.read() as session:
         found = read_relabelled(session, made.dataset_id)
-        catalogue = with_relabelled(read_catalogue(session, made.dataset_id), found)
+        catalogue = with_relabelled(read_trace_columns(session, made.dataset_id), found)
         assert read_relabelled(session, made.dataset_id + 1).tolist() == []
     assert found.tolist() == [task.trace.trace_id]
     assert catalogue.relabelled.tolist() == [True, False, False]

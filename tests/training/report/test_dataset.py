@@ -1,6 +1,6 @@
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.storage.judgments.evaluators import judges_of
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.report.dataset import dataset_part, evaluators_part, excerpt, plots_of, tables_of
 from stepsight.training.report.html import Part, Section
@@ -49,7 +49,7 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
 
 def test_what_cannot_be_shown_is_told_in_words(sqlite_store):
     dataset = fill(sqlite_store, [["neg", "neg", "neg"], [None] * 3, ["neg", "neg", None], [None] * 3])
-    words = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
+    words = [one for one in evaluators_of(sqlite_store, dataset.id) if one.name == "words"]
     part = dataset_part(evaluate(sqlite_store, dataset, words, draws=20))
     assert words_of(part, "Online and offline") == [
         "No evaluator has judged these traces both online and offline; hindsight judgments give both."
@@ -118,7 +118,7 @@ def test_an_excerpt_is_of_one_mode_and_one_kind_of_error(sqlite_store):
 
 def test_who_judged(sqlite_store):
     dataset = fill(sqlite_store)
-    (section,) = evaluators_part(judges_of(sqlite_store, dataset.id), 1000).sections
+    (section,) = evaluators_part(evaluators_of(sqlite_store, dataset.id), 1000).sections
     assert "1,000 resamples" in section.contents[0]
     assert isinstance(section.contents[-1], Table)
     (section,) = evaluators_part([], 1000).sections

@@ -8,7 +8,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.patch import LabelChange, Patch
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, judges_of
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset
 from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.report import patched
@@ -155,7 +155,7 @@ def dataset(sqlite_store: Store) -> Dataset:
 
 
 def test_the_part(sqlite_store: Store, dataset: Dataset) -> None:
-    found = evaluate_patched(sqlite_store, dataset, judges_of(sqlite_store, dataset.id), PATCH, draws=20)
+    found = evaluate_patched(sqlite_store, dataset, evaluators_of(sqlite_store, dataset.id), PATCH, draws=20)
     part = patched_part(found)
     assert part.title == "sums, patched"
     assert part.lead.endswith(

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import LeftOutRow
-from stepsight.storage.judgments.evaluators import judges_of, register_evaluator
+from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.report.report import make_report, write_report
@@ -123,7 +123,7 @@ def test_only_baselines_where_nobody_has_judged(sqlite_store):
     dataset = fill(sqlite_store)
     with sqlite_store.write() as session:
         session.execute(text("DELETE FROM judgments"))
-    assert judges_of(sqlite_store, dataset.id) == []
+    assert evaluators_of(sqlite_store, dataset.id) == []
     page = Elements(report_of(sqlite_store, dataset).page).text
     assert "the baselines stand alone" in page
     assert "baseline:length" in page

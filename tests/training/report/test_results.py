@@ -10,7 +10,7 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.evaluators import judges_of, register_evaluator
+from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
@@ -178,7 +178,7 @@ def test_no_published_table_where_nothing_was_measured_again(evaluation):
 
 def test_judges(sqlite_store):
     dataset = fill(sqlite_store)
-    table = evaluators_table(judges_of(sqlite_store, dataset.id))
+    table = evaluators_table(evaluators_of(sqlite_store, dataset.id))
     assert table.rows == (
         ("one_mind", "stepsight", "bidirectional", "three-way", "f1"),
         ("words", "imported", "unknown", "verdict", "f2"),
@@ -271,7 +271,7 @@ def test_a_class_that_the_gold_lacks_is_told(sqlite_store):
 @pytest.fixture
 def offline_only(sqlite_store):
     dataset = fill(sqlite_store)
-    words = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
+    words = [one for one in evaluators_of(sqlite_store, dataset.id) if one.name == "words"]
     return evaluate(sqlite_store, dataset, words, draws=20)
 
 
@@ -291,7 +291,7 @@ def test_outcomes_are_counted_by_mode(evaluation):
 
 def test_verdicts_on_redundancy_have_no_outcomes(sqlite_store):
     dataset = fill(sqlite_store)
-    (words,) = [one for one in judges_of(sqlite_store, dataset.id) if one.name == "words"]
+    (words,) = [one for one in evaluators_of(sqlite_store, dataset.id) if one.name == "words"]
     trace = next(iterate_traces(sqlite_store, dataset.id))
     said = StepScores(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1]], np.float32))
     save_judgments(sqlite_store, words.id, [Judgment(trace, Mode.OFFLINE, said, 0.0)])

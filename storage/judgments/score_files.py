@@ -38,7 +38,7 @@ Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class PublishedScores:
     """`id` is the row's, None where it has none. `outputs` tells which of the others is there: `rows`, of shape (n,
     3), `solution`, or, of a verdict, its `word` and the `blamed` steps, counted from 1."""
 
@@ -86,7 +86,7 @@ class Said:
         return rows
 
 
-def parse_said(row: Row) -> Said:
+def parse_scores(row: Row) -> PublishedScores:
     """A row in any of the forms. Raises `UserError` saying what was found and what was expected."""
     identifier = row.get("id", row.get("uuid"))
     if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
@@ -97,14 +97,14 @@ def parse_said(row: Row) -> Said:
         return _words(words, name)
     found = field(row, "scores")
     if isinstance(found, int | float) and not isinstance(found, bool):
-        return Said(name, Outputs.SOLUTION, solution=_number(found, "the score"))
+        return PublishedScores(name, Outputs.SOLUTION, solution=_number(found, "the score"))
     if not isinstance(found, list) or not found:
         raise UserError(f"the field 'scores' is {describe(found)}.", "Expected a number, or a list of them.")
     if isinstance(found[0], list):
         rows = np.array([_triple(values, number) for number, values in enumerate(found, 1)], np.float32)
-        return Said(name, Outputs.THREE_WAY, rows=rows)
+        return PublishedScores(name, Outputs.THREE_WAY, rows=rows)
     values = np.array([_share(value, f"score {number}") for number, value in enumerate(found, 1)])
-    return Said(name, Outputs.VALIDITY, rows=validity_rows(values))
+    return PublishedScores(name, Outputs.VALIDITY, rows=validity_rows(values))
 
 
 def validity_rows(values: NDArray[Any]) -> Rows:
@@ -112,13 +112,13 @@ def validity_rows(values: NDArray[Any]) -> Rows:
     return np.stack([1 - values, np.zeros_like(values), values], axis=1).astype(np.float32)
 
 
-def _words(row: Row, name: str | None) -> Said:
+def _words(row: Row, name: str | None) -> PublishedScores:
     words = [field(row, key) for key in _WORDS]
     for key, found in zip(_WORDS, words, strict=True):
         if not isinstance(found, str):
             raise UserError(f"the field {key!r} is {describe(found)}, expected text.")
     word, steps = words[0].lower(), tuple(int(number[:_DIGITS]) for number in re.findall(r"[0-9]+", words[1]))
-    return Said(name, Outputs.VERDICT, solution=_VERDICTS.get(word), word=word, blamed=steps)
+    return PublishedScores(name, Outputs.VERDICT, solution=_VERDICTS.get(word), word=word, blamed=steps)
 
 
 def _triple(values: object, number: int) -> list[float]:
@@ -149,7 +149,7 @@ def _number(value: object, what: str) -> float:
 FORMAT = "imported"
 _NAMED = 5
 
-Located = tuple[str, Said]
+Located = tuple[str, PublishedScores]
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _read(path: Path) -> tuple[list[Located], str]:
     with open_input(path) as file:
         for where, row in json_rows(lines(), str(path)):
             try:
-                rows.append((where, parse_said(row)))
+                rows.append((where, parse_scores(row)))
             except UserError as error:
                 raise error.at(where) from None
     if not rows:

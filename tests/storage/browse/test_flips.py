@@ -8,7 +8,7 @@ from stepsight.core.evidence import Flip, largest_revision, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.browse.revisions import find_turns, hindsight_judges
+from stepsight.storage.browse.flips import find_flips, hindsight_evaluators
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Neighbours, iterate_traces
 from tests.storage.samples import add, evaluator, judge
@@ -58,7 +58,7 @@ def names(stored, ids):
 
 def test_traces_are_listed_by_kind_and_change(kept):
     store, stored, row = kept
-    found = find_turns(store, stored[0].dataset_id, row.id, 0.5)
+    found = find_flips(store, stored[0].dataset_id, row.id, 0.5)
     # 0.6, 0.5, 0.3.
     assert names(stored, found.of(Flip.RIGHTED)) == ["large", "both", "small"]
     assert names(stored, found.of(Flip.MISLED)) == ["both"]
@@ -70,7 +70,7 @@ def test_thresholds_decide(kept):
     store, stored, row = kept
     # At 0.7 "large" falls (0.8 to 0.2), "both" rises (0.3 to 0.8) and falls (0.8 to 0.4), "stays" falls (0.9 to
     # 0.6), and "silent" as well (0.9 to 0.2).
-    found = find_turns(store, stored[0].dataset_id, row.id, 0.7)
+    found = find_flips(store, stored[0].dataset_id, row.id, 0.7)
     assert names(stored, found.of(Flip.RIGHTED)) == ["large", "both"]
     assert names(stored, found.of(Flip.MISLED)) == ["both", "stays"]
     assert names(stored, found.of(None)) == ["small", "still"]
@@ -78,7 +78,7 @@ def test_thresholds_decide(kept):
 
 def test_the_lists_agree_with_each_trace_by_itself(kept):
     store, stored, row = kept
-    found = find_turns(store, stored[0].dataset_id, row.id, 0.5)
+    found = find_flips(store, stored[0].dataset_id, row.id, 0.5)
     for one, (_, online, offline) in zip(stored, CASES, strict=True):
         hindsight = turned(one, online, offline).hindsight
         alone = revisions(hindsight, one, 0.5)
@@ -92,13 +92,13 @@ def test_a_step_is_judged_by_its_least_valid_sub_step(store):
     row = evaluator(store)
     # 0.9 and 0.7 become 0.9 and 0.3: the step goes from 0.7 to 0.3.
     save_judgments(store, row.id, [turned(stored, [0.9, 0.7, 0.8], [0.9, 0.3, 0.8])])
-    found = find_turns(store, stored.dataset_id, row.id, 0.5)
+    found = find_flips(store, stored.dataset_id, row.id, 0.5)
     assert found.of(Flip.RIGHTED).tolist() == [stored.trace_id]
 
 
 def test_neighbours_follow_the_order_of_the_kind(kept):
     store, stored, row = kept
-    found = find_turns(store, stored[0].dataset_id, row.id, 0.5)
+    found = find_flips(store, stored[0].dataset_id, row.id, 0.5)
     small, large, both = (stored[i].trace_id for i in range(3))
     assert found.neighbours(Flip.RIGHTED, large) == Neighbours(None, both)
     assert found.neighbours(Flip.RIGHTED, both) == Neighbours(large, small)
@@ -109,19 +109,19 @@ def test_neighbours_follow_the_order_of_the_kind(kept):
 def test_what_is_kept_follows_the_store(kept):
     store, stored, row = kept
     dataset = stored[0].dataset_id
-    assert names(stored, find_turns(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["both"]
+    assert names(stored, find_flips(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["both"]
     save_judgments(store, row.id, [turned(stored[5], [0.9, 0.9], [0.1, 0.9])])
-    assert names(stored, find_turns(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["still", "both"]
+    assert names(stored, find_flips(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["still", "both"]
     with store.write() as session:
         session.execute(text("DELETE FROM traces WHERE id = :id"), {"id": stored[5].trace_id})
-    assert names(stored, find_turns(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["both"]
+    assert names(stored, find_flips(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["both"]
 
 
 def test_a_stale_judgment_counts_as_none(kept):
     store, stored, row = kept
     with store.write() as session:
         session.execute(text("UPDATE traces SET digest = 'other' WHERE id = :id"), {"id": stored[1].trace_id})
-    found = find_turns(store, stored[0].dataset_id, row.id, 0.5)
+    found = find_flips(store, stored[0].dataset_id, row.id, 0.5)
     assert names(stored, found.of(Flip.RIGHTED)) == ["both", "small"]
 
 
@@ -129,14 +129,14 @@ def test_only_hindsight_judgments_count(store):
     stored = add(store)
     row, other = evaluator(store), evaluator(store, "other")
     save_judgments(store, row.id, [judge(stored[0], "offline"), judge(stored[0], "online")])
-    assert hindsight_judges(store) == {}
-    found = find_turns(store, stored[0].dataset_id, row.id, 0.5)
+    assert hindsight_evaluators(store) == {}
+    found = find_flips(store, stored[0].dataset_id, row.id, 0.5)
     assert [len(found.of(turn)) for turn in (*Flip, None)] == [0, 0, 0, 0]
     save_judgments(store, other.id, [judge(stored[0], "hindsight")])
-    assert hindsight_judges(store) == {stored[0].dataset_id: (other.id,)}
+    assert hindsight_evaluators(store) == {stored[0].dataset_id: (other.id,)}
 
 
 def test_an_unknown_dataset_has_none(store):
-    found = find_turns(store, 999, 999, 0.5)
+    found = find_flips(store, 999, 999, 0.5)
     assert len(found.of(None)) == 0
     assert list(iterate_traces(store, 999)) == []

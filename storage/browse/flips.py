@@ -13,7 +13,7 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.database.cache import memory_of
+from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgedRow, ProfileRow, StepRow, TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.profiles import HEAD, unpack_profiles
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Turns:
+class Flips:
     """The traces of a dataset that an evaluator has judged in hindsight mode, as database ids, shape (traces,).
 
     `turned` has those in which the verdict on a step turned, by what gold says of it, and a trace may be in
@@ -58,7 +58,7 @@ class Turns:
         return Neighbours(before, int(ids[place + 1]) if place + 1 < len(ids) else None)
 
 
-def hindsight_judges(store: Store) -> dict[int, tuple[int, ...]]:
+def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
     """The datasets that were judged in hindsight mode, and the evaluators that did, both as database ids."""
     judged = exists().where(
         ProfileRow.evaluator_id == JudgedRow.evaluator_id,
@@ -75,11 +75,11 @@ def hindsight_judges(store: Store) -> dict[int, tuple[int, ...]]:
     return found
 
 
-def find_turns(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Turns:
+def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
     """Every trace of which there is a hindsight judgment that is not stale; valid is what has at least the validity
     `threshold`. Read once, and kept in memory for as long as the store says the same."""
     with store.read() as session:
-        return memory_of(store).get(
+        return cache_of(store).get(
             ("turns", dataset_id, evaluator_id, threshold),
             _read_version(session, dataset_id, evaluator_id),
             lambda: _read_turns(session, dataset_id, evaluator_id, threshold),
@@ -97,7 +97,7 @@ def _read_version(session: Session, dataset_id: int, evaluator_id: int) -> tuple
     return tuple(session.execute(dataset.where(DatasetRow.id == dataset_id)).one_or_none() or ())
 
 
-def _read_turns(session: Session, dataset_id: int, evaluator_id: int, threshold: float) -> Turns:
+def _read_turns(session: Session, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
     ids, counts, online, offline = _read_validity(session, dataset_id, evaluator_id)
     at = np.float32(threshold)
     # Of a step of which nothing was said there is no verdict.
@@ -115,7 +115,7 @@ def _read_turns(session: Session, dataset_id: int, evaluator_id: int, threshold:
     of_turned, of_change = trace[turned], change[turned]
     found = {turn: _ordered(ids, of_turned[kind], of_change[kind]) for turn, kind in kinds.items()}
     quiet = ~np.isin(trace, of_turned)
-    return Turns(found, _ordered(ids, trace[quiet], np.nan_to_num(change[quiet])))
+    return Flips(found, _ordered(ids, trace[quiet], np.nan_to_num(change[quiet])))
 
 
 def _read_validity(session: Session, dataset_id: int, evaluator_id: int) -> tuple[Ints, Ints, Floats32, Floats32]:

@@ -8,7 +8,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.judgments.imports import parse_said
+from stepsight.storage.judgments.score_files import parse_scores
 
 # Three steps, of which the second has two sub-steps.
 TRACE = Trace("7", "q", (Step(("a",)), Step(("b", "c")), Step(("d",))))
@@ -19,26 +19,26 @@ def verdict(word: str, steps: str, **other: Any) -> dict[str, Any]:
 
 
 def read(row: dict[str, Any], on_redundancy: bool = False) -> list[list[float]]:
-    found: list[list[float]] = parse_said(row).scores(TRACE, on_redundancy).probs.tolist()
+    found: list[list[float]] = parse_scores(row).scores(TRACE, on_redundancy).probs.tolist()
     return found
 
 
 def test_three_numbers_per_substep() -> None:
     probs = [[0.25, 0.5, 0.25], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    said = parse_said({"id": 7, "scores": probs})
+    said = parse_scores({"id": 7, "scores": probs})
     assert (said.id, said.outputs, said.solution) == ("7", Outputs.THREE_WAY, None)
     assert said.scores(TRACE).probs.tolist() == probs
 
 
 def test_one_number_per_substep_is_its_validity() -> None:
-    said = parse_said({"id": "x", "scores": [0.75, 1, 0, 0.5]})
+    said = parse_scores({"id": "x", "scores": [0.75, 1, 0, 0.5]})
     assert (said.id, said.outputs) == ("x", Outputs.VALIDITY)
     # 1 - s_val is neg, the rest pos: nothing is said of neu.
     assert said.scores(TRACE).probs.tolist() == [[0.25, 0, 0.75], [0, 0, 1], [1, 0, 0], [0.5, 0, 0.5]]
 
 
 def test_one_number_for_the_solution_says_nothing_of_steps() -> None:
-    said = parse_said({"id": 7, "scores": 0.0354})
+    said = parse_scores({"id": 7, "scores": 0.0354})
     assert (said.outputs, said.solution) == (Outputs.SOLUTION, 0.0354)
     assert not said.scores(TRACE).probs.any()
 
@@ -65,7 +65,7 @@ VALID, NEG, NEU, UNREAD = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
     ],
 )
 def test_a_verdict_on_validity(word: str, steps: str, solution: float | None, expected: list[list[int]]) -> None:
-    said = parse_said(verdict(word, steps))
+    said = parse_scores(verdict(word, steps))
     assert (said.outputs, said.solution, said.on_redundancy) == (Outputs.VERDICT, solution, False)
     assert said.scores(TRACE).probs.tolist() == expected
 
@@ -83,25 +83,25 @@ def test_a_verdict_on_validity(word: str, steps: str, solution: float | None, ex
     ],
 )
 def test_a_verdict_on_redundancy(word: str, steps: str, solution: float | None, expected: list[list[int]]) -> None:
-    said = parse_said(verdict(word, steps))
+    said = parse_scores(verdict(word, steps))
     assert (said.solution, said.on_redundancy) == (solution, True)
     assert said.scores(TRACE, on_redundancy=True).probs.tolist() == expected
 
 
 def test_a_verdict_in_an_object_of_its_own() -> None:
     inner = {"correctness_pred": "Wrong", "error_step_pred": "Step 1"}
-    said = parse_said({"id": "u", "question_type": "POT", "gpt3_5_eval_output": inner})
+    said = parse_scores({"id": "u", "question_type": "POT", "gpt3_5_eval_output": inner})
     assert (said.id, said.solution, said.blamed) == ("u", 0.0, (1,))
 
 
 def test_an_id_may_be_a_uuid_or_missing() -> None:
-    assert parse_said({"uuid": "179ede83", "scores": 1}).id == "179ede83"
-    assert parse_said({"scores": 1}).id is None
+    assert parse_scores({"uuid": "179ede83", "scores": 1}).id == "179ede83"
+    assert parse_scores({"scores": 1}).id is None
 
 
 def test_a_sum_may_be_off_by_a_thousandth() -> None:
-    assert parse_said({"scores": [[0.5, 0.25, 0.251]]}).outputs == Outputs.THREE_WAY
-    assert parse_said({"scores": [[0.5, 0.25, 0.249]]}).outputs == Outputs.THREE_WAY
+    assert parse_scores({"scores": [[0.5, 0.25, 0.251]]}).outputs == Outputs.THREE_WAY
+    assert parse_scores({"scores": [[0.5, 0.25, 0.249]]}).outputs == Outputs.THREE_WAY
 
 
 @pytest.mark.parametrize(
@@ -130,15 +130,15 @@ def test_a_sum_may_be_off_by_a_thousandth() -> None:
 )
 def test_what_is_no_score(row: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        parse_said(row)
+        parse_scores(row)
 
 
 @pytest.mark.parametrize("scores", [[0.5] * 3, [[0, 0, 1]] * 5])
 def test_a_count_that_is_not_the_traces(scores: list[Any]) -> None:
     with pytest.raises(UserError, match=f"{len(scores)} scores for the 4 sub-steps of trace '7'"):
-        parse_said({"id": 7, "scores": scores}).scores(TRACE)
+        parse_scores({"id": 7, "scores": scores}).scores(TRACE)
 
 
 def test_rows_are_single_precision() -> None:
-    assert parse_said({"scores": [[0.1, 0.2, 0.7]] * 4}).scores(TRACE).probs.dtype == np.float32
+    assert parse_scores({"scores": [[0.1, 0.2, 0.7]] * 4}).scores(TRACE).probs.dtype == np.float32
     assert len(read({"scores": 0.5})) == 4
