@@ -14,7 +14,7 @@ from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.results.ratings import CampaignRatings
-from stepsight.training.report.tables import Cell, CellKind, Table, show
+from stepsight.training.report.tables import Cell, Table, to_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
         return
     print(_summary(agreement.ratings))
     for table in agreement.tables:
-        _print(table)
+        print(f"\n{to_text(table)}", end="")
 
 
 def _summary(ratings: CampaignRatings) -> str:
@@ -83,20 +83,3 @@ def _rows(table: Table) -> list[dict[str, object]]:
 
 def _cell(cell: Cell) -> object:
     return cell.as_json() if isinstance(cell, Value) else cell
-
-
-def _print(table: Table) -> None:
-    print(f"\n{table.caption}")
-    kinds = [column.kind for column in table.columns]
-    shown = [[str(show(cell, kind)) for cell, kind in zip(row, kinds, strict=True)] for row in table.rows]
-    rows = [list(table.title), *shown]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(kinds))]
-    for row in rows:
-        cells = zip(row, widths, kinds, strict=True)
-        print(
-            "  ".join(
-                f"{cell:{'<' if kind is CellKind.TEXT else '>'}{width}}" for cell, width, kind in cells
-            ).rstrip()
-        )
-    for note in table.notes:
-        print(f"  {note}")

@@ -10,17 +10,8 @@ torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --ev
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from stepsight.app.commands.figures import (
-    FIGURES,
-    TITLES,
-    above,
-    percents,
-    print_cells,
-    print_patched,
-    worth_printing,
-)
 from stepsight.app.commands.judging import find_judges
 from stepsight.app.commands.options import add_db
 from stepsight.app.commands.processes import launched
@@ -29,6 +20,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX
 from stepsight.core.metrics.published import Published, published
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.value import Value
 from stepsight.core.patch import read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -43,8 +36,11 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
-from stepsight.training.report.patched import Patched, evaluate_patched
-from stepsight.training.report.results import notes
+from stepsight.training.report.patched import Patched, PatchEffect, counts, evaluate_patched
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, notes
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, to_text
+
+_ABOVE = Column("above", "Above the best baseline", CellKind.TEXT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,37 +96,36 @@ def run(args: argparse.Namespace) -> None:
         rest = (modes, args.draws, args.force, args.group)
         if patch:
             patched = evaluate_patched(store, dataset, evaluators, patch, *rest)
-        found = patched.before if patched else evaluate(store, dataset, evaluators, *rest)
-    told = [found, patched.after] if patched else [found]
-    pair = _meant(args.compare or (), names, evaluators)
-    compared = {one: _comparisons(one, *pair) for one in told} if pair else {}
+        evaluation = patched.before if patched else evaluate(store, dataset, evaluators, *rest)
+    evaluations = [evaluation, patched.after] if patched else [evaluation]
+    pair = _table_names(args.compare or (), names, evaluators)
+    compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
     if args.json:
-        print(json.dumps(_json(found, patched, compared), indent=1, allow_nan=False))
+        print(json.dumps(_json(evaluation, patched, compared), indent=1, allow_nan=False))
         return
-    if found.warning:
-        print(found.warning, file=sys.stderr)
+    if evaluation.warning:
+        print(evaluation.warning, file=sys.stderr)
     for name in dict.fromkeys(evaluator.name for evaluator in evaluators):
-        if not any(row.evaluator == name for row in found.rows):
+        if not any(row.evaluator == name for row in evaluation.rows):
             print(f"{name} has not judged {dataset.name} in such a mode.", file=sys.stderr)
     if patched:
-        print_patched(patched)
+        _print_patched(patched)
     else:
-        _print_tables(found)
+        _print_tables(evaluation)
     for one, comparisons in compared.items():
         for comparison in comparisons:
             _print_comparison(comparison, ", patched" if one.patch else "")
 
 
-def _meant(given: Sequence[str], names: Sequence[str], evaluators: Sequence[StoredEvaluator]) -> list[str]:
-    """What the tables call those that a command line names: one from a folder, or in another type, has another
-    name."""
-    ran = [name for name in names if not name.startswith(PREFIX)]
-    called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if names else {}
-    return [called.get(name, name) for name in given]
+def _table_names(names: Sequence[str], measured: Sequence[str], evaluators: Sequence[StoredEvaluator]) -> list[str]:
+    """What tables call those that a command line names: one from a folder, or in another type, has another name."""
+    ran = [name for name in measured if not name.startswith(PREFIX)]
+    called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
+    return [called.get(name, name) for name in names]
 
 
 def _json(
-    found: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[Comparison]]
+    evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[Comparison]]
 ) -> dict[str, object]:
     """The evaluation, or with a patch both, each `without` and `with` as it is by itself."""
 
@@ -139,81 +134,122 @@ def _json(
         return one.as_json() | ({"comparisons": pairs} if one in compared else {})
 
     if patched is None:
-        return shown(found)
+        return shown(evaluation)
     return patched.as_json() | {"without": shown(patched.before), "with": shown(patched.after)}
 
 
-def _comparisons(found: Evaluation, first: str, second: str) -> list[Comparison]:
+def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Comparison]:
     pairs = [
         (one, other)
-        for one in found.rows
-        for other in found.rows
+        for one in evaluation.rows
+        for other in evaluation.rows
         if (one.evaluator, other.evaluator) == (first, second)
         and (one.mode, one.errors) == (other.mode, other.errors)
     ]
     if not pairs:
         raise UserError(
-            f"{first!r} and {second!r} have no judgments of {found.dataset.name} in the same mode.",
+            f"{first!r} and {second!r} have no judgments of {evaluation.dataset.name} in the same mode.",
             "Score them first.",
         )
-    return [compare(one, other, found.weights) for one, other in pairs]
+    return [compare(one, other, evaluation.weights) for one, other in pairs]
 
 
-def _print_tables(found: Evaluation) -> None:
-    """The protocol's four figures per mode and kind of error, with bootstrap intervals over traces, then notes.
-
-    A table of baselines alone is left out beside one with an evaluator.
-    """
-    for mode, errors in worth_printing(found.rows):
-        chosen = [row for row in found.rows if (row.mode, row.errors) == (mode, errors)]
-        printed = [row for row in found.published if (row.mode, row.benchmark.errors) == (mode, errors)]
-        print(f"\n{found.dataset.name} ({found.size}), {errors} errors, {mode}, percent with 95 % intervals")
-        cells: list[Sequence[str]] = [("evaluator", *TITLES, "above the best baseline")]
-        cells += [(row.evaluator, *percents(row), above(row)) for row in chosen]
-        cells += [(row.evaluator, *_printed(row), "published, not measured here") for row in printed]
-        print_cells(cells)
-        for note in _notes(chosen, found.traces):
-            print(note)
-    elsewhere = published(found.dataset.kind, found.group)
-    if elsewhere and elsewhere[0].benchmark.traces != found.traces:
+def _print_tables(evaluation: Evaluation) -> None:
+    """The protocol's four figures per mode and kind of error, with bootstrap intervals over traces, then notes."""
+    for mode, errors in evaluation.judged:
+        rows = [row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors)]
+        printed = [row for row in evaluation.published if (row.mode, row.benchmark.errors) == (mode, errors)]
+        cells: list[tuple[Cell, ...]] = [(row.evaluator, *_figures(row), _above(row)) for row in rows]
+        cells += [
+            (row.evaluator, *(Value(row.values[name]) for name in PROTOCOL), "published, not measured here")
+            for row in printed
+        ]
+        remarks = notes(rows, PROTOCOL, evaluation.traces)
+        remarks += [f"{row.evaluator}: {_off(row, row.published)}" for row in rows if row.published is not None]
+        _print(evaluation, mode, errors, (), cells, remarks)
+    elsewhere = published(evaluation.dataset.kind, evaluation.group)
+    if elsewhere and elsewhere[0].benchmark.traces != evaluation.traces:
         print(
             f"  published figures are of {elsewhere[0].benchmark.traces:,} traces of this benchmark, these are"
-            f" {found.traces:,}: none is shown"
+            f" {evaluation.traces:,}: none is shown"
         )
 
 
-def _printed(row: Published) -> list[str]:
-    """The figures as the paper prints them, which has no intervals."""
-    return [f"{100 * row.values[name]:.1f}" for name in FIGURES]
+def _print(
+    evaluation: Evaluation,
+    mode: Mode,
+    errors: Errors,
+    more: Sequence[Column],
+    rows: Sequence[tuple[Cell, ...]],
+    remarks: Sequence[str],
+) -> None:
+    """Print a table of evaluators, of what `more` has, and of the protocol's figures."""
+    figures = [Column(name, title) for name, title in PROTOCOL.items()]
+    caption = f"{evaluation.dataset.name} ({evaluation.size}), {errors} errors, {mode}, percent with 95 % intervals"
+    table = Table("protocol", caption, (EVALUATOR, *more, *figures, _ABOVE), tuple(rows), tuple(remarks))
+    print(f"\n{to_text(table)}", end="")
 
 
-def _notes(rows: list[Row], traces: int) -> list[str]:
-    """What qualifies the figures, and how far the published ones are."""
-    published = [f"{row.evaluator}: {_against(row, row.published)}" for row in rows if row.published is not None]
-    return [f"  {note}" for note in [*notes(rows, FIGURES, traces), *published]]
+def _figures(row: Row) -> list[Value]:
+    return [row.measured[name].value for name in PROTOCOL]
 
 
-def _against(row: Row, printed: Published) -> str:
+def _above(row: Row) -> str:
+    """How far an evaluator is above the best baseline, "" for a baseline."""
+    if row.is_baseline or not row.beats.exists:
+        return ""
+    difference = str(show(row.beats, CellKind.POINTS))
+    if row.beats_in != "step_auc":
+        difference += f" in {PROTOCOL[row.beats_in]}"
+    return difference if row.above_baselines else f"{difference}, not above"
+
+
+def _off(row: Row, printed: Published) -> str:
     """Such as `Sol-F1 published 78.0, difference +0.0`, for each figure that the row has."""
-    told = []
-    for name, title in zip(FIGURES, TITLES, strict=True):
+    parts = []
+    for name, title in PROTOCOL.items():
         value = row.measured[name].value
         if value.exists:
             difference = 100 * printed.difference(name, value.number)
-            told.append(f"{title} published {100 * printed.values[name]:.1f}, difference {difference:+.1f}")
-    return f"{'; '.join(told)} ({printed.evaluator} in {printed.table})"
+            parts.append(f"{title} published {100 * printed.values[name]:.1f}, difference {difference:+.1f}")
+    return f"{'; '.join(parts)} ({printed.evaluator} in {printed.table})"
 
 
-def _print_comparison(found: Comparison, qualified: str) -> None:
+def _print_patched(patched: Patched) -> None:
+    """Each table with three rows per evaluator: with the benchmark's labels, with the patch's, and the change."""
+    patch, effects, before = patched.patch, list(patched.changes()), patched.before
+    print(f"\nLabel patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}")
+    for mode, errors in before.judged:
+        chosen = [one for one in effects if (one.before.mode, one.before.errors) == (mode, errors)]
+        if not chosen:
+            name = before.dataset.name
+            print(f"\n{name}, {errors} errors, {mode}: the patched gold has no such error, nothing is compared")
+            continue
+        remarks = notes([one.before for one in chosen], PROTOCOL, before.traces)
+        later = notes([one.after for one in chosen], PROTOCOL, patched.after.traces)
+        remarks += [f"patched, {note}" for note in later if note not in remarks]
+        rows = [row for effect in chosen for row in _rows(effect)]
+        labels = Column("labels", "Labels", CellKind.TEXT)
+        _print(before, mode, errors, [labels], rows, [counts(chosen), *remarks])
+
+
+def _rows(effect: PatchEffect) -> Iterator[tuple[Cell, ...]]:
+    before, after = effect.before, effect.after
+    yield before.evaluator, "benchmark", *_figures(before), _above(before)
+    yield "", "patched", *_figures(after), _above(after)
+    yield "", "change", *(str(show(effect.of(name), CellKind.POINTS)) for name in PROTOCOL), ""
+
+
+def _print_comparison(comparison: Comparison, qualified: str) -> None:
     print(
-        f"\n{found.first} minus {found.second}, {found.errors} errors, {found.mode},"
-        f" {found.n_traces:,} traces{qualified}"
+        f"\n{comparison.first} minus {comparison.second}, {comparison.errors} errors, {comparison.mode},"
+        f" {comparison.n_traces:,} traces{qualified}"
     )
-    for name, title in zip(FIGURES, TITLES, strict=True):
-        value = found.differences.get(name)
+    for name, title in PROTOCOL.items():
+        value = comparison.differences.get(name)
         if value is not None and value.exists:
-            print(f"  {title} {100 * value.number:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]")
-    for level, test in found.tests.items():
+            print(f"  {title} {show(value, CellKind.POINTS)}")
+    for level, test in comparison.tests.items():
         p = f"p = {test.p.number:.2g}" if test.p.exists else test.p.reason
         print(
             f"  McNemar, {level} level: right only in the first {test.first_only:,}, only in the second "

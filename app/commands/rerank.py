@@ -12,7 +12,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from stepsight.app.commands.figures import print_cells
 from stepsight.app.commands.options import open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
@@ -28,7 +27,7 @@ from stepsight.training.experiments.reranking.choices import Ranked, choices, ra
 from stepsight.training.experiments.reranking.report import about, make_rerank_report, tables_of
 from stepsight.training.experiments.reranking.scores import CandidateScores, score_candidates
 from stepsight.training.report.report import write_report
-from stepsight.training.report.tables import show
+from stepsight.training.report.tables import to_text
 
 # As stepsight.core.metrics.best_of_n has them, which brings NumPy and PyTorch.
 _BY = ("min", "product", "last")
@@ -172,11 +171,4 @@ def _print(found: Accuracy) -> None:
     """The tables, in columns."""
     print(about(found))
     for table in tables_of(found):
-        print(f"\n{table.caption}")
-        cells = (
-            [str(show(cell, column.kind)) for cell, column in zip(row, table.columns, strict=True)]
-            for row in table.rows
-        )
-        print_cells([table.title, *cells])
-        for note in table.notes:
-            print(f"  {note}")
+        print(f"\n{to_text(table)}", end="")

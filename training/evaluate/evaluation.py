@@ -218,6 +218,12 @@ class Evaluation:
             return f"{self.traces:,} traces of group {self.group}"
         return f"{self.dataset.size} rows" if self.dataset.left_out else f"{self.traces:,} traces"
 
+    @property
+    def judged(self) -> list[tuple[Mode, Errors]]:
+        """Modes and kinds of error in which an evaluator has judged; where none has, those of the baselines."""
+        evaluators = dict.fromkeys((row.mode, row.errors) for row in self.rows if not row.is_baseline)
+        return list(evaluators or dict.fromkeys((row.mode, row.errors) for row in self.rows))
+
     def as_json(self) -> dict[str, object]:
         shown: dict[str, object] = {
             "dataset": self.dataset.name,

@@ -196,9 +196,7 @@ def _kinds(evaluation: Evaluation) -> list[Errors]:
 
 
 def _modes(evaluation: Evaluation) -> list[Mode]:
-    """The modes in which an evaluator has judged; where none has, those of the baselines."""
-    judged = dict.fromkeys(row.mode for row in evaluation.rows if not row.is_baseline)
-    return list(judged or dict.fromkeys(row.mode for row in evaluation.rows))
+    return list(dict.fromkeys(mode for mode, _ in evaluation.judged))
 
 
 def _results(evaluation: Evaluation, look: Styles) -> Section:

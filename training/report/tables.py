@@ -119,6 +119,15 @@ def to_csv(table: Table) -> str:
     return text
 
 
+def to_text(table: Table) -> str:
+    """The caption, the cells in columns and the notes, for a terminal."""
+    rows = [list(table.title), *([str(cell) for cell in row] for row in shown_rows(table))]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    aligned = [f"{'<' if left else '>'}{width}" for width, left in zip(widths, _left(table), strict=True)]
+    lines = ["  ".join(map(format, row, aligned)).rstrip() for row in rows]
+    return "".join(f"{line}\n" for line in [table.caption, *lines, *(f"  {note}" for note in table.notes)])
+
+
 def to_markdown(table: Table) -> str:
     """A caption, a pipe table and the notes as a list."""
     head = [_markdown(title) for title in table.title]

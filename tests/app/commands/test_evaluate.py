@@ -158,7 +158,7 @@ def test_the_table(command: Command, db: str) -> None:
         for errors in ("invalid", "redundant")
     ]
     _, titles, *lines = blocks[0].splitlines()
-    assert titles.split("  ")[0] == "evaluator"
+    assert titles.split("  ")[0] == "Evaluator"
     assert [line.split()[0] for line in lines] == [
         "baseline:constant", "baseline:position", "baseline:length", "baseline:last-step", "first",
     ]  # fmt: skip
