@@ -4,6 +4,7 @@ They stand for `python -c SOURCE` and `python -m stepsight` where a test needs a
 signal. That a command works as a process of its own is tested once for each.
 """
 
+import gc
 import io
 import multiprocessing
 import os
@@ -30,6 +31,8 @@ LOADED = (
 )
 # Of every command.
 stepsight.app.commands.cli.build_parser()
+# Modules live as long as the process; a training collects garbage and would go through them all.
+gc.freeze()
 FORK = multiprocessing.get_context("forkserver")
 # What any of them needs: they are forked from the same process.
 FORK.set_forkserver_preload(["tests.labelling_server", __name__])

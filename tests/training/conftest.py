@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 import torch
 
@@ -12,6 +14,15 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_collection():
+    """A training collects garbage, and would go through all that PyTorch's modules hold, for half a second."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="package", autouse=True)

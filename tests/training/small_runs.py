@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import asdict
@@ -45,6 +46,23 @@ def forked(source, *arguments):
     process = Forked(source, arguments, {**os.environ, "OMP_NUM_THREADS": "1"})
     out, err = process.communicate()
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def forked_pair(*arguments):
+    """`stepsight` in two processes that train together, as torchrun starts them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {"WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    pair = []
+    for rank in range(2):
+        values = shared | {"RANK": rank, "LOCAL_RANK": rank, "OMP_NUM_THREADS": 1}
+        pair.append(Forked(None, arguments, os.environ | {name: str(value) for name, value in values.items()}))
+    texts = [process.communicate() for process in pair]
+    return [
+        subprocess.CompletedProcess(arguments, process.returncode, *text)
+        for process, text in zip(pair, texts, strict=True)
+    ]
 
 
 def python(*arguments, **options):

@@ -1,14 +1,15 @@
-"""Processes of an experiment: their share of the machine, and that none is left. One that is told to end is tested
-with the grid."""
+"""Processes of an experiment: their share of the machine, and that none is left."""
 
 import os
 import signal
+import time
 
 import pytest
 import torch
 
 from stepsight.core.errors import UserError
 from stepsight.training.runs.processes import MachineShare, PlannedRun, ProcessGroup, run_here, run_in_processes
+from tests.forked import Forked
 
 
 def test_there_is_room_for_one_at_least():
@@ -85,3 +86,46 @@ def test_runs_of_this_process_are_announced_or_fail(tmp_path):
     assert announced == [("one", 1, 2)]
     with pytest.raises(UserError, match=r"^1 of 2 runs failed: bad: no row\. Add one\. The same command"):
         failures.check()
+
+
+TOLD_TO_END = """
+import sys
+from pathlib import Path
+from stepsight.training.runs.processes import MachineShare, PlannedRun, launcher, run_in_processes
+
+folder = Path(sys.argv[1])
+script = str(folder / "sleep.py")
+runs = [
+    PlannedRun(f"{count}", folder / "none", (*launcher(count), script), folder / f"{count}.txt") for count in (1, 2)
+]
+run_in_processes(runs, MachineShare(2, 1), 2, print)
+"""
+SLEEP = """
+import os, time
+from pathlib import Path
+
+(Path(__file__).parent / f"{os.getpid()}.pid").touch()
+time.sleep(600)
+"""
+
+
+def test_runs_end_with_the_process_that_started_them(tmp_path):
+    """One that is a process, and one that torchrun launched as two."""
+
+    def running():
+        return [path.stem for path in tmp_path.glob("*.pid") if os.path.exists(f"/proc/{path.stem}")]
+
+    (tmp_path / "sleep.py").write_text(SLEEP)
+    process = Forked(TOLD_TO_END, [tmp_path])
+    try:
+        until = time.monotonic() + 120
+        while len(running()) < 3:
+            assert process.returncode is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+        assert running() == []
+    finally:
+        process.kill()
+        process.communicate()

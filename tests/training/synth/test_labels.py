@@ -1,7 +1,7 @@
 """The labels of traces, derived anew from their texts, where they are the same.
 
 All families, those held out of training among them, and a fifth of the traces on larger numbers. The test reads the
-first 2,000 of the 10,000 traces that
+first 600 of the 10,000 traces that
 
     python -m tests.training.synth.test_labels
 
@@ -53,11 +53,11 @@ def examine(seed: int, larger: bool, size: int) -> Outcome:
 
 @pytest.fixture(scope="module")
 def outcomes() -> list[Outcome]:
-    return [examine(*share, 200) for share in SHARES]
+    return [examine(*share, 60) for share in SHARES]
 
 
 def test_the_traces_have_the_labels_that_their_texts_have(outcomes):
-    assert sum(outcome.traces for outcome in outcomes) == 2_000
+    assert sum(outcome.traces for outcome in outcomes) == 600
     objected = [text for outcome in outcomes for text in outcome.objections]
     assert not objected, f"{len(objected)} objections, first: " + "\n".join(objected[:20])
 
@@ -69,10 +69,10 @@ def test_they_hold_every_kind_of_family_error_evidence_and_label(outcomes):
     )
     assert set(families) == set(FAMILIES)
     assert len(families) >= 20
-    assert min(families.values()) >= 20
+    assert min(families.values()) >= 5
     assert set(errors) == {*ErrorKind, None}
-    assert min(errors.values()) >= 10
-    assert len([kind for kind, count in evidence.items() if count >= 5]) >= 8
+    assert min(errors.values()) >= 3
+    assert len([kind for kind, count in evidence.items() if count >= 2]) >= 8
     assert set(labels) == {None, *Label}
     assert set(redundant) == {"restating", "detour", "aside"}
 

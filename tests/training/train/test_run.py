@@ -198,11 +198,10 @@ def test_an_interrupt_ends_it_and_says_how_to_go_on(tmp_path):
     assert sorted(path.name for path in output.iterdir()) == ["checkpoints", "config.used.json"]
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.pt", "trainer_state.json", "rng_state.pth"])
-def test_a_checkpoint_cut_short_is_passed_over(whole, tmp_path, file):
+def test_a_checkpoint_cut_short_is_passed_over(whole, tmp_path):
     copy = shutil.copytree(whole, tmp_path / "whole")
     (copy / "stepsight.json").unlink()
-    path = copy / "checkpoints" / "checkpoint-60" / file
+    path = copy / "checkpoints" / "checkpoint-60" / "optimizer.pt"
     path.write_bytes(path.read_bytes()[:-100])
     run.train(CONFIG, copy)
     assert_same_run(copy, whole)

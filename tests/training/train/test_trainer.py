@@ -25,7 +25,7 @@ from stepsight.training.train import run
 from stepsight.training.train.init import llama_config, start
 from stepsight.training.train.trainer import StepTrainer, arguments_of, assembled
 from tests.checkpoints import write_llada
-from tests.training.small_runs import CONFIG, TRACE, forked, synthetic, train_command, write_config
+from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, train_command, write_config
 
 # One step, not clipped.
 ONE = replace(CONFIG, data=synthetic(8), epochs=1, warmup_steps=0, clip=1e9)
@@ -274,11 +274,12 @@ def test_memory_that_runs_out_leaves_the_last_checkpoint(tmp_path):
     assert is_whole(output / "checkpoints" / "checkpoint-10")
 
 
-SHARDED = replace(CONFIG, fsdp=True, save_steps=30)
+# Ten steps, checkpoints at 5 and 10.
+SHORT = replace(CONFIG, data=synthetic(80, seed=3), epochs=1, save_steps=5)
+SHARDED = replace(SHORT, fsdp=True)
 ACCELERATE = ("-m", "accelerate.commands.launch", "--use_fsdp", "--fsdp_version", "2", "--num_processes", "2")
 ACCELERATE += ("--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no")
 ACCELERATE += ("--main_process_port", "0")
-TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
 def losses(folder):
@@ -298,18 +299,19 @@ def sharded(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     # One process speaks.
     assert done.stdout.splitlines() == [str(folder / "whole")]
-    assert done.stderr.count("step 60 of 60") == 1
+    assert done.stderr.count("Training into ") == 1
     return folder / "whole"
 
 
-def test_two_processes_with_shards_give_what_one_gives(whole, sharded):
-    assert len(losses(whole)) == 60
-    np.testing.assert_allclose(losses(sharded), losses(whole), rtol=0, atol=1e-4)
-    np.testing.assert_allclose(validity(sharded), validity(whole), rtol=0, atol=1e-4)
+def test_two_processes_with_shards_give_what_one_gives(sharded, tmp_path):
+    one = run.train(SHORT, tmp_path / "one")
+    assert len(losses(one)) == 10
+    np.testing.assert_allclose(losses(sharded), losses(one), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(validity(sharded), validity(one), rtol=0, atol=1e-4)
     assert load_evaluator(sharded).provenance["devices"] == "2 x cpu"
     # Accelerate can leave FSDP out without a word; each process has written its own half of the weights.
-    shards = sorted((sharded / "checkpoints" / "checkpoint-60" / "pytorch_model_fsdp_0").glob("*.distcp"))
-    weights = sum(tensor.numel() * 4 for tensor in load_file(whole / "model.safetensors").values())
+    shards = sorted((sharded / "checkpoints" / "checkpoint-10" / "pytorch_model_fsdp_0").glob("*.distcp"))
+    weights = sum(tensor.numel() * 4 for tensor in load_file(one / "model.safetensors").values())
     assert len(shards) == 2
     for shard in shards:
         assert 0.4 * weights < shard.stat().st_size < 0.8 * weights
@@ -317,14 +319,13 @@ def test_two_processes_with_shards_give_what_one_gives(whole, sharded):
 
 def test_a_run_with_shards_goes_on_from_its_checkpoint(sharded, tmp_path):
     output = tmp_path / "whole"
-    for kept in ("config.used.json", "checkpoints/checkpoint-30"):
+    for kept in ("config.used.json", "checkpoints/checkpoint-5"):
         source, target = sharded / kept, output / kept
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-    config = write_config(tmp_path / "config.yaml", SHARDED)
-    done = train_command(config, output, *TORCHRUN)
-    assert done.returncode == 0, done.stderr
-    assert "going on from step 30." in done.stderr
+    first, second = forked_pair("train", write_config(tmp_path / "config.yaml", SHARDED), "--output", output)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert "going on from step 5." in first.stderr
     np.testing.assert_allclose(losses(output), losses(sharded), rtol=0, atol=1e-5)
     np.testing.assert_allclose(validity(output), validity(sharded), rtol=0, atol=1e-5)
 

@@ -2,11 +2,8 @@
 
 import hashlib
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -14,8 +11,8 @@ from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.run import filter_pool
 from stepsight.training.experiments.filtering.subsets import SUBSETS
 from tests.checkpoints import write_evaluator, write_math_shepherd
-from tests.conftest import ROOT
 from tests.training.experiments.filtering.pools import files, lines, sums, wanted, write_rows
+from tests.training.small_runs import forked
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +122,7 @@ run.filter_pool(run.Filtering(pool, folder / "out", str(evaluator), validity=0.3
 
 def test_a_killed_one_goes_on_and_ends_the_same(whole, tmp_path, tiny):
     job = again(tmp_path, whole, tiny)
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(tiny)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    killed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    killed = forked(KILLED, tmp_path, tiny)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     left = (tmp_path / "out" / "scores.jsonl").read_bytes()
     # Two chunks of 8, and of the third two lines and a bit.
@@ -283,10 +278,10 @@ def test_an_evaluator_of_validity_alone(tmp_path):
 
 
 def test_mini_bidir_on_a_real_pool(tmp_path, data):
-    """Two runs on the first 200 solutions, one of them gone on with after its first chunk."""
+    """Two runs on the first 40 solutions, one of them gone on with after its first chunk."""
     source = data / "sft-pool" / "gsm8k_model_solutions.jsonl"
-    pool = write_rows(tmp_path / "pool.jsonl", source.read_text(encoding="utf-8").splitlines()[:200])
-    real = {"pool": (pool,), "validity": None, "redundancy": None, "chunk": 128}
+    pool = write_rows(tmp_path / "pool.jsonl", source.read_text(encoding="utf-8").splitlines()[:40])
+    real = {"pool": (pool,), "validity": None, "redundancy": None, "chunk": 24}
 
     def stop(what, done, total):
         if what == "solutions scored":
@@ -295,13 +290,13 @@ def test_mini_bidir_on_a_real_pool(tmp_path, data):
     manifest = filter_pool(wanted(tmp_path, "mini-bidir", "one", **real))
     with pytest.raises(KeyboardInterrupt):
         filter_pool(wanted(tmp_path, "mini-bidir", "two", **real), stop)
-    assert len(lines(tmp_path / "two" / "scores.jsonl")) == 128
+    assert len(lines(tmp_path / "two" / "scores.jsonl")) == 24
     filter_pool(wanted(tmp_path, "mini-bidir", "two", **real))
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert manifest["thresholds"] == {"validity": 0.5, "redundancy": 0.15}
     sizes = {len(lines(tmp_path / "one" / f"{name}.jsonl")) for name in SUBSETS}
     assert sizes == {manifest["size"]}
-    assert 0 < manifest["size"] < 200
+    assert 0 < manifest["size"] < 40
     row = lines(tmp_path / "one" / "val.jsonl")[0]
     assert set(row) == {"query", "response", "source", "is_correct", "ground_truth"}
 
@@ -320,13 +315,12 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 def test_memory_stays_flat(tmp_path, tiny):
     peaks = []
-    for count in (40, 400):
+    for count in (24, 200):
         folder = tmp_path / str(count)
         folder.mkdir()
-        # 200 KB a row: 80 MB in the larger pool.
-        write_rows(folder / "pool.jsonl", [row | {"ballast": "x" * 200_000} for row in sums(count)])
-        command = [sys.executable, "-c", MEASURED, str(folder), str(tiny)]
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+        # 400 KB a row: 80 MB in the larger pool.
+        write_rows(folder / "pool.jsonl", [row | {"ballast": "x" * 400_000} for row in sums(count)])
+        done = forked(MEASURED, folder, tiny)
+        assert done.returncode == 0, done.stderr
         peaks.append(int(done.stdout) / 1024)
     assert peaks[1] - peaks[0] < 25, peaks
