@@ -49,8 +49,9 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
         block(render("score/lead.html"))
         with gr.Row(elem_classes="entry"):
             with gr.Column(scale=3):
-                problem = gr.Textbox(label="Problem", lines=2, max_lines=8, elem_id="problem")
-                solution = gr.Textbox(label="Solution", lines=8, max_lines=24, elem_id="solution")
+                # Of a fixed height: what stands below must not move while somebody aims at it.
+                problem = gr.Textbox(label="Problem", lines=3, max_lines=3, elem_id="problem")
+                solution = gr.Textbox(label="Solution", lines=14, max_lines=14, elem_id="solution")
             with gr.Column(scale=2, elem_id="split"):
                 preview = block(EMPTY, elem_id="preview")
                 block(render("score/tools.html"), elem_id="split-tools")
@@ -68,7 +69,8 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
         )
 
     quiet: dict[str, Any] = {**DIRECT, "show_progress": "hidden"}
-    busy: dict[str, Any] = {**DIRECT, "show_progress": "minimal"}
+    # A click that comes while the last answer is computed or drawn counts: the last one is done next.
+    busy: dict[str, Any] = {**DIRECT, "show_progress": "minimal", "trigger_mode": "always_last"}
 
     def looks_only(request: gr.Request) -> bool:
         return read_only or not has_right(request, Right.WRITE)
@@ -95,14 +97,14 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
     form = [problem, solution, names, state]
     solution.change(split_html, solution, preview, trigger_mode="always_last", **quiet)
     show_steps.click(corrected_html, state, preview, js=_DRAWN, trigger_mode="always_last", **quiet)
-    write_steps.click(written, state, [solution, preview], js=_STATE, **quiet)
+    write_steps.click(written, state, [solution, preview], js=_STATE, trigger_mode="always_last", **quiet)
     for event in (button.click, problem.submit, solution.submit):
         event(score, form, [result, saved], js=_STATE, **busy)
     chosen.click(
         open_example, [chosen, names, state], [problem, solution, preview, result, saved], js=_STATE, **busy
     )
     if not read_only:
-        save.click(save_result, form, saved, js=_STATE, **quiet)
+        save.click(save_result, form, saved, js=_STATE, trigger_mode="always_last", **quiet)
     everything = [problem, solution, names, preview, result, saved]
     gr.on(None, open_address, state, everything, js=QUERY, **quiet)
     open_link.click(open_address, state, everything, js=QUERY, trigger_mode="always_last", **quiet)

@@ -332,3 +332,19 @@ def test_no_evaluator_chosen_says_so(page):
     page.get_by_role("button", name="A factorisation that looks right").click()
     expect(page.locator("#result .notice")).to_contain_text("No evaluator is chosen.")
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_that_a_person_aims_at(opened, width):
+    """The button stays where it is while boxes and split fill, and its clicks while an answer is drawn are done."""
+    with opened(width=width) as page:
+        page.goto("/")
+        button = page.get_by_role("button", name="Score", exact=True)
+        before = button.bounding_box()
+        page.get_by_label("Problem").fill(PROBLEM * 6)
+        page.get_by_label("Solution").fill("\n".join(f"{number}. {'1 + 1 = 2. ' * 30}" for number in range(1, 31)))
+        expect(page.locator("ol.preview > li")).to_have_count(30)
+        page.get_by_role("button", name="Correct step 1", exact=True).click()
+        page.get_by_role("button", name="Delete").click()
+        expect(page.locator("ol.preview > li")).to_have_count(29)
+        assert button.bounding_box() == before
