@@ -15,7 +15,11 @@ Document = Mapping[str, Any]
 def description_html(document: Document, prefix: str) -> Markup:
     """Every route, what it takes and gives. `prefix` is where the API is mounted."""
     return render(
-        "api/description.html", document=document, prefix=prefix, json=json.dumps, example=partial(_example, document)
+        "api/description.html",
+        document=document,
+        prefix=prefix,
+        json=json.dumps,
+        example=partial(_example, document),
     )
 
 
