@@ -175,7 +175,7 @@ class Outputs(StrEnum):
     VERDICT = "verdict"
 
     @property
-    def may_say_redundant(self) -> bool:
+    def has_redundancy(self) -> bool:
         """Whether a solution can be called redundant."""
         return self in (Outputs.THREE_WAY, Outputs.VERDICT)
 

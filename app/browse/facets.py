@@ -145,7 +145,7 @@ def _section(
 ) -> Section:
     numbers = counts.get(condition.name, {})
     values = condition.values or _values(condition, address, numbers, choices, about)
-    if condition.name == "verdict" and not about.outputs.may_say_redundant:
+    if condition.name == "verdict" and not about.outputs.has_redundancy:
         values = tuple(value for value in values if value[0] != "redundant")
     if numbers and not any(numbers.values()) and condition.name not in address.active:
         values = ()

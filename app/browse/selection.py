@@ -64,7 +64,7 @@ class Selection:
                 f"{about.key} has judged no trace of this dataset: it has no verdicts to filter or sort by."
             )
             address = address.without_verdicts()
-        elif not about.outputs.may_say_redundant and address != address.without_redundancy():
+        elif not about.outputs.has_redundancy and address != address.without_redundancy():
             problems.append(f"{about.key} gives no redundancy to filter or sort by.")
             address = address.without_redundancy()
         return cls(store, address, dataset_id, choices, about), problems

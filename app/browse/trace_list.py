@@ -77,7 +77,7 @@ def list_html(
 
 def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
     """The orders that there are, those by an evaluator's scores where it has such; `outputs` as in `list_html`."""
-    absent = _SCORES if outputs is None else () if outputs.may_say_redundant else ("redundancy",)
+    absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)
 
 
