@@ -13,11 +13,18 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.metrics.bootstrap import Weights, share
+from stepsight.core.metrics.agreement import (
+    RaterPair,
+    Scale,
+    agreeing,
+    agreeing_with_others,
+    alpha,
+    alpha_draws,
+    kappa,
+    several,
+)
+from stepsight.core.metrics.bootstrap import Weights, difference, share
 from stepsight.core.metrics.items import ONE_CLASS
-from stepsight.core.metrics.kappa import RaterPair, agreeing, kappa
-from stepsight.core.metrics.krippendorff import Scale, agreeing_with_others, alpha, alpha_draws, several
-from stepsight.core.metrics.paired import difference
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.value import Value
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces

@@ -4,5 +4,5 @@
 - format: what the module of a format has to offer
 - stepsight: our own, and any backbone with a score head
 - reasoneval, math_shepherd, qwen_prm: three public families
-- token_classification, classes: any token classifier of Transformers, and what its classes mean
+- token_classification: any token classifier of Transformers
 """

@@ -1,4 +1,4 @@
-"""Two-class metrics of items, and their bootstrap draws.
+"""Two-class metrics of items, with their bootstrap draws, and McNemar's test of two evaluators.
 
 F1 comes from counts per trace, so that all resamples are one matrix product; AUC from one sort, a sparse product
 and a cumulated sum over all resamples. On any resample both equal what scikit-learn gives on the items repeated
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.stats import binomtest
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score, roc_curve
 
 from stepsight.core.arrays import Floats64, Ints
@@ -77,6 +78,31 @@ def auc_draws(items: Items, weights: Weights) -> Floats64:
     ladder = _Ladder.of(items)
     size = sum(part.shape[0] + part.shape[1] for part in (ladder.positive, ladder.negative))
     return np.concatenate([_auc_chunk(ladder, chunk) for chunk in chunks(weights, size)])
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """The number of items that only the first, and only the second, predicts rightly; `p` of the exact two-sided
+    test."""
+
+    first_only: int
+    second_only: int
+    p: Value
+
+
+def mcnemar(first: Items, second: Items) -> McNemar:
+    """McNemar's exact test on the predictions of two evaluators.
+
+    Without an item on which exactly one is right there is nothing to test. Raises `ValueError` where the items
+    are not the same.
+    """
+    if len(first) != len(second) or not np.array_equal(first.gold, second.gold):
+        raise ValueError("the items are not the same")
+    one, other = first.predicted == first.gold, second.predicted == second.gold
+    only, others = int((one & ~other).sum()), int((other & ~one).sum())
+    if not only + others:
+        return McNemar(0, 0, Value.none("they are right on the same items"))
+    return McNemar(only, others, Value(float(binomtest(only, only + others).pvalue)))
 
 
 @dataclass(frozen=True, eq=False)

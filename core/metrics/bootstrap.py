@@ -72,3 +72,13 @@ def interval(value: Value, draws: Floats64) -> Value:
         return value
     low, high = np.nanpercentile(draws, [2.5, 97.5])
     return value.within(float(low), float(high))
+
+
+def difference(first: Value, second: Value, first_draws: Floats64, second_draws: Floats64) -> Value:
+    """First minus second, with the interval of the paired resamples: both sets of draws are of the same traces."""
+    for value in (first, second):
+        if not value.exists:
+            return Value.none(value.reason)
+    draws = first_draws - second_draws
+    low, high = (np.nan, np.nan) if np.isnan(draws).mean() > 0.5 else np.nanpercentile(draws, [2.5, 97.5])
+    return Value(first.number - second.number).within(float(low), float(high))

@@ -1,7 +1,6 @@
 """Traces into judgments.
 
 - scorer: the Scorer: traces in, judgments out, in one of three modes
-- inputs: prefixes of traces, what a forward pass runs on
-- padded, cpu: the forward pass for any backbone and device; the fast one for Llama layers on a processor
+- forward, cpu: the forward pass for any backbone and device; the fast one for Llama layers on a processor
 - next_step, kv_cache: candidates for the next step; what a causal backbone has read already
 """

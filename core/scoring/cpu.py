@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.models.model import StepModel
-from stepsight.core.scoring.inputs import Input, chunks
+from stepsight.core.scoring.forward import Input, chunks
 
 ROWS = 64
 """oneDNN builds a kernel for each number of rows it meets; inputs with a multiple of this keep them few."""

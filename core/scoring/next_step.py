@@ -10,7 +10,7 @@ import torch
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.models.evaluator import Evaluator
-from stepsight.core.scoring.inputs import Forward, Input, chunks
+from stepsight.core.scoring.forward import Forward, Input, chunks
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from stepsight.core.trace import Trace, check_text
 

@@ -13,9 +13,8 @@ from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import CpuForward
-from stepsight.core.scoring.inputs import Forward, Input
+from stepsight.core.scoring.forward import Forward, Input, PaddedForward
 from stepsight.core.scoring.next_step import NextSteps
-from stepsight.core.scoring.padded import PaddedForward
 from stepsight.core.trace import Trace
 
 Skip = Callable[[Trace, UserError], None]

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.position import Third
-from stepsight.core.metrics.table import SILENT
+from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns
 from stepsight.storage.traces.columns import GOLD, TraceColumns
 

@@ -45,7 +45,7 @@ class Conditions(BaseModel):
     `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `missing`, there is no
     gold. `text`, in addresses `q`: the problem or a sub-step contains it, whatever the case and the spaces around
     it. `group`: the class that the benchmark puts the trace in. `error_at`: the third of the solution in which the
-    gold's first error stands (`core.metrics.position`); no trace without an error is in one.
+    gold's first error stands (`core.metrics.table.Third`); no trace without an error is in one.
 
     The others are about the judgments of `evaluator`, read in `mode`; a hindsight judgment answers for either mode,
     a stale one counts as none. `verdict` on the solution: `valid` or `invalid`; `redundant`, whichever of the two

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
-from stepsight.core.metrics.position import thirds
-from stepsight.core.metrics.table import SILENT
+from stepsight.core.metrics.table import SILENT, thirds
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 
@@ -27,7 +26,7 @@ class TraceColumns:
 
     `trace_ids` of the database; `digests`, their first characters; `steps`, how many; `first_error`, 0-based,
     `SILENT` where the gold names none; `gold`, the place in `GOLD`; `group`, the place in `groups` of the class
-    that the benchmark puts the trace in, `SILENT` for none; `third`, the place in `core.metrics.position.Third` of
+    that the benchmark puts the trace in, `SILENT` for none; `third`, the place in `core.metrics.table.Third` of
     that in which the first error stands, `SILENT` for none; `relabelled`, whether a person gave labels.
     """
 

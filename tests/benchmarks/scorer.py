@@ -19,8 +19,8 @@ from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scoring.cpu import FixedLinear
+from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.next_step import NextSteps
-from stepsight.core.scoring.padded import PaddedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import generate

@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 
 HEAVY = ("torch", "transformers", "sklearn", "scipy", "pandas")
 # They compute with scikit-learn or SciPy, whose import takes as long as PyTorch's.
-WITH_STATISTICS = ("binary", "calibration", "krippendorff", "paired", "ternary")
+WITH_STATISTICS = ("agreement", "binary", "calibration", "ternary")
 METRICS = {path.stem for path in (ROOT / "core" / "metrics").glob("*.py")} - {"__init__"}
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import BASELINES, PREFIX
-from stepsight.core.metrics.bootstrap import DRAWS, Weights, resamples
-from stepsight.core.metrics.paired import McNemar, difference, mcnemar
+from stepsight.core.metrics.binary import McNemar, mcnemar
+from stepsight.core.metrics.bootstrap import DRAWS, Weights, difference, resamples
 from stepsight.core.metrics.prmscore import CATEGORIES
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import Errors, Level

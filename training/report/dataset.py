@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.reasoneval import Errors, Level
-from stepsight.core.metrics.table import SILENT
+from stepsight.core.metrics.table import SILENT, Third
 from stepsight.core.metrics.value import Value
 from stepsight.core.patch import Patch
 from stepsight.storage.judgments.evaluators import StoredEvaluator

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import DRAWS
-from stepsight.core.metrics.paired import difference
+from stepsight.core.metrics.bootstrap import DRAWS, difference
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
 from stepsight.core.patch import Patch

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stepsight.core.metrics.krippendorff import ALL_SAME
+from stepsight.core.metrics.agreement import ALL_SAME
 from stepsight.storage.database.store import Store
 from tests.app.relabel.test_agreement import labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign

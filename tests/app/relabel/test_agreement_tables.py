@@ -9,8 +9,8 @@ from stepsight.app.relabel.agreement_tables import (
     reasons,
     step_table,
 )
+from stepsight.core.metrics.agreement import NO_LABEL, ONE_ANNOTATOR
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.krippendorff import NO_LABEL, ONE_ANNOTATOR
 from stepsight.core.metrics.value import Value
 from tests.app.relabel.rated import cells, rated
 

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from stepsight.app.relabel.agreement_tables import MAJORITY, annotator_table, gold_table, pair_table
+from stepsight.core.metrics.agreement import ONE_LABEL, Scale, alpha
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.items import ONE_CLASS
-from stepsight.core.metrics.kappa import ONE_LABEL
-from stepsight.core.metrics.krippendorff import Scale, alpha
 from tests.app.relabel.rated import cells, rated
 
 DRAWS = resamples(2, 50)

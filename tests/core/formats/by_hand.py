@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from stepsight.core.scoring.padded import PaddedForward
+from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 

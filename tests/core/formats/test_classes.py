@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.classes import class_rows, class_words
+from stepsight.core.formats.token_classification import class_rows, class_words
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from stepsight.core.metrics.binary import mcnemar
+from stepsight.core.metrics.bootstrap import difference
 from stepsight.core.metrics.items import Items
-from stepsight.core.metrics.paired import difference, mcnemar
 from stepsight.core.metrics.value import Value
 
 

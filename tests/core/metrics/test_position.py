@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.position import Third, by_change, by_third, retroactive
+from stepsight.core.metrics.table import Third, by_change, by_third, retroactive
 from tests.core.metrics.tables import table
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.scoring.inputs import Input, chunks
+from stepsight.core.scoring.forward import Input, chunks
 
 IDS = np.arange(10)
 

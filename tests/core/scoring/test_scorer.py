@@ -9,7 +9,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scoring.cpu import CpuForward
-from stepsight.core.scoring.padded import PaddedForward
+from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator

@@ -3,8 +3,8 @@ import pytest
 
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.table import Third
 from stepsight.training.evaluate.diagnostics import (
     by_class,
     by_retroactive_change,

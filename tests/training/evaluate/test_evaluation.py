@@ -9,7 +9,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import BASELINES
-from stepsight.core.metrics.paired import McNemar
+from stepsight.core.metrics.binary import McNemar
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import build_table
 from stepsight.core.metrics.value import Value

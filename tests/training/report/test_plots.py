@@ -5,8 +5,8 @@ import pytest
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import BASELINES
-from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change
 from stepsight.training.report.plots import (

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace

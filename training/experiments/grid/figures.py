@@ -7,8 +7,7 @@ from typing import Any
 
 from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc
-from stepsight.core.metrics.position import Third, by_third
-from stepsight.core.metrics.table import StepTable
+from stepsight.core.metrics.table import StepTable, Third, by_third
 from stepsight.core.metrics.ternary import Classified, accuracy, classify, macro_auc, macro_f1
 from stepsight.core.metrics.value import Value
 

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.metrics.position import Third
+from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, METRICS
 from stepsight.training.experiments.grid.pairs import MASKS, by_cell, contrast, gains, mean, pair_values

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.metrics.position import Third
 from stepsight.core.metrics.published import reference_tables
+from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import MACRO_AUC, METRICS, Figures
 from stepsight.training.experiments.grid.pairs import MASKS, by_cell, contrast, gains, mean, pair_values

@@ -1,9 +1,13 @@
-"""Krippendorff's alpha: agreement of several people's ratings of the same units.
+"""Agreement of annotators: Krippendorff's alpha of several people, Cohen's kappa of two.
 
 Alpha is one minus the disagreement within units over that expected where values fall to units by chance: 1 is
 perfect agreement, 0 what chance gives, below 0 worse than chance. The formulas are those of "Computing
 Krippendorff's Alpha-Reliability" (Krippendorff, 2011); the value is computed by the library of that name, the
 resamples here, since they are all one matrix product.
+
+Kappa (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960) is the share of units on which two agree, less
+what chance gives, over the most that could be above chance. The gold may be one of the two; the share is then an
+accuracy. Value and resamples are what scikit-learn gives on the same units.
 """
 
 from dataclasses import dataclass
@@ -15,13 +19,15 @@ import krippendorff
 import numpy as np
 from scipy.sparse import csr_array
 
-from stepsight.core.arrays import Floats64, Ints
-from stepsight.core.metrics.bootstrap import Weights, interval, weighted_totals
+from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.metrics.bootstrap import Weights, interval, share, weighted_sums, weighted_totals
 from stepsight.core.metrics.value import Value
 
 NO_LABEL = "nobody has labelled anything"
 ONE_ANNOTATOR = "only one person has labelled"
 NO_OVERLAP = "nothing was labelled by two people"
+NOTHING_SHARED = "there is nothing that both labelled"
+ONE_LABEL = "both give one and the same label only, so chance would agree as well"
 ALL_SAME = "all labels are the same, so chance would agree as well"
 
 
@@ -87,8 +93,8 @@ def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64
     """The share of equal pairs in each resample, shape (draws,); NaN where it has none."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
-        share: Floats64 = drawn[:, 0] / drawn[:, 1]
-    return share
+        shares: Floats64 = drawn[:, 0] / drawn[:, 1]
+    return shares
 
 
 def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
@@ -105,6 +111,70 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
     drawn = weighted_totals(_by_trace(columns, trace, weights), weights)
     with np.errstate(invalid="ignore"):
         return interval(value, drawn[:, 0] / drawn[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class RaterPair:
+    """The ratings of the units that both rated, as numbers, and the place of each unit's trace: shape (n,)."""
+
+    first: Ints
+    second: Ints
+    trace: Ints
+
+    @classmethod
+    def of(cls, first: Floats64, second: Floats64, trace: Ints) -> "RaterPair":
+        """The pair of two people's ratings of all units, shape (units,), NaN where there is none."""
+        both = ~(np.isnan(first) | np.isnan(second))
+        return cls(first[both].astype(np.int64), second[both].astype(np.int64), trace[both])
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def hit(self) -> Bools:
+        return np.equal(self.first, self.second)
+
+    @property
+    def traces(self) -> int:
+        return len(np.unique(self.trace))
+
+    @property
+    def values(self) -> Ints:
+        return np.unique(np.concatenate([self.first, self.second]))
+
+
+def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
+    """Cohen's kappa, unweighted, -1 to 1; with `weights`, resamples of traces, it has its 95 % interval, unless all
+    units are of one trace.
+
+    There is none where the two share no unit, or both give one and the same label throughout.
+    """
+    if not len(pair):
+        return Value.none(NOTHING_SHARED)
+    if len(pair.values) == 1:
+        return Value.none(ONE_LABEL)
+    # scikit-learn's function checks its input for milliseconds, which for all pairs of fifty people are seconds.
+    value = Value(float(kappa_draws(pair, np.ones((1, int(pair.trace.max()) + 1), np.uint8))[0]))
+    return value if weights is None or pair.traces == 1 else interval(value, kappa_draws(pair, weights))
+
+
+def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
+    """The share of units that both rate alike."""
+    return share(pair.hit, pair.trace, weights, NOTHING_SHARED)
+
+
+def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
+    """Kappa of each resample, shape (draws,); NaN where it has no unit or one value only."""
+    kept, place = np.unique(pair.trace, return_inverse=True)
+    drawn = weights[:, kept]
+    sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
+    hits, *marginals = weighted_sums([pair.hit, *sides], place, drawn)
+    firsts, seconds = np.split(np.array(marginals), 2)
+    total = firsts.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed, expected = hits / total, (firsts * seconds).sum(axis=0) / total**2
+        kappas: Floats64 = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
+    return kappas
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
