@@ -76,16 +76,16 @@ def test_empty_text_has_no_steps():
 
 
 def test_many_openers_take_linear_time():
-    start = time.perf_counter()
+    start = time.process_time()
     split_steps("\\begin{a}" * 20_000)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_spaces_and_long_numbers_take_no_time_and_no_traceback():
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(split_steps("a\n" + " " * 100_000 + "b")) == 2
     assert len(split_steps("Step " + "1" * 5000 + ": a\nStep 2: b")) == 2
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_a_line_break_within_latex_opens_no_block():

@@ -69,6 +69,6 @@ def test_a_hash_with_other_parameters_is_outdated(hashed):
 
 
 def _seconds(hashed):
-    began = time.perf_counter()
+    began = time.process_time()
     assert not is_password(hashed, "wrong")
-    return time.perf_counter() - began
+    return time.process_time() - began
