@@ -24,7 +24,7 @@ from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
-from stepsight.training.data.tokenizer import train_tokenizer
+from stepsight.training.train.init import train_tokenizer
 from tests import vocabularies
 
 WORDS = ["What is 2 + 3?", "2 + 3 = 5.", "So the answer is 5.", "Check: 5 - 3 = 2."]

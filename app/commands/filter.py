@@ -15,13 +15,10 @@ import torch
 from stepsight.app.commands.options import fraction
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.manifest import MANIFEST, summary
-from stepsight.training.experiments.filtering.run import Filtering, filter_pool
+from stepsight.training.experiments.filtering.output import MANIFEST, summary
+from stepsight.training.experiments.filtering.run import ENGINES, LOCAL, RAY, Filtering, filter_pool
+from stepsight.training.experiments.filtering.subsets import BOTH, SUBSETS
 from stepsight.training.runs.progress import progress_bars
-
-# As stepsight.training.experiments.filtering has them, which brings PyTorch.
-_SUBSETS = ("val+red", "val", "red", "random")
-_ENGINES = ("local", "ray")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a shipped name, a folder, or a model hub's OWNER/NAME (default: %(default)s)",
     )
     parser.add_argument(
-        "--by", action="append", choices=_SUBSETS, help="a subset to write; may be repeated (default: all four)"
+        "--by", action="append", choices=SUBSETS, help="a subset to write; may be repeated (default: all four)"
     )
     parser.add_argument(
-        "--match", type=_match, default="val+red", metavar="N", help="solutions in each (default: as val+red has)"
+        "--match", type=_match, default=BOTH, metavar="N", help="solutions in each (default: as val+red has)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of what is left to chance (default: %(default)s)")
     parser.add_argument(
@@ -73,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scores", type=Path, metavar="FOLDER", help="take the scores of another run on the same pool"
     )
     parser.add_argument(
-        "--engine", choices=_ENGINES, default=_ENGINES[0], help="this process, or workers on Ray (stepsight[ray])"
+        "--engine", choices=ENGINES, default=LOCAL, help="this process, or workers on Ray (stepsight[ray])"
     )
     parser.add_argument(
         "--workers", type=int, metavar="N", help="with --engine ray (default: one for each GPU or processor here)"
@@ -88,8 +85,8 @@ def run(args: argparse.Namespace) -> None:
         pool=tuple(args.pool),
         output=args.output,
         evaluator=args.evaluator,
-        by=tuple(args.by or _SUBSETS),
-        match=None if args.match == _SUBSETS[0] else args.match,
+        by=tuple(args.by or SUBSETS),
+        match=None if args.match == BOTH else args.match,
         seed=args.seed,
         validity=args.validity,
         redundancy=args.redundancy,
@@ -110,7 +107,7 @@ def run(args: argparse.Namespace) -> None:
 def _workers(args: argparse.Namespace, device: str) -> int:
     if args.workers is None:
         return _room(device)
-    if args.engine != "ray":
+    if args.engine != RAY:
         raise UserError("--workers goes with --engine ray.")
     if args.workers < 1:
         raise UserError(f"--workers is {args.workers}, expected 1 or more.")
@@ -122,7 +119,7 @@ def _room(device: str) -> int:
 
 
 def _match(text: str) -> int | str:
-    if text == _SUBSETS[0]:
+    if text == BOTH:
         return text
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 1, or val+red")

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(study.processes, study.threads).room()
-    count = len(list(study.cells()))
+    count = len(list(study.runs()))
     print(f"{count} runs into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     Experiment(study, args.config, output).run(jobs)
     report = make_filtering_report([output])

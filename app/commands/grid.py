@@ -12,8 +12,8 @@ from pathlib import Path
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import open_store
-from stepsight.training.experiments.grid.design import Cell, Design, read_design
-from stepsight.training.experiments.grid.grid import Grid, forecast
+from stepsight.training.experiments.grid.design import Design, RunSettings, read_design
+from stepsight.training.experiments.grid.experiment import Grid, estimate_grid
 from stepsight.training.experiments.grid.results import WHOLE
 from stepsight.training.runs.processes import MachineShare
 
@@ -39,38 +39,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Run the grid, or go on with it, and print where its results are."""
     design = read_design(args.config)
-    cells = _chosen(design, args)
+    runs = _chosen(design, args)
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
     if args.plan:
-        _plan(design, cells, args)
+        _plan(design, runs, args)
         return
     if args.gpu:
         raise UserError("--gpu goes with --plan.")
 
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(design.processes, design.threads).room()
-    count = "1 run" if len(cells) == 1 else f"{len(cells)} runs"
+    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     with nullcontext() if args.no_store else open_store(args.db) as store:
-        results = Grid(design, args.config, output).run(cells, jobs, store, args.db)
+        results = Grid(design, args.config, output).run(runs, jobs, store, args.db)
     print(f"{len(results.runs)} of {results.planned} runs are done.", file=sys.stderr)
     print(output / WHOLE)
 
 
-def _chosen(design: Design, args: argparse.Namespace) -> list[Cell]:
+def _chosen(design: Design, args: argparse.Namespace) -> list[RunSettings]:
     """The runs that the options name, all without any."""
-    known = {"size": design.sizes, "data": design.data, "mask": design.masks, "seed": design.seeds}
-    for key, values in known.items():
+    options = {"size": design.sizes, "data": design.data, "mask": design.masks, "seed": design.seeds}
+    for key, values in options.items():
         for name in getattr(args, key) or ():
             if name not in map(str, values):
                 raise UserError(f"--{key} is {name!r}, expected one of {', '.join(map(str, values))}.")
     return [
-        cell
-        for cell in design.cells()
-        if all(not getattr(args, key) or str(getattr(cell, key)) in getattr(args, key) for key in known)
+        run
+        for run in design.runs()
+        if all(not getattr(args, key) or str(getattr(run, key)) in getattr(args, key) for key in options)
     ]
 
 
-def _plan(design: Design, cells: list[Cell], args: argparse.Namespace) -> None:
-    print(forecast(design, cells, args.config.parent, args.gpu))
+def _plan(design: Design, runs: list[RunSettings], args: argparse.Namespace) -> None:
+    print(estimate_grid(design, runs, args.config.parent, args.gpu))

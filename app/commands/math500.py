@@ -8,9 +8,14 @@ import argparse
 from pathlib import Path
 
 from stepsight.app.scoring.placement_options import add_placement, read_placement
-from stepsight.training.experiments.finetuning.grading import Grader
-from stepsight.training.experiments.finetuning.math500 import Asking, measure, output_names
-from stepsight.training.experiments.finetuning.problems import problems_path, read_problems
+from stepsight.training.evaluate.grading import Grader
+from stepsight.training.experiments.finetuning.math500 import (
+    Math500Settings,
+    measure,
+    output_names,
+    problems_path,
+    read_problems,
+)
 from stepsight.training.experiments.finetuning.tables import model_table
 from stepsight.training.report.tables import to_markdown
 from stepsight.training.runs.progress import progress_bars
@@ -48,12 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Measure each model, or go on, and print what they reach as a table."""
-    asking = Asking(args.engine, args.tokens, args.batch, args.prompt, read_placement(args))
+    settings = Math500Settings(args.engine, args.tokens, args.batch, args.prompt, read_placement(args))
     problems = read_problems(problems_path(args.problems))
     names = output_names(args.models)
     with Grader() as grader, progress_bars() as watch:
         results = [
-            measure(model, problems, args.output / name, asking, grader, watch)
+            measure(model, problems, args.output / name, settings, grader, watch)
             for model, name in zip(args.models, names, strict=True)
         ]
     print(to_markdown(model_table(results)), end="")

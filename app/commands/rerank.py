@@ -21,17 +21,13 @@ from stepsight.core.metrics.best_of_n import By, Method
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
-from stepsight.training.experiments.reranking.answers import Answers
+from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateSet, read_candidates
 from stepsight.training.experiments.reranking.choices import Ranked, choices, rank
 from stepsight.training.experiments.reranking.report import about, make_rerank_report, tables_of
 from stepsight.training.experiments.reranking.scores import CandidateScores, score_candidates
 from stepsight.training.report.report import write_report
 from stepsight.training.report.tables import to_text
-
-# As stepsight.core.metrics.best_of_n has them, which brings NumPy and PyTorch.
-_BY = ("min", "product", "last")
-_METHODS = ("best-of-n", "weighted-vote", "majority")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,13 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=_BY,
+        choices=[by.value for by in By],
         default="min",
         help="a solution's score: the least validity of its steps, the product, or the last (default: %(default)s)",
     )
     parser.add_argument(
         "--method",
-        choices=_METHODS,
+        choices=[method.value for method in Method],
         default="best-of-n",
         help="the best-scored solution, or the answer with most votes, weighted by score or not"
         " (default: %(default)s)",
@@ -79,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Read, score and choose; write the choices, and what is known of how often they are right."""
+    """Read, score and choose; write the choices, and how often they are right."""
     kept = _scores_path(args)
     method = Method(args.method)
     place = read_placement(args)
@@ -87,14 +83,14 @@ def run(args: argparse.Namespace) -> None:
     _check_answers(pool, method)
     evaluator = load_evaluator(args.evaluator, place.device, place.dtype, place.device_map)
     scored = _score(args, evaluator, pool, kept)
-    with Answers() as answers:
+    with AnswerComparer() as answers:
         ranked = rank(pool, scored, answers)
         compared = answers.described
     with open_output(args.output) as out:
         for row in choices(pool, scored, ranked, method, By(args.by), evaluator.outputs):
             row = {"evaluator": evaluator.name, "mode": args.mode} | row
             out.write(_line(row))
-    _tell(args, evaluator, ranked, compared)
+    _report_accuracy(args, evaluator, ranked, compared)
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -107,11 +103,11 @@ def _line(row: dict[str, Any]) -> str:
     return f"{line}\n"
 
 
-def _check_answers(pool: CandidateSet, method: str) -> None:
+def _check_answers(pool: CandidateSet, method: Method) -> None:
     """A vote is one on answers."""
-    if method != "best-of-n" and not any(candidate.answer is not None for candidate in pool.candidates):
+    if method.votes and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(
-            f"{pool.path}: no candidate has an answer, and {method} counts answers.",
+            f"{pool.path}: no candidate has an answer, and {method.value} counts answers.",
             "Give each an answer, or use --method best-of-n.",
         )
 
@@ -138,21 +134,23 @@ def _score(
         left_out.append(error)
         print(f"left out: {error.message}", file=sys.stderr)
 
-    def watch(scores: Iterator[CandidateScores], count: int) -> Iterator[CandidateScores]:
+    def shown(scores: Iterator[CandidateScores], count: int) -> Iterator[CandidateScores]:
         return progress(scores, count, "candidates")
 
     scored = score_candidates(
-        Scorer(evaluator), pool, Mode(args.mode), path, skip if args.skip_too_long else None, watch
+        Scorer(evaluator), pool, Mode(args.mode), path, skip if args.skip_too_long else None, shown
     )
     if left_out:
         print(f"{len(left_out):,} too long, chosen only where nothing else is there.", file=sys.stderr)
     return scored
 
 
-def _tell(args: argparse.Namespace, evaluator: Evaluator, ranked: Sequence[Ranked], compared: str) -> None:
+def _report_accuracy(
+    args: argparse.Namespace, evaluator: Evaluator, ranked: Sequence[Ranked], compared: str
+) -> None:
     """Print the accuracy, and write the report of it."""
-    found = measure(ranked, watch=lambda problems: progress(problems, len(problems), "problems"))
-    if found is None:
+    accuracy = measure(ranked, shown=lambda problems: progress(problems, len(problems), "problems"))
+    if accuracy is None:
         if args.report is not None:
             raise UserError(
                 f"{args.candidates}: no line has gold or correct, so that there is nothing to report.",
@@ -160,15 +158,15 @@ def _tell(args: argparse.Namespace, evaluator: Evaluator, ranked: Sequence[Ranke
             )
         return
     with redirect_stdout(sys.stderr if args.output == "-" else sys.stdout):
-        _print(found)
+        _print(accuracy)
         print(f"\nAnswers compared {compared}.")
         if args.report is not None:
             lead = f"Scored by {evaluator.name}, {args.mode}; answers compared {compared}."
-            print(write_report(make_rerank_report(found, args.candidates.name, lead), args.report))
+            print(write_report(make_rerank_report(accuracy, args.candidates.name, lead), args.report))
 
 
-def _print(found: Accuracy) -> None:
+def _print(accuracy: Accuracy) -> None:
     """The tables, in columns."""
-    print(about(found))
-    for table in tables_of(found):
+    print(about(accuracy))
+    for table in tables_of(accuracy):
         print(f"\n{to_text(table)}", end="")

@@ -14,7 +14,12 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.validation import update
 from stepsight.training.experiments.finetuning.recipe import Recipe, read_recipe
-from stepsight.training.experiments.finetuning.run import FineTuning, check_installed, fine_tune, forecast
+from stepsight.training.experiments.finetuning.run import (
+    FineTuning,
+    check_installed,
+    estimate_fine_tuning,
+    fine_tune,
+)
 from stepsight.training.runs.processes import is_main_process
 
 
@@ -59,13 +64,12 @@ def _recipe(args: argparse.Namespace) -> Recipe:
 
 
 def _plan(recipe: Recipe, args: argparse.Namespace) -> None:
-    plan = forecast(recipe, args.config.parent, args.gpu, args.devices)
-    print(plan)
-    plan.check()
+    estimate = estimate_fine_tuning(recipe, args.config.parent, args.gpu, args.devices)
+    print(estimate)
+    estimate.check()
 
 
 def _fine_tune(recipe: Recipe, args: argparse.Namespace) -> None:
-
     # A model may have to be fetched first, which takes a while.
     check_installed()
     if args.threads:

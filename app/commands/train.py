@@ -14,7 +14,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.training.runs.processes import is_main_process
 from stepsight.training.train.config import TrainConfig, read_config
-from stepsight.training.train.estimate import check_devices, make_plan
+from stepsight.training.train.estimate import check_devices, estimate_run
 from stepsight.training.train.run import train
 
 
@@ -48,9 +48,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _plan(config: TrainConfig, args: argparse.Namespace) -> None:
-    plan = make_plan(config, Path(args.config).parent, args.gpu, args.devices)
-    print(plan)
-    plan.check()
+    estimate = estimate_run(config, Path(args.config).parent, args.gpu, args.devices)
+    print(estimate)
+    estimate.check()
 
 
 def _train(config: TrainConfig, args: argparse.Namespace) -> None:

@@ -1,5 +1,6 @@
-"""Planted errors in real solutions: the step that was changed is known, so a text without labels becomes a
-training trace.
+"""Planted errors in real solutions, whose changed step is known.
+
+So a solution without labels becomes a training trace.
 
 Five kinds, drawn with `WEIGHTS`: a number of one step replaced, an operator replaced, a pos step left out (the
 first after the gap is wrong), two steps of different text exchanged (the earlier of them is wrong), a step repeated

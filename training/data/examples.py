@@ -53,8 +53,8 @@ def build_examples(
 
 def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
     encoded = encoder.encode(trace)
-    golds = [IGNORED if label is None else int(label) for label in trace.labels]
-    labels = np.asarray(golds, np.int64)[trace.owners]
+    values = [IGNORED if label is None else int(label) for label in trace.labels]
+    labels = np.asarray(values, np.int64)[trace.owners]
     count = int((trace.owners < kept).sum())
     ends = encoded.ends[:count]
     return Example(encoded.ids[: ends[-1] + 1], encoded.reads[:count], labels[:count])

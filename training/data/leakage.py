@@ -26,8 +26,8 @@ _LINE_BREAK = re.compile(
 _DASHES = re.compile(r"[−–—]|-{2,3}")
 _HYPHEN = re.compile(r"(?<=[a-z]{2})-(?=[a-z]{2})")
 _SPELLINGS = tuple(
-    (re.compile(rf"\\(?:{found})(?![a-z])"), rf"\\{meant}")
-    for found, meant in (("[dt]frac", "frac"), ("leq", "le"), ("geq", "ge"), ("neq", "ne"), ("[lc]dots", "dots"))
+    (re.compile(rf"\\(?:{written})(?![a-z])"), rf"\\{meant}")
+    for written, meant in (("[dt]frac", "frac"), ("leq", "le"), ("geq", "ge"), ("neq", "ne"), ("[lc]dots", "dots"))
 )
 _REMOVED = re.compile(
     r"\\(?:begin|end)\{(?:align|aligned|equation|gather|gathered|eqnarray)\*?\}"

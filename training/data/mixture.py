@@ -35,7 +35,7 @@ from stepsight.training.data.transforms import (
     stop_at_a_step,
 )
 
-# Why a trace is left out, in the order of the questions, and how that is said.
+# Why a trace is left out, in the order of the questions, and in words.
 _MEANING = {
     "overlapping": "with a benchmark's problem",
     "unlabelled": "without a label",
@@ -49,8 +49,8 @@ class Mixture:
     """An iterable of traces, one source after the other, each trace as often as its source's weight says.
 
     Iterating again gives the same traces. `root` is the folder of the configuration. Benchmarks are read, and all
-    files found, at once: raises `UserError` where something is missing. Iterating raises it at a bad row, and at
-    the end of a source of which nothing is left.
+    files looked up, at once; raises `UserError` where one is missing. Iterating raises it at a bad row, and at the
+    end of a source of which nothing is left.
     """
 
     def __init__(self, data: Data, root: Path, truncation: str, seed: int) -> None:
@@ -78,8 +78,8 @@ class Mixture:
     def heads(self, count: int) -> Iterator[Trace]:
         """The first `count` traces of each source, by turns and once each, such as a tokenizer is learnt from."""
         streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
-        for turn in zip_longest(*streams):
-            yield from (found[1] for found in turn if found is not None)
+        for of_each in zip_longest(*streams):
+            yield from (numbered[1] for numbered in of_each if numbered is not None)
 
     @property
     def expected(self) -> int | None:

@@ -1,8 +1,9 @@
-"""Traces that stop at the one step they supervise: the online task itself.
+"""Transforms of training traces: where they end, which are kept, and what their labels say.
 
-Where labels stop at the first error, as in PRM800K, cutting traces at random is not enough: a step with labelled
-steps after it is never wrong, so that a bidirectional evaluator still learns from the ending. Here every trace ends
-at the step it supervises, drawn among the labelled ones, and its ending says nothing.
+- `stop_at_a_step`: a trace that ends at the one step it supervises
+- `is_balanced`: whether its labels are spread over the three classes
+- `continue_trace`: the rest of a solution whose labels stop at its first error
+- `settle`: steps that the gold calls valid without saying whether they are redundant
 """
 
 import random
@@ -15,9 +16,17 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 
+CONTINUED, COMPLETE, NOT_CONTINUED = "continued", "complete", "not_continued"
+_KEY = "pre_generated_steps"
+
 
 def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
-    """`trace` up to a labelled step drawn uniformly, the only one that stays labelled. It must have one."""
+    """`trace` up to a labelled step drawn uniformly, the only one that stays labelled. It must have one.
+
+    This is the online task itself. Where labels stop at the first error, as in PRM800K, cutting traces at random is
+    not enough: a step with labelled steps after it is never wrong, so that a bidirectional evaluator still learns
+    from the ending. Here the ending says nothing.
+    """
     place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
     before = tuple(Step(step.substeps) for step in trace.steps[:place])
     return replace(trace, steps=(*before, trace.steps[place]))
@@ -45,12 +54,12 @@ def _counts(trace: Trace) -> Counter[Label]:
     return Counter(label for label in trace.labels if label is not None)
 
 
-_KEY = "pre_generated_steps"
-CONTINUED, COMPLETE, NOT_CONTINUED = "continued", "complete", "not_continued"
-
-
 def continue_trace(trace: Trace) -> tuple[Trace, str]:
     """The trace with the generated steps that follow its labelled ones, unlabelled, and what was done.
+
+    A record of PRM800K's phase 2 keeps the solution as it was generated, of which only the first steps were
+    labelled: {"question": {"pre_generated_steps": ["I notice …", "So 60 …", "That gives me …"]}, "label": {"steps":
+    [… two steps …], "finish_reason": "found_error"}}
 
     `continued`: steps were appended. `complete`: the labels reach the end of the solution. `not_continued`: the
     rest is not known, or the trace went another way than the generated solution; the trace is as it was.
@@ -68,16 +77,18 @@ def continue_trace(trace: Trace) -> tuple[Trace, str]:
 
 def _generated(trace: Trace) -> list[str] | None:
     meta: Mapping[str, Any] = trace.meta
-    found = meta.get(_KEY)
-    if found is None:
+    rest = meta.get(_KEY)
+    if rest is None:
         return None
-    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+    if not isinstance(rest, list) or not all(isinstance(text, str) for text in rest):
         raise UserError(f"trace {trace.id!r}: the field {_KEY!r} is no list of texts.", "Check the file.")
-    return found
+    return rest
 
 
 def settle(trace: Trace, valid: str | None) -> Trace:
-    """The trace with such steps as `valid` says: `pos`, or `unlabelled`.
+    """The trace with the steps that are neither neu nor pos labelled as `valid` says: `pos`, or `unlabelled`.
+
+    Benchmarks that name errors alone have such steps: PRMBench all but the errors, Math-Shepherd every +.
 
     There is no default: unlabelled leaves errors alone to learn from, and pos says more than the gold does.
     Raises `UserError` where `valid` is None and the trace has such a step.

@@ -4,5 +4,4 @@
 - filtering: a pool of solutions, and matched subsets of it
 - finetuning: language models fine-tuned on subsets, their answers and grades
 - reranking: choosing among candidate solutions
-- processes: processes that a long command starts
 """

@@ -3,6 +3,6 @@
 - report: a report of datasets, or of anything that is made of parts
 - dataset: the part on one dataset; patched: with and without a label patch
 - results, tables: an evaluation as tables; a table as LaTeX, CSV and Markdown
-- plots, figures: an evaluation as figures; a Plotly figure as a page and a picture
+- plots, figures: an evaluation as figures; figures as pictures for a paper
 - html, templates: tables and figures as HTML, and pages that need no network
 """

@@ -15,7 +15,7 @@ class Batches(Sampler[list[int]]):
 
     Each epoch is shuffled by `seed` and its number alone, cut into runs of batches, each run sorted by length, and
     the batches shuffled again, so that their length says nothing of how far the epoch is; the one with the longest
-    trace comes first, where memory that does not suffice is found out at once. A batch of `batch_size` traces is
+    trace comes first, so that too little memory shows at once. A batch of `batch_size` traces is
     one optimiser step, whatever the hardware: `accumulation` parts, each split over `processes`. Where a last
     batch has too few traces for that, a part is the place after the last trace alone, where the data set is to
     have an example without a label. `order` sorted makes one run of the epoch and leaves its batches where they

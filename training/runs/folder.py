@@ -33,7 +33,7 @@ class RunFolder:
         self._record = path / record
         self._free = free
 
-    def is_claimed(self) -> bool:
+    def has_run(self) -> bool:
         """Whether it is some run's already."""
         return self._record.is_file()
 
@@ -44,7 +44,7 @@ class RunFolder:
     def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
         """Raises `UserError` where the folder holds another run, naming the keys that differ, or something that is
         no run."""
-        if not self.is_claimed():
+        if not self.has_run():
             if self.path.exists() and not self._is_free():
                 raise UserError(
                     f"{self.path} holds something else.", "Choose another --output, or an empty folder."
@@ -57,7 +57,7 @@ class RunFolder:
             named = ", ".join([*keys[:_NAMED], *(["…"] if len(keys) > _NAMED else [])])
             raise UserError(f"{self.path} holds another run ({named}).", "Choose another --output.")
 
-    def claim(self, values: Mapping[str, Any]) -> None:
+    def begin(self, values: Mapping[str, Any]) -> None:
         """Make it this run's. Raises `UserError` as `check` does, and where it cannot be written."""
         self.check(values)
         write_json(self._record, values)

@@ -1,49 +1,51 @@
-"""How a run learns: the keys that a training run and a fine-tuning run share."""
+"""The keys that say how a run learns, which a training run and a fine-tuning run have in common."""
 
-from typing import Literal, Protocol
+from dataclasses import KW_ONLY
+from typing import Annotated, Literal
 
-from stepsight.core.validation import invalid
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Strict, model_validator
+from pydantic.dataclasses import dataclass
+
+from stepsight.core.validation import STRICT, Record, invalid
 
 Precision = Literal["float16", "bfloat16", "float32"]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Betas = Annotated[tuple[Beta, Beta], Strict(False)]
 
 
-class Optimisation(Protocol):
-    """The keys that say how a run learns, as `TrainConfig` and the recipe of a fine-tuning run have them."""
+@dataclass(frozen=True, config=STRICT)
+class Optimisation(Record):
+    """AdamW with a cosine schedule, and how a step is computed.
 
-    @property
-    def accumulation(self) -> int: ...
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def betas(self) -> tuple[float, float]: ...
-    @property
-    def weight_decay(self) -> float: ...
-    @property
-    def warmup_steps(self) -> int: ...
-    @property
-    def clip(self) -> float: ...
-    @property
-    def bf16(self) -> bool: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def save_steps(self) -> int: ...
-    @property
-    def activation_checkpointing(self) -> bool: ...
-    @property
-    def fsdp(self) -> bool: ...
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def saved_dtype(self) -> Precision: ...
+    `batch_size` is the traces or rows of one optimiser step, over all processes; `accumulation` the parts that a
+    process computes its share in, one after the other. Neither that nor `activation_checkpointing`, which computes
+    a layer's activations again where they are needed, changes what is learnt. `fsdp` shards weights, gradients and
+    optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32; `saved_dtype`
+    is what the result is written in.
+    """
 
+    _: KW_ONLY
+    epochs: PositiveInt = 1
+    batch_size: PositiveInt = 32
+    learning_rate: PositiveFloat = 1e-3
+    betas: Betas = (0.9, 0.95)
+    weight_decay: NonNegativeFloat = 0.1
+    warmup_steps: NonNegativeInt = 100
+    clip: PositiveFloat = 1.0
+    seed: Seed = 13
+    accumulation: PositiveInt = 1
+    activation_checkpointing: bool = False
+    fsdp: bool = False
+    bf16: bool = False
+    saved_dtype: Precision = "float16"
+    save_steps: PositiveInt = 200
 
-def check_batches(settings: Optimisation, counted: str) -> None:
-    """For validators: a batch, of what is `counted`, can be divided into its parts."""
-    if settings.batch_size % settings.accumulation:
-        raise invalid(
-            f"batch_size {settings.batch_size} is no multiple of accumulation {settings.accumulation}.",
-            f"batch_size counts the {counted} of a whole optimiser step.",
-        )
+    @model_validator(mode="after")
+    def _check_batches(self) -> "Optimisation":
+        if self.batch_size % self.accumulation:
+            raise invalid(
+                f"batch_size {self.batch_size} is no multiple of accumulation {self.accumulation}.",
+                "batch_size is that of a whole optimiser step.",
+            )
+        return self

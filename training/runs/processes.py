@@ -21,7 +21,7 @@ from stepsight.core.errors import UserError
 Process = subprocess.Popen[bytes]
 
 _POLL = 0.2
-# Failed runs whose reason is told.
+# Failed runs that an error names.
 _NAMED = 3
 
 

@@ -1,4 +1,4 @@
-"""Where an evaluator comes from: what its `stepsight.json` tells of the run that made it."""
+"""The provenance of a result: the code, the packages and the time that made it."""
 
 import importlib.metadata
 import platform
@@ -21,9 +21,9 @@ def code_revision() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the packages that a result may depend on."""
-    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {"python": platform.python_version()} | found
+    """The versions of Python and of the packages that a result may depend on."""
+    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"python": platform.python_version()} | packages
 
 
 def now() -> str:
@@ -41,7 +41,7 @@ def without_places(value: Any) -> Any:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says of the checkout; None where it cannot."""
+    """The output of git about the checkout; None where it fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=30, check=True

@@ -31,7 +31,7 @@ class RowFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Each addition has been written by itself, and what could not be has been told.
+        # Each addition has been written by itself, and where it failed an error was raised.
         with suppress(OSError):
             self._file.close()
 

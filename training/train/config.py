@@ -2,20 +2,17 @@
 
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Strict, model_validator
+from pydantic import PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.validation import STRICT, Record, invalid, validate_yaml
 from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
-from stepsight.training.runs.optimisation import Precision, check_batches
+from stepsight.training.runs.optimisation import Optimisation
 
 Attention = Literal["bidirectional", "causal"]
 Truncation = Literal["random", "as-labelled", "continued"]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Beta = Annotated[float, Field(ge=0, lt=1)]
-Betas = Annotated[tuple[Beta, Beta], Strict(False)]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -57,15 +54,10 @@ class Expected(Record):
 
 
 @dataclass(frozen=True, config=STRICT)
-class TrainConfig(Record):
+class TrainConfig(Optimisation):
     """One training run.
 
-    `batch_size` is the traces of one optimiser step, over all processes; `accumulation` the parts that a process
-    computes its share in, one after the other. Neither that nor `activation_checkpointing`, which computes a
-    layer's activations again where they are needed, changes what is learnt. `fsdp` shards weights, gradients and
-    optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32;
-    `saved_dtype` is what the evaluator is written in. A trace of more than `max_length` tokens (the backbone's
-    context if not given) is left out and counted.
+    A trace of more than `max_length` tokens (the backbone's context if not given) is left out and counted.
 
     `truncation` random cuts every second trace after a step drawn uniformly, so that where a trace ends says
     nothing of its last step; continued first appends the steps that were generated but not labelled, where the
@@ -86,21 +78,7 @@ class TrainConfig(Record):
     initialisation: Literal["library", "mitchell"] = "library"
     order: Literal["mixed", "sorted"] = "mixed"
     truncation: Truncation = "random"
-    epochs: PositiveInt = 1
-    batch_size: PositiveInt = 32
-    learning_rate: PositiveFloat = 1e-3
-    betas: Betas = (0.9, 0.95)
-    weight_decay: NonNegativeFloat = 0.1
-    warmup_steps: NonNegativeInt = 100
-    clip: PositiveFloat = 1.0
-    seed: Seed = 13
     max_length: PositiveInt | None = None
-    accumulation: PositiveInt = 1
-    activation_checkpointing: bool = False
-    fsdp: bool = False
-    bf16: bool = False
-    saved_dtype: Precision = "float16"
-    save_steps: PositiveInt = 200
     notes: str = field(default="", compare=False)
     plan: Expected | None = field(default=None, compare=False)
 
@@ -115,7 +93,6 @@ class TrainConfig(Record):
             raise invalid(f"max_length is {self.max_length}, over backbone.context {self.backbone.context}.")
         if self.truncation == CONTINUED:
             check_continued(self.data)
-        check_batches(self, "traces")
         return self
 
 

@@ -1,4 +1,4 @@
-"""The plan of a run: what it needs and how long it takes, before anything is loaded.
+"""The estimate of a run: what it needs and how long it takes, before anything is loaded.
 
 stepsight train training/configs/llada-prm-8b.yaml --plan --gpu h100-80gb
 """
@@ -29,11 +29,25 @@ GIB = 2**30
 USABLE = 0.92
 # The share of the peak that training reaches where it does not wait for anything.
 UTILISATION = 0.4
+# Characters for each token, where no tokenizer has counted them.
+CHARACTERS = 3
+# A layer's number in the name of a weight: of Llama's kind, of BERT's, of GPT-2's.
+_LAYER_NUMBER = re.compile(r"\.(?:layers|layer|h)\.(\d+)\.")
+# Bytes kept for the backward pass, as measured in tests/training/train/test_estimate.py: for each token and layer
+# of a Llama so many times the width, and the width of the feed-forward layer; and before and after all layers.
+_LAYER = {2: (34, 8), 4: (40, 16)}
+_ENDS = 14
+_STATES = 2
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """`memory` in GiB, `peak` in FLOP/s, `link` in bytes a second."""
+    """A graphics processor: `memory` in GiB, `peak` in FLOP/s, `link` in bytes a second.
+
+    Memory and peak are the makers' figures: bfloat16 with float32 sums, without sparsity. `link` is what one device
+    is assumed to send, and at the same time to receive, when weights are gathered from all: about three quarters of
+    NVLink, and of PCIe what devices that have no other way to each other keep up.
+    """
 
     name: str
     memory: float
@@ -64,18 +78,14 @@ DEFAULT = "h100-80gb"
 def find_gpu(name: str) -> Gpu:
     """The GPU of that name. Raises `UserError` naming those there are."""
     if name not in GPUS:
-        raise UserError(f"there is no figure of the GPU {name!r}.", f"Known are {', '.join(GPUS)}.")
+        raise UserError(f"there is no figure of the GPU {name!r}.", f"There are {', '.join(GPUS)}.")
     return GPUS[name]
-
-
-# A layer's number in the name of a weight: of Llama's kind, of BERT's, of GPT-2's.
-_NETWORK_LAYER = re.compile(r"\.(?:layers|layer|h)\.(\d+)\.")
 
 
 @dataclass(frozen=True)
 class Network:
-    """`parameters` of the backbone and the score head, of which `layer` are in the largest layer and `rest` in
-    none; `embedding` of them only look tokens up. `layers`, `hidden` and `mlp` are its dimensions."""
+    """The size of a network: `parameters` of the backbone and the score head, of which `layer` are in the largest
+    layer and `rest` in none; `embedding` of them only look tokens up. `layers`, `hidden`, `mlp` are dimensions."""
 
     parameters: int
     layer: int
@@ -89,16 +99,16 @@ class Network:
 def network_of(config: TrainConfig, root: Path) -> Network:
     """The network that a run trains, from its configuration alone; `root` is the folder of the configuration.
 
-    That of `init` is told by its config.json where it is on this machine, and else by the recipe's `plan`. Nothing
-    is fetched. Raises `UserError` where neither tells.
+    That of `init` is in its config.json where it is on this machine, and else in the recipe's `plan`. Nothing is
+    fetched. Raises `UserError` where neither has it.
     """
     with torch.device("meta"):
         model = StepModel.from_config(_config(config, root))
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     layers: dict[str, int] = {}
     for name, size in sizes.items():
-        if (found := _NETWORK_LAYER.search(name)) is not None:
-            layers[found[1]] = layers.get(found[1], 0) + size
+        if (match := _LAYER_NUMBER.search(name)) is not None:
+            layers[match[1]] = layers.get(match[1], 0) + size
     total = sum(sizes.values())
     hidden = int(model.config.hidden_size)
     return Network(
@@ -134,17 +144,8 @@ def _folder(init: str, root: Path) -> Path | None:
     for folder in (root / init, Path(init), asset("evaluators", init)):
         if (folder / "config.json").is_file():
             return folder
-    found = cached(init) if is_hub_id(init) else None
-    return found if found is not None and (found / "config.json").is_file() else None
-
-
-# Characters for each token, where no tokenizer has counted them.
-_CHARACTERS = 3
-# Bytes kept for the backward pass, as measured in tests/training/test_plan.py: for each token and layer of a Llama
-# so many times the width, and the width of the feed-forward layer; and before and after all layers.
-_LAYER = {2: (34, 8), 4: (40, 16)}
-_ENDS = 14
-_STATES = 2
+    snapshot = cached(init) if is_hub_id(init) else None
+    return snapshot if snapshot is not None and (snapshot / "config.json").is_file() else None
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Estimate:
     """The needs of a run on `devices` devices of one kind."""
 
     config: TrainConfig
@@ -190,8 +191,8 @@ class Plan:
         """The longest trace that is learnt from, in tokens."""
         if self.config.max_length:
             return self.config.max_length
-        known = self.config.backbone or (self.config.plan.backbone if self.config.plan else None)
-        return known.context if known else 4096
+        backbone = self.config.backbone or (self.config.plan.backbone if self.config.plan else None)
+        return backbone.context if backbone else 4096
 
     @cached_property
     def memory(self) -> Mapping[str, float]:
@@ -278,20 +279,20 @@ class Plan:
         )
 
     def _remedies(self) -> list[str]:
-        found = []
+        remedies = []
         if not self.config.activation_checkpointing and self.activations(True) < 0.9 * self.activations(False):
-            found.append("set activation_checkpointing: true")
+            remedies.append("set activation_checkpointing: true")
         if self.per_device > 1:
-            found.append(f"raise accumulation above {self.config.accumulation}")
+            remedies.append(f"raise accumulation above {self.config.accumulation}")
         if not self.config.bf16:
-            found.append("set bf16: true")
+            remedies.append("set bf16: true")
         if self.config.fsdp:
-            found.append(f"use more than {self.devices} {'device' if self.devices == 1 else 'devices'}")
+            remedies.append(f"use more than {self.devices} {'device' if self.devices == 1 else 'devices'}")
         elif self.states > self.gpu.usable / 2:
-            found.append("set fsdp: true and use several devices")
+            remedies.append("set fsdp: true and use several devices")
         if self.longest > 512:
-            found.append("lower max_length")
-        return [*found, "take a GPU with more memory"]
+            remedies.append("lower max_length")
+        return [*remedies, "take a GPU with more memory"]
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self._lines())
@@ -323,16 +324,17 @@ def _duration(hours: float) -> str:
     return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
 
 
-def make_plan(
+def estimate_run(
     config: TrainConfig, root: Path, gpu: str | None = None, devices: int | None = None, work: Work | None = None
-) -> Plan:
-    """The plan of a configuration in the folder `root`, on the devices that are given, or that it is written for.
+) -> Estimate:
+    """The estimate of a configuration in the folder `root`, on the devices that it is written for, or others.
 
-    Raises `UserError` where the GPU is not known, or neither the recipe nor its files tell how much is learnt from.
+    Raises `UserError` where there is no such GPU, or neither the recipe nor its files show how much is learnt from.
     """
     expected = config.plan or Expected()
-    found = find_gpu(gpu or expected.gpu or DEFAULT)
-    return Plan(config, network_of(config, root), work or work_of(config, root), found, devices or expected.devices)
+    device = find_gpu(gpu or expected.gpu or DEFAULT)
+    count = devices or expected.devices
+    return Estimate(config, network_of(config, root), work or work_of(config, root), device, count)
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
@@ -340,15 +342,15 @@ def check_devices(config: TrainConfig, root: Path) -> None:
     before any of it is loaded. Without a GPU, and where nothing tells the dimensions, nothing is checked."""
     if not torch.cuda.is_available():
         return
-    found = torch.cuda.get_device_properties(0)
-    gpu = Gpu(found.name, found.total_memory / GIB, 1.0, 1.0)
+    device = torch.cuda.get_device_properties(0)
+    gpu = Gpu(device.name, device.total_memory / GIB, 1.0, 1.0)
     try:
         network = network_of(config, root)
     except UserError:
         return
-    plan = Plan(config, network, Work(1, 1.0, counted=False), gpu, int(os.environ.get("WORLD_SIZE", "1")))
-    if plan.states > gpu.usable:
-        plan.refuse(plan.states)
+    estimate = Estimate(config, network, Work(1, 1.0, counted=False), gpu, int(os.environ.get("WORLD_SIZE", "1")))
+    if estimate.states > gpu.usable:
+        estimate.refuse(estimate.states)
 
 
 def work_of(config: TrainConfig, root: Path) -> Work:
@@ -362,4 +364,4 @@ def work_of(config: TrainConfig, root: Path) -> Work:
         characters += len(trace.problem) + sum(map(len, trace.substeps))
     if not traces:
         raise UserError("no trace is left to learn from.", "Check data.sources.")
-    return Work(traces, characters / traces / _CHARACTERS, counted=True)
+    return Work(traces, characters / traces / CHARACTERS, counted=True)

@@ -1,4 +1,4 @@
-"""What a run starts from: an encoder and a model, made from a configuration or read from a folder."""
+"""The initial model of a run, with its tokenizer and encoder: made from a configuration or read from a folder."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from tokenizers import Tokenizer
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import nn
 from transformers import LlamaConfig, PreTrainedModel, set_seed
 
@@ -24,33 +24,20 @@ from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.data.tokenizer import SEPARATOR, train_tokenizer
 from stepsight.training.train.config import Backbone, TrainConfig
 
+PAD, SEPARATOR = "<pad>", "<step>"
+
+# Of Mitchell's initialisation: standard deviations, and the modules that write to the residual stream.
 _CUT = 3
 _OUTPUTS = ("self_attn.o_proj", "mlp.down_proj")
-
-
-def initialise(backbone: PreTrainedModel) -> None:
-    """Draw the weights of a Llama anew, from torch's global generator."""
-    llama: Any = backbone
-    _draw(llama.embed_tokens.weight, backbone.config.hidden_size)
-    for number, layer in enumerate(llama.layers, 1):
-        for name, module in layer.named_modules():
-            if isinstance(module, nn.Linear):
-                _draw(module.weight, module.in_features, 2 * number if name in _OUTPUTS else 1)
-
-
-def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
-    std = 1 / math.sqrt(width * share)
-    nn.init.trunc_normal_(weight, std=std, a=-_CUT * std, b=_CUT * std)
-
-
+# Words with their leading space, single digits, runs of other signs, white space.
+_PIECES = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"
 # Traces of each source that the tokenizer is learnt from; more change nothing but the time.
 _TOKENIZER_TRACES = 4000
 
 
-class Start(NamedTuple):
+class InitialModel(NamedTuple):
     """`origin`: name and fingerprint of what is trained further, None from scratch. An evaluator's fingerprint is
     its own, whatever the mask of the run; a backbone's is that with the template and the mask it is trained with.
     """
@@ -60,7 +47,7 @@ class Start(NamedTuple):
     origin: dict[str, str] | None
 
 
-def start(config: TrainConfig, mixture: Mixture, root: Path) -> Start:
+def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
     """Encoder and initial model, in float32; what is new is drawn from the seed alone, whatever the mask.
 
     `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further,
@@ -71,7 +58,7 @@ def start(config: TrainConfig, mixture: Mixture, root: Path) -> Start:
     two classes.
     """
     if config.init is None:
-        return Start(*_from_scratch(config, mixture, root), None)
+        return InitialModel(*_from_scratch(config, mixture, root), None)
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
         evaluator = load_evaluator(folder)
@@ -85,7 +72,7 @@ def start(config: TrainConfig, mixture: Mixture, root: Path) -> Start:
         encoder, model = _from_backbone(folder, config.seed)
         mark = fingerprint(folder, encoder.template.to_dict(), config.attention)
     _set_mask(model.model, config.attention, folder)
-    return Start(encoder, model, {"name": folder.resolve().name, "fingerprint": mark})
+    return InitialModel(encoder, model, {"name": folder.resolve().name, "fingerprint": mark})
 
 
 def init_folder(init: str, root: Path) -> Path:
@@ -94,7 +81,7 @@ def init_folder(init: str, root: Path) -> Path:
 
 
 def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:
-    """A Llama configuration of the given dimensions; the mask is `is_causal` and nothing else."""
+    """A Llama configuration of these dimensions; the mask is `is_causal` and nothing else."""
     values: dict[str, Any] = {
         "vocab_size": vocabulary,
         "hidden_size": backbone.hidden,
@@ -122,6 +109,28 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
     if config.initialisation == "mitchell":
         initialise(model.model)
     return encoder, model
+
+
+def initialise(backbone: PreTrainedModel) -> None:
+    """Draw the weights of a Llama anew, from torch's global generator: Mitchell's truncated-normal initialisation,
+    which LLaDA has from OLMo.
+
+    It is `reset_parameters` of LLaDA's modelling code, with `init_fn: mitchell` in its configuration: every matrix
+    is drawn from a normal distribution of standard deviation `1 / sqrt(d)`, with `d` the width of its input, cut
+    off at three standard deviations; the two that write to the residual stream, of layer `l` counted from 1, from
+    one of `1 / sqrt(2 l d)`. The embedding's `d` is the width of the model. Norms are ones; there are no biases.
+    """
+    llama: Any = backbone
+    _draw(llama.embed_tokens.weight, backbone.config.hidden_size)
+    for number, layer in enumerate(llama.layers, 1):
+        for name, module in layer.named_modules():
+            if isinstance(module, nn.Linear):
+                _draw(module.weight, module.in_features, 2 * number if name in _OUTPUTS else 1)
+
+
+def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
+    std = 1 / math.sqrt(width * share)
+    nn.init.trunc_normal_(weight, std=std, a=-_CUT * std, b=_CUT * std)
 
 
 def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
@@ -197,9 +206,30 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
         # A window would hide what is far ahead and what is far behind.
         backbone.config.sliding_window = None
     try:
-        found = looks_ahead(backbone)
+        is_bidirectional = looks_ahead(backbone)
     except UserError as error:
         raise error.at(str(folder)) from None
-    if found != (attention == "bidirectional"):
+    if is_bidirectional != (attention == "bidirectional"):
         kind = backbone.config.model_type
         raise UserError(f"{folder}: a backbone of type {kind!r} cannot be {attention}.", "Choose another one.")
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
+    """A byte-level BPE tokenizer of `vocabulary` tokens, learnt from `texts`. Any UTF-8 text can be encoded, and
+    every digit is a token."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECES), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, SEPARATOR],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer

@@ -24,18 +24,17 @@ from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.report.figures import write_figure
 from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
+from stepsight.training.runs.curves import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
-from stepsight.training.train import history
 from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.init import start
+from stepsight.training.train.init import initial_model
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 
 RECORD = "config.used.json"
 # Keys that may differ when a run goes on, for they change nothing of what is learnt; what the tokenizer in another
-# place makes of the traces is told by their hash.
+# place makes of the traces shows in their hash.
 _FREE = ("notes", "accumulation", "activation_checkpointing", "plan", "tokenizer")
 # Beside the configuration, a hash of what it gave to learn from.
 _EXAMPLES = "examples_sha256"
@@ -63,10 +62,10 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     checkpoints = Checkpoints(folder.path / "checkpoints")
     arguments = arguments_of(config, checkpoints.folder)
     mixture = Mixture(config.data, root, config.truncation, config.seed)
-    encoder, model, origin = start(config, mixture, root)
+    encoder, model, origin = initial_model(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
-        _claim(folder, config, examples)
+        _begin(folder, config, examples)
         checkpoints.clear()
     trainer = StepTrainer(config, model, examples, arguments, checkpoints)
     with trainer.whole_run(f"{len(examples):,} traces, {_tokens(examples):,} tokens", config.batch_size):
@@ -81,19 +80,19 @@ def settings(config: TrainConfig) -> dict[str, Any]:
     return values
 
 
-def _claim(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
+def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
     """Make the folder this run's. Raises `UserError` where its run began on other examples."""
     digest = _digest(examples)
-    if folder.is_claimed() and folder.record().get(_EXAMPLES, digest) != digest:
+    if folder.has_run() and folder.record().get(_EXAMPLES, digest) != digest:
         raise UserError(
             f"{folder.path} holds a run on other traces: a file, or the code that reads them, has changed.",
             "Choose another --output.",
         )
-    folder.claim(settings(config) | {_EXAMPLES: digest})
+    folder.begin(settings(config) | {_EXAMPLES: digest})
 
 
 def _examples(
-    config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, speaks: bool
+    config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, shown: bool
 ) -> tuple[list[Example], int]:
     """What is learnt from, with the count of the traces left out for their length or for want of a label."""
     context = context_of(model.model)
@@ -103,14 +102,14 @@ def _examples(
             "Choose another backbone.",
         )
     longest = min(context, config.max_length or sys.maxsize)
-    traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if speaks else True)
+    traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if shown else True)
     examples, left_out = build_examples(traces, encoder, config.truncation, config.seed, longest)
     if not examples:
         raise UserError(f"no trace of at most {longest:,} tokens has a label to learn from.", "Check data.sources.")
     notices = mixture.notices()
     if left_out:
         notices.append(f"{left_out:,} traces left out: over {longest:,} tokens, or without a label.")
-    for notice in notices if speaks else ():
+    for notice in notices if shown else ():
         print(notice, file=sys.stderr)
     return examples, left_out
 
@@ -161,7 +160,7 @@ def _save(trainer: StepTrainer, encoder: Encoder, output: Path, record: dict[str
     try:
         save_evaluator(made, model, encoder, record, dtype=_saved_dtype(model, record["config"]["saved_dtype"]))
         (made / "log_history.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        write_figure(history.draw(rows, output.resolve().name), made / "training")
+        write_figure(draw_history(rows, output.resolve().name), made / "training")
         checkpoints.adopt(output, last=CARD)
     except (OSError, SafetensorError) as error:
         checkpoints.clear()

@@ -1,4 +1,4 @@
-"""The trainer of evaluators: its batches, its loss, and errors where it is no number."""
+"""The trainer of evaluators: its batches, and its loss with errors where that is no number."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

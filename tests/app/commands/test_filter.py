@@ -100,7 +100,7 @@ def test_a_bad_row_is_refused_or_left_out(tmp_path, capsys, tiny):
     options = [pool, "--by", "val", "--match", "2", "--evaluator", tiny, "--output", tmp_path / "out"]
     assert run(*options) == 2
     assert capsys.readouterr().err == (
-        "stepsight filter: pool.jsonl line 6: the field 'output' is empty. Give it a text. Mend the row, or leave "
+        "stepsight filter: pool.jsonl line 6: the field 'output' is empty. Give it a text. Fix the row, or leave "
         "it out with --skip-bad.\n"
     )
     assert not (tmp_path / "out").exists()

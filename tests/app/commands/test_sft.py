@@ -146,7 +146,7 @@ def test_without_the_packages_it_says_what_to_install(made, tmp_path, capsys, mo
     monkeypatch.setattr("stepsight.training.experiments.finetuning.run.find_spec", lambda name: None)
     assert sft(made, tmp_path / "x") == 2
     assert capsys.readouterr().err == "stepsight sft: trl is not installed. Install stepsight[sft].\n"
-    monkeypatch.setattr("stepsight.training.experiments.finetuning.grading.find_spec", lambda name: None)
+    monkeypatch.setattr("stepsight.training.evaluate.grading.find_spec", lambda name: None)
     problems = ["--problems", str(made / "problems.jsonl")]
     assert main(["math500", str(made / "start"), *problems, "--output", str(tmp_path / "x")]) == 2
     assert capsys.readouterr().err == "stepsight math500: math-verify is not installed. Install stepsight[sft].\n"

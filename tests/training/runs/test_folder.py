@@ -8,13 +8,13 @@ from stepsight.training.runs.folder import RECORD, RunFolder
 
 def test_a_folder_belongs_to_one_run(tmp_path):
     folder = RunFolder(tmp_path / "run", free=("save_steps",))
-    assert not folder.is_claimed()
-    folder.claim({"seed": 1, "betas": (0.9, 0.95), "save_steps": 10})
-    folder.claim({"seed": 1, "betas": (0.9, 0.95), "save_steps": 20})
+    assert not folder.has_run()
+    folder.begin({"seed": 1, "betas": (0.9, 0.95), "save_steps": 10})
+    folder.begin({"seed": 1, "betas": (0.9, 0.95), "save_steps": 20})
     before = folder.record()
     assert before == {"seed": 1, "betas": [0.9, 0.95], "save_steps": 20}
     with pytest.raises(UserError, match=r"run holds another run \(batch size, seed\)\. Choose another --output"):
-        folder.claim({"seed": 2, "betas": (0.9, 0.95), "batch_size": 10})
+        folder.begin({"seed": 2, "betas": (0.9, 0.95), "batch_size": 10})
     with pytest.raises(UserError, match=r"another run \(a, b, betas, c, …\)\."):
         folder.check(dict.fromkeys("abcd", 1))
     assert folder.record() == before
@@ -36,7 +36,7 @@ def test_what_is_no_run_is_left_alone(tmp_path):
 
 
 def test_a_record_may_have_another_name(tmp_path):
-    RunFolder(tmp_path, "study.json").claim({"name": "one"})
+    RunFolder(tmp_path, "study.json").begin({"name": "one"})
     assert json.loads((tmp_path / "study.json").read_text()) == {"name": "one"}
 
 

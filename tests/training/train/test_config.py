@@ -159,7 +159,7 @@ BAD = [
     ({"data": {"sources": [SYNTHETIC | {"sample": 0}]}}, r"data\.sources\[0\]\.sample is 0, expected more than 0"),
     ({"learning_rte": 1.0}, r"unknown key learning_rte\. Did you mean learning_rate\?"),
     ({"backbone": BACKBONE | {"layer": 1}}, r"unknown key backbone\.layer\. Did you mean backbone\.layers\?"),
-    ({"xyzzy": 1}, r"unknown key xyzzy\. The keys are attention, data"),
+    ({"xyzzy": 1}, r"unknown key xyzzy\. The keys are .*, attention, data"),
     ({7: 1}, r"unknown key 7\."),
     ({"data": {}}, r"the key data\.sources is missing"),
     ({"data": [1]}, r"data is \[1\], expected keys with values"),

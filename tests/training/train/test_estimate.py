@@ -9,7 +9,7 @@ from stepsight.core.models.model import StepModel
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, read_config
-from stepsight.training.train.estimate import GIB, Gpu, Network, Plan, Work, make_plan, work_of
+from stepsight.training.train.estimate import GIB, Estimate, Gpu, Network, Work, estimate_run, work_of
 from stepsight.training.train.init import llama_config
 from tests.conftest import ROOT
 from tests.training.small_runs import CONFIG, synthetic
@@ -22,11 +22,11 @@ NETWORK = Network(1_000_000, 90_000, 100_000, 80_000, 10, 64, 128)
 
 
 def plan(devices=1, traces=1000, tokens=100.0, **changes):
-    return Plan(replace(CONFIG, **changes), NETWORK, Work(traces, tokens, counted=True), GPU, devices)
+    return Estimate(replace(CONFIG, **changes), NETWORK, Work(traces, tokens, counted=True), GPU, devices)
 
 
 def test_the_papers_own_run():
-    found = make_plan(LLADA, CONFIGS)
+    found = estimate_run(LLADA, CONFIGS)
     # 96,280 / 8 = 12,035 steps of 4 x 2 traces: "about 12k optimizer steps".
     assert (found.steps, found.devices, found.per_device, found.gpu.name) == (12_035, 4, 2, "rtx-6000-pro")
     assert found.tokens == 96_280 * 200
@@ -38,7 +38,7 @@ def test_the_papers_own_run():
 
 
 def test_the_memory_of_the_papers_run_by_hand():
-    found = make_plan(LLADA, CONFIGS).memory
+    found = estimate_run(LLADA, CONFIGS).memory
     # 7,497,596,928 parameters in float32 over 4 devices, and twice as much of AdamW.
     assert found["weights"] == found["gradients"] == 7_497_596_928
     assert found["optimiser"] == 14_995_193_856
@@ -80,7 +80,7 @@ def test_activations_are_what_pytorch_keeps(bf16):
     hidden, mlp, layers = 64, 192, 3
     net = Network(1, 1, 1, 1, layers, hidden, mlp)
     config = replace(CONFIG, bf16=bf16, batch_size=1, max_length=1)
-    estimated = Plan(config, net, Work(1, 1, counted=True), GPU, 1).activations(False)
+    estimated = Estimate(config, net, Work(1, 1, counted=True), GPU, 1).activations(False)
     assert estimated == pytest.approx(saved_bytes(hidden, mlp, layers, bf16), rel=0.03)
 
 
@@ -126,9 +126,9 @@ def test_a_run_that_does_not_fit_says_what_would_help():
 
 
 def test_one_gpu_is_too_small_for_the_8b_evaluator_and_four_are_not():
-    make_plan(LLADA, CONFIGS, "h100-80gb").check()
+    estimate_run(LLADA, CONFIGS, "h100-80gb").check()
     with pytest.raises(UserError, match=r"of 1 x h100-80gb 73\.6 GiB can be filled\. .*use more than 1 device"):
-        make_plan(LLADA, CONFIGS, "h100-80gb", 1).check()
+        estimate_run(LLADA, CONFIGS, "h100-80gb", 1).check()
 
 
 def test_without_the_recipes_word_the_traces_are_counted():
@@ -144,7 +144,7 @@ def test_without_the_recipes_word_the_traces_are_counted():
 
 
 def test_it_is_told_in_lines():
-    lines = str(make_plan(LLADA, CONFIGS)).splitlines()
+    lines = str(estimate_run(LLADA, CONFIGS)).splitlines()
     assert lines[0] == "parameters    7,497,596,928"
     assert lines[1] == "data          96,280 traces of 200 tokens (as the recipe says)"
     assert lines[2] == "batch         8 traces = 4 devices x 2 traces x 1 parts"

@@ -11,5 +11,5 @@ def test_the_usable_memory_is_a_share_of_it():
 
 
 def test_an_unknown_one_is_named_with_those_that_are_known():
-    with pytest.raises(UserError, match=r"there is no figure of the GPU 'h101'\. Known are rtx-4090, .*, b200\."):
+    with pytest.raises(UserError, match=r"there is no figure of the GPU 'h101'\. There are rtx-4090, .*, b200\."):
         find_gpu("h101")

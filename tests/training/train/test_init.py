@@ -18,8 +18,7 @@ from transformers import (
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.data.tokenizer import SEPARATOR
-from stepsight.training.train.init import init_folder, llama_config, start
+from stepsight.training.train.init import SEPARATOR, init_folder, initial_model, llama_config
 from tests.checkpoints import llada_tensors, tiny_tokenizer, write_evaluator, write_llada, write_token_classifier
 from tests.training.small_runs import CONFIG, TRACE
 
@@ -30,7 +29,7 @@ def begin(init=None, root=Path(), **changes):
     """The encoder and the model that a run starts from."""
     backbone = CONFIG.backbone if init is None else None
     config = replace(CONFIG, backbone=backbone, init=init and str(init), **changes)
-    return start(config, Mixture(config.data, Path(), config.truncation, config.seed), root)[:2]
+    return initial_model(config, Mixture(config.data, Path(), config.truncation, config.seed), root)[:2]
 
 
 def plain_tokenizer(bos=None):

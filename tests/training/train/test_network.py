@@ -35,8 +35,8 @@ def by_hand(hidden, layers, mlp, vocabulary, keys=None):
 )
 def test_the_sizes_of_the_papers_grid(size, expected):
     design = read_design(CONFIGS / "grid.yaml")
-    cell = next(cell for cell in design.cells() if cell.size == size)
-    assert network_of(design.config(cell), CONFIGS).parameters == expected
+    run = next(run for run in design.runs() if run.size == size)
+    assert network_of(design.config(run), CONFIGS).parameters == expected
     assert round(expected / 1e9, 1) == {"1B": 1.1, "2B": 2.2, "3B": 2.8}[size]
 
 

@@ -22,7 +22,7 @@ from stepsight.training.data.examples import build_examples, collate
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.runs.checkpoints import Checkpoints, is_whole
 from stepsight.training.train import run
-from stepsight.training.train.init import llama_config, start
+from stepsight.training.train.init import initial_model, llama_config
 from stepsight.training.train.trainer import StepTrainer, arguments_of, assembled
 from tests.checkpoints import write_llada
 from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, train_command, write_config
@@ -34,7 +34,7 @@ ONE = replace(CONFIG, data=synthetic(8), epochs=1, warmup_steps=0, clip=1e9)
 def make(config, folder, callback=None):
     """A trainer as a run makes it."""
     mixture = Mixture(config.data, Path(), config.truncation, config.seed)
-    encoder, model, _ = start(config, mixture, Path())
+    encoder, model, _ = initial_model(config, mixture, Path())
     examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, config.max_length or 1024)
     checkpoints = Checkpoints(folder / "checkpoints")
     trainer = StepTrainer(config, model, examples, arguments_of(config, checkpoints.folder), checkpoints)

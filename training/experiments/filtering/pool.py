@@ -1,4 +1,4 @@
-"""A pool of candidates: files in order, read row by row as often as needed."""
+"""A pool of solutions: files in order, read row by row as often as needed."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,14 @@ from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources_config import PROBLEMS, Origin
-from stepsight.training.experiments.filtering.candidate import KNOWN, Fields, Solution, find_fields, parse_solution
-from stepsight.training.experiments.filtering.rows import read_rows
+from stepsight.training.experiments.filtering.solutions import (
+    FIELD_NAMES,
+    Fields,
+    Solution,
+    find_fields,
+    parse_solution,
+    read_rows,
+)
 
 # Rows at the start of a file that may tell what it calls its fields.
 _FIRST = 20
@@ -20,7 +26,7 @@ _FIRST = 20
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that is no candidate."""
+    """A row that is no solution."""
 
     where: str
     error: UserError
@@ -40,7 +46,7 @@ Entry = Solution | BadRow | Overlap
 
 @dataclass(frozen=True)
 class PoolFile:
-    """`path` is absolute, `name` what places in it are called by."""
+    """A file of a pool: `path` is absolute, and places in it bear its `name`."""
 
     path: Path
     name: str
@@ -52,7 +58,7 @@ class PoolFile:
 class Pool:
     """The rows of `files`, one file after the other; blank lines are no rows.
 
-    Rows whose query is a problem of `benchmarks` are no candidates: a model that had learnt from them would be
+    Rows whose query is a problem of `benchmarks` are not chosen from: a model that had learnt from them would be
     measured on what it knows.
     """
 
@@ -64,7 +70,7 @@ class Pool:
         """The pool of those files; `fields` are what they call query and response, recognised where None.
 
         `benchmarks` are files with a problem or question in each line. Raises `UserError` where a file cannot be
-        read, is given twice, or has no fields that are known.
+        read, is given twice, or has no fields with a known name.
         """
         whole = [path.resolve() for path in paths]
         for path in whole:
@@ -84,19 +90,19 @@ class Pool:
                 try:
                     if isinstance(row, UserError):
                         raise row
-                    yield self._sorted_out(parse_solution(row, file.fields, where))
+                    yield self._checked(parse_solution(row, file.fields, where))
                 except UserError as error:
                     yield BadRow(where, error)
 
-    def _sorted_out(self, candidate: Solution) -> Entry:
+    def _checked(self, solution: Solution) -> Entry:
         if not self.benchmarks:
-            return candidate
+            return solution
         # Rewritten questions come with the original one in another field, as MetaMathQA's do.
-        asked = replace(candidate.trace, meta=dict(candidate.rest))
+        asked = replace(solution.trace, meta=dict(solution.rest))
         for digest, benchmark in self.benchmarks.items():
             if benchmark.overlaps(asked):
-                return Overlap(candidate.where, digest)
-        return candidate
+                return Overlap(solution.where, digest)
+        return solution
 
     def check_unchanged(self) -> None:
         """Raises `UserError` naming a file that is no longer what it was when the pool was opened."""
@@ -163,7 +169,7 @@ def _find_fields(path: Path, name: str) -> Fields:
     rows = [row for _, row in islice(read_rows(path, name), _FIRST) if not isinstance(row, UserError)]
     fields = find_fields(rows)
     if fields is None:
-        pairs = ", ".join(" and ".join(pair) for pair in KNOWN)
+        pairs = ", ".join(" and ".join(pair) for pair in FIELD_NAMES)
         there = f"it has {', '.join(list(rows[0])[:12])}" if rows else "no row can be read"
         raise UserError(
             f"{name}: its first rows have no query and response that are known by name ({pairs}); {there}.",

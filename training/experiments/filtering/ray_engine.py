@@ -45,8 +45,8 @@ def score_on_ray(
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
         context.print_on_execution_start = False
-        blocks = min(len(numbers), _MOST_BLOCKS)
-        scored = ray.data.range(len(numbers), override_num_blocks=blocks).map_batches(
+        count = min(len(numbers), _MOST_BLOCKS)
+        scored = ray.data.range(len(numbers), override_num_blocks=count).map_batches(
             _RayWorker,
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=workers),

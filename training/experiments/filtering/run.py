@@ -20,13 +20,12 @@ from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.training.experiments.filtering.candidate import Fields
-from stepsight.training.experiments.filtering.check import SHOWN, check_pool, refusal
-from stepsight.training.experiments.filtering.manifest import MANIFEST, make_manifest
+from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
 from stepsight.training.experiments.filtering.pool import Pool
 from stepsight.training.experiments.filtering.ray_engine import import_ray, score_on_ray
-from stepsight.training.experiments.filtering.scores import LeftOutRow, ScoreFile, ScoreRow, copy_scores
-from stepsight.training.experiments.filtering.scoring import CHUNK, ChunkScorer
+from stepsight.training.experiments.filtering.scores import ScoreFile, ScoreRow, UnscoredRow, copy_scores
+from stepsight.training.experiments.filtering.scoring import CHUNK, SHOWN, ChunkScorer, check_pool, refusal
+from stepsight.training.experiments.filtering.solutions import Fields
 from stepsight.training.experiments.filtering.subsets import (
     BOTH,
     RANDOM,
@@ -36,7 +35,6 @@ from stepsight.training.experiments.filtering.subsets import (
     SubsetRule,
     choose,
 )
-from stepsight.training.experiments.filtering.writing import subset_path, write_subsets
 from stepsight.training.runs.folder import RECORD, RunFolder
 from stepsight.training.runs.progress import Watch, unwatched
 
@@ -78,7 +76,7 @@ class Filtering:
     chunk: int = CHUNK
 
     def rule(self, own: Thresholds) -> SubsetRule:
-        """The rule, with an evaluator's own thresholds where none are given."""
+        """The rule, with an evaluator's own thresholds for those that are None."""
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
         by = tuple(name for name in SUBSETS if name in self.by)
@@ -173,13 +171,13 @@ def _begin(
     wanted: Filtering, folder: RunFolder, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch
 ) -> None:
     """Make the folder this run's, once the pool has been looked through and scores of another run are there."""
-    if folder.is_claimed():
+    if folder.has_run():
         return
     if wanted.scores is None:
         rows = check_pool(pool, evaluator, wanted.skip_bad, watch)
     else:
         rows = _rows_of(wanted.scores, values)
-    folder.claim({**values, _ROWS: rows})
+    folder.begin({**values, _ROWS: rows})
     if wanted.scores is not None:
         copy_scores(wanted.scores, wanted.output)
 
@@ -187,7 +185,7 @@ def _begin(
 def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
     """The rows of another run's pool. Raises `UserError` where its scores are not those that this run needs."""
     other = RunFolder(folder)
-    if not other.is_claimed():
+    if not other.has_run():
         raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
     theirs = other.record()
     if keys := [key for key in _SCORING if theirs.get(key) != values[key]]:
@@ -229,7 +227,7 @@ def _check_left_out(scores: ScoreFile, skip_bad: bool) -> None:
         return
     bad, first = 0, []
     for row in scores.scores():
-        if isinstance(row, LeftOutRow):
+        if isinstance(row, UnscoredRow):
             bad += 1
             first += [row.left_out] if bad <= SHOWN else []
     if bad:

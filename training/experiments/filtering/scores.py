@@ -29,7 +29,7 @@ class ScoredRow:
 
 
 @dataclass(frozen=True)
-class LeftOutRow:
+class UnscoredRow:
     """A row that is no solution, or too long: `left_out` says where and why."""
 
     row: int
@@ -44,12 +44,12 @@ class OverlappingRow:
     problem_of: str
 
 
-ScoreRow = ScoredRow | LeftOutRow | OverlappingRow
+ScoreRow = ScoredRow | UnscoredRow | OverlappingRow
 
 
 def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
     """The row of a score file that was written with these values, None where they are no such row's."""
-    kind = LeftOutRow if "left_out" in values else OverlappingRow if "problem_of" in values else ScoredRow
+    kind = UnscoredRow if "left_out" in values else OverlappingRow if "problem_of" in values else ScoredRow
     try:
         return kind(**values)
     except TypeError:
@@ -96,7 +96,7 @@ class ScoreFile(RowFile):
         self.rows += len(rows)
 
     def scores(self) -> Iterator[ScoreRow]:
-        """What is known of each row of the pool, in order."""
+        """The row of each row of the pool, in order."""
         for values in self:
             row = score_row(values)
             assert row is not None

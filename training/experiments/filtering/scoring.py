@@ -1,4 +1,7 @@
-"""Scoring a pool, chunk by chunk: what one machine does by itself and each worker of several does for its part."""
+"""The scorer of a pool, which is checked first: chunk by chunk, on one machine or by each of several workers.
+
+A bad row is found by the check, and not after hours.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +13,15 @@ from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scores import Outputs, judge_solution
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.training.experiments.filtering.candidate import Solution
 from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool
-from stepsight.training.experiments.filtering.scores import LeftOutRow, OverlappingRow, ScoredRow, ScoreRow
+from stepsight.training.experiments.filtering.scores import OverlappingRow, ScoredRow, ScoreRow, UnscoredRow
+from stepsight.training.experiments.filtering.solutions import Solution
+from stepsight.training.runs.progress import Watch
 
 CHUNK = 128
 """Rows that are scored and kept together: few enough to lose little, enough to fill a GPU's batches."""
+SHOWN = 5
+"""Bad rows that an error names."""
 
 
 class ChunkScorer:
@@ -45,7 +51,7 @@ class ChunkScorer:
                 yield OverlappingRow(row, entry.benchmark)
                 continue
             if reason is not None or not isinstance(entry, Solution):
-                yield LeftOutRow(row, str(reason))
+                yield UnscoredRow(row, str(reason))
                 continue
             scores = next(judgments).offline
             assert scores is not None
@@ -55,7 +61,7 @@ class ChunkScorer:
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
-    """What is wrong with a row: it is no candidate, or longer than the evaluator's context."""
+    """What is wrong with a row: it is no solution, or longer than the evaluator's context."""
     if isinstance(entry, BadRow):
         return entry.error
     if isinstance(entry, Overlap):
@@ -78,3 +84,40 @@ def _one_thread(wanted: bool) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -> int:
+    """The number of rows of the pool, each of which is looked at.
+
+    Raises `UserError` where none can be scored, and unless `skip_bad` where one cannot, showing the first few.
+    """
+    rows = bad = overlapping = 0
+    first: list[str] = []
+    for rows, entry in enumerate(pool, start=1):
+        watch("rows checked", rows, None)
+        overlapping += isinstance(entry, Overlap)
+        error = fault(entry, evaluator)
+        if error is None:
+            continue
+        bad += 1
+        if len(first) < SHOWN:
+            first.append(str(error))
+    if not rows:
+        raise UserError("there is no row in the pool.", "Write one object with query and response a line.")
+    if overlapping == rows:
+        raise UserError(f"all {rows:,} rows are problems of the benchmarks.", "Nothing is left to choose from.")
+    if bad + overlapping == rows:
+        raise UserError(f"none of {rows:,} rows can be scored: {first[0]}")
+    if bad and not skip_bad:
+        raise refusal(rows, bad, first)
+    return rows
+
+
+def refusal(rows: int, bad: int, first: list[str]) -> UserError:
+    """The error of a pool with so many bad rows, which names the first of them."""
+    if bad == 1:
+        return UserError(first[0], "Fix the row, or leave it out with --skip-bad.")
+    lines = [f"  {line}" for line in first]
+    more = [f"  and {bad - len(first):,} more"] if bad > len(first) else []
+    head = f"{bad:,} of {rows:,} rows cannot be scored; fix them, or leave them out with --skip-bad."
+    return UserError("\n".join([head, *lines, *more]))

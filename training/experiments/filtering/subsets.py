@@ -73,7 +73,7 @@ class SubsetRule:
 
 
 @dataclass(frozen=True)
-class Selection:
+class ChosenSubset:
     """The rows chosen, in the order of the pool; `edge` is the least good score among them, where it was ranked by
     one, and `tied` how many solutions of the pool have just that score."""
 
@@ -86,7 +86,7 @@ class Selection:
         return {"rows": len(self.rows)} | ranked
 
 
-def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, Selection]:
+def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
     """The subsets that are asked for, all of one size: `match`, or as many as there are to choose from if fewer.
 
     Raises `UserError` where there is nothing to choose from.
@@ -97,15 +97,15 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, Selection]:
     for name in rule.by:
         chance = _chance(scores.rows, f"{rule.seed} {name}")
         if name == BOTH:
-            chosen[name] = Selection(_first(scores.rows, [chance, ~passing], size))
+            chosen[name] = ChosenSubset(_first(scores.rows, [chance, ~passing], size))
         elif name == RANDOM:
-            chosen[name] = Selection(_first(scores.rows, [chance], size))
+            chosen[name] = ChosenSubset(_first(scores.rows, [chance], size))
         else:
             # What is best comes first.
             values = -scores.validity if name == VALIDITY else scores.redundancy
             edge = np.sort(values)[size - 1]
             shown = float(-edge if name == VALIDITY else edge)
-            chosen[name] = Selection(
+            chosen[name] = ChosenSubset(
                 _first(scores.rows, [chance, values], size), shown, int((values == edge).sum())
             )
     return chosen
@@ -126,7 +126,7 @@ def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
     return min(len(scores), rule.match)
 
 
-def overlaps(subsets: Mapping[str, Selection]) -> dict[str, int]:
+def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
     """How many rows each two subsets share."""
     names = [*subsets]
     return {

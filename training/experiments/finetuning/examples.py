@@ -1,10 +1,22 @@
-"""Rows as token ids with the labels that are learnt."""
+"""The examples of a fine-tuning run: the rows of a subset as token ids with the labels that are learnt.
 
+{"query": "How many positive divisors does 196 have?", "response": "196 = 2^2 * 7^2, so 3 * 3 = 9.", "source": "…"}
+"""
+
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.jsonl import open_input, read_rows
+from stepsight.storage.importers.fields import located, text
+from stepsight.training.experiments.filtering.output import MANIFEST
+from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import QUERY
 
 IGNORED = -100
@@ -12,7 +24,54 @@ IGNORED = -100
 
 
 @dataclass(frozen=True)
-class Example:
+class SubsetFile:
+    """A subset of a pool as a file: `rows` are pairs of a query and a response, `sha256` is the file's. `scorer` is
+    the name of the evaluator that chose them, "" where it is not known."""
+
+    name: str
+    rows: tuple[tuple[str, str], ...]
+    sha256: str
+    scorer: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """What it is, without its rows."""
+        return {"name": self.name, "rows": len(self.rows), "sha256": self.sha256, "scorer": self.scorer}
+
+
+def read_subset(path: Path) -> SubsetFile:
+    """Read a file. Raises `UserError` naming the line where a row has no query or no response, or there is none."""
+    rows = []
+    with open_input(path) as file:
+        for number, row in read_rows(file, str(path)):
+            with located(f"{path} line {number}"):
+                rows.append((_filled(row, "query"), _filled(row, "response")))
+    if not rows:
+        raise UserError(
+            f"{path}: there is no row to learn from.", "Write one object with query and response a line."
+        )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return SubsetFile(path.stem, tuple(rows), digest, _scorer(path))
+
+
+def _filled(row: dict[str, Any], key: str) -> str:
+    value = text(row, key)
+    if not value.strip():
+        raise UserError(f"{key} is empty.", "Every row needs a query and a response.")
+    return value
+
+
+def _scorer(path: Path) -> str:
+    """The evaluator that the manifest beside a subset names."""
+    manifest = path.parent / MANIFEST
+    if path.stem not in SUBSETS or not manifest.is_file():
+        return ""
+    evaluator = read_json(manifest).get("evaluator")
+    name = evaluator.get("name") if isinstance(evaluator, dict) else evaluator
+    return name if isinstance(name, str) else ""
+
+
+@dataclass(frozen=True)
+class TextExample:
     """`ids` of a prompt, its response and the token that ends it, and as many `labels`."""
 
     ids: tuple[int, ...]
@@ -32,13 +91,13 @@ def build_examples(
     prompt: str,
     everything: bool,
     longest: int,
-) -> tuple[list[Example], int]:
+) -> tuple[list[TextExample], int]:
     """The examples of rows of a query and a response, and how many rows are left out for more than `longest`
     tokens. `everything` teaches the prompt too.
 
     Prompt and response are encoded one by one, so that an answer begins where a prompt ends, as when it is asked.
     """
-    found, left_out = [], 0
+    examples, left_out = [], 0
     for query, response in rows:
         before = prompt_ids(tokenizer, prompt, query)
         after = [*tokenizer(response, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
@@ -46,5 +105,5 @@ def build_examples(
             left_out += 1
             continue
         hidden = before if everything else [IGNORED] * len(before)
-        found.append(Example((*before, *after), (*hidden, *after)))
-    return found, left_out
+        examples.append(TextExample((*before, *after), (*hidden, *after)))
+    return examples, left_out

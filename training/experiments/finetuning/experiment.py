@@ -5,32 +5,57 @@ FOLDER/start                   the model from scratch, where the study has one
 FOLDER/EVALUATOR/subsets       what it chose of the pool, as `stepsight filter` writes it
 FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, what was logged, answers and result in math500
 FOLDER/report.html, tables     what `stepsight report filtering FOLDER` makes of the results
+FOLDER/logs                    the output of each run's process
+
+For each run `stepsight filter-study` starts a process, which may also be started by hand:
+
+python -m stepsight.training.experiments.finetuning.experiment STUDY.yaml FOLDER RUN
 """
 
+import argparse
+import shutil
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 
+from stepsight.core.errors import UserError
 from stepsight.core.files import data_files
 from stepsight.core.models.placement import Placement
-from stepsight.training.experiments.filtering.candidate import Solution
-from stepsight.training.experiments.filtering.manifest import MANIFEST, summary
+from stepsight.training.evaluate.grading import Grader
+from stepsight.training.experiments.filtering.output import MANIFEST, summary
 from stepsight.training.experiments.filtering.pool import Pool
 from stepsight.training.experiments.filtering.run import Filtering, filter_pool
-from stepsight.training.experiments.finetuning.cell import START, StudyWorker, result_path, share_of, subsets_folder
-from stepsight.training.experiments.finetuning.grading import Grader
+from stepsight.training.experiments.filtering.solutions import Solution
+from stepsight.training.experiments.finetuning.math500 import (
+    Math500Settings,
+    Problems,
+    measure,
+    problems_path,
+    read_problems,
+)
 from stepsight.training.experiments.finetuning.models import write_scratch_model
-from stepsight.training.experiments.finetuning.problems import problems_path, read_problems
-from stepsight.training.experiments.finetuning.results import read_result
-from stepsight.training.experiments.finetuning.run import check_installed
-from stepsight.training.experiments.finetuning.study import Cell, Study, study_folder
+from stepsight.training.experiments.finetuning.recipe import Recipe
+from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
+from stepsight.training.experiments.finetuning.run import CARD, LOG, FineTuning, check_installed, fine_tune
+from stepsight.training.experiments.finetuning.study import Study, StudyRun, read_study, slug, study_folder
 from stepsight.training.experiments.finetuning.tables import TITLES
-from stepsight.training.runs.processes import PlannedRun, ProcessGroup, run_here, run_in_processes
+from stepsight.training.runs.folder import RunFolder
+from stepsight.training.runs.processes import (
+    MachineShare,
+    PlannedRun,
+    ProcessGroup,
+    launcher,
+    run_here,
+    run_in_processes,
+)
+from stepsight.training.runs.progress import progress_bars
 
-_LOGS = "logs"
+START = "start"
+_SUBSETS, _MEASURED, _LOGS = "subsets", "math500", "logs"
+_MODULE = "stepsight.training.experiments.finetuning.experiment"
 
 
 @dataclass(frozen=True)
@@ -50,34 +75,29 @@ class Experiment:
         problems_file = problems_path(self.study.problems_file, self.path.parent)
         problems = read_problems(problems_file)
         pool = [file for name in self.study.pool for _, file in data_files(name, self.path.parent)]
-        self._claim()
+        self._begin()
         for evaluator in self.study.evaluators:
             self._filter(pool, problems_file, evaluator)
         self._prepare(pool, problems_file)
-        missing = [run for cell in self.study.cells() if not (run := self._planned(cell)).result.is_file()]
+        planned = [self._planned(run) for run in self.study.runs()]
+        missing = [run for run in planned if not run.result.is_file()]
         if jobs == 1:
             with Grader() as grader, ProcessGroup(share_of(self.study)) as processes:
                 worker = StudyWorker(self.study, self.path, self.folder, problems, grader, processes)
-                failures = run_here(missing, lambda run: worker.run(self.study.cell(run.name)), self._announce)
+                failures = run_here(missing, lambda run: worker.do(self.study.run_named(run.name)), self._announce)
         else:
             failures = run_in_processes(missing, share_of(self.study), jobs, self._announce)
         failures.check()
 
-    def _claim(self) -> None:
-        study_folder(self.folder).claim(asdict(self.study) | self.study.values(self.path.parent))
+    def _begin(self) -> None:
+        study_folder(self.folder).begin(asdict(self.study) | self.study.values(self.path.parent))
 
-    def _planned(self, cell: Cell) -> PlannedRun:
+    def _planned(self, run: StudyRun) -> PlannedRun:
         return PlannedRun(
-            name=cell.name,
-            result=result_path(self.folder, cell),
-            arguments=(
-                "-m",
-                "stepsight.training.experiments.finetuning.cell",
-                str(self.path),
-                str(self.folder),
-                cell.name,
-            ),
-            log=self.folder / _LOGS / f"{cell.name}.txt",
+            name=run.name,
+            result=result_path(self.folder, run),
+            arguments=("-m", _MODULE, str(self.path), str(self.folder), run.name),
+            log=self.folder / _LOGS / f"{run.name}.txt",
         )
 
     def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
@@ -112,10 +132,10 @@ class Experiment:
         write_scratch_model(partial, texts, start.backbone, start.vocabulary, start.seed)
         partial.replace(self.folder / START)
 
-    def _announce(self, run: PlannedRun, number: int, total: int) -> None:
-        cell, result = self.study.cell(run.name), read_result(run.result)
+    def _announce(self, planned: PlannedRun, number: int, total: int) -> None:
+        run, result = self.study.run_named(planned.name), read_result(planned.result)
         print(
-            f"{number} of {total}: {cell.evaluator}, {TITLES[cell.subset]}, seed {cell.seed}: "
+            f"{number} of {total}: {run.evaluator}, {TITLES[run.subset]}, seed {run.seed}: "
             f"{sum(result.correct)} of {len(result.correct)} right, {result.length:.0f} tokens",
             file=sys.stderr,
         )
@@ -125,3 +145,108 @@ def _texts(pool: Pool) -> Iterator[str]:
     for entry in pool:
         if isinstance(entry, Solution):
             yield from (entry.query, entry.response)
+
+
+@dataclass(frozen=True)
+class StudyWorker:
+    """Does runs of the study in the file `path`, whose results go to `folder`."""
+
+    study: Study
+    path: Path
+    folder: Path
+    problems: Problems
+    grader: Grader
+    processes: ProcessGroup
+
+    def do(self, run: StudyRun) -> Result:
+        """Do a run, or go on with it; one that is done is read. Raises `UserError` where it cannot be done, or
+        another process is at it."""
+        result = result_path(self.folder, run)
+        with RunFolder(self.folder / run.name).lock():
+            if result.is_file():
+                return read_result(result)
+            model = _model_path(self.folder, run)
+            if self.study.processes > 1:
+                self._launch(run)
+            else:
+                _train(self.study, run, self.path, self.folder)
+            for name in (CARD, LOG):
+                shutil.copy(model / name, self.folder / run.name / name)
+            with progress_bars() as watch:
+                measured = measure(str(model), self.problems, result.parent, self._settings(), self.grader, watch)
+            if not self.study.keep_models:
+                shutil.rmtree(model, ignore_errors=True)
+            return measured
+
+    def _settings(self) -> Math500Settings:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        place = Placement(device, self.study.dtype)
+        return Math500Settings(self.study.engine, self.study.tokens, self.study.batch, place=place)
+
+    def _launch(self, run: StudyRun) -> None:
+        """Fine-tune in several processes, which end where this one does."""
+        module = ["-m", _MODULE, str(self.path), str(self.folder), run.name, "--train-only"]
+        if self.processes.start([*launcher(self.study.processes), *module]).wait():
+            raise UserError("its training failed.", "Its messages are above.")
+
+
+def _train(study: Study, run: StudyRun, path: Path, folder: Path) -> None:
+    # Somebody may have changed the recipe since the runs before.
+    study_folder(folder).check(study.values(path.parent))
+    job = FineTuning.of(recipe_of(study, run, folder, path.parent), path.parent)
+    fine_tune(job, _model_path(folder, run), study.keep_models)
+
+
+def result_path(folder: Path, run: StudyRun) -> Path:
+    """The file of a run's result."""
+    return folder / run.name / _MEASURED / FILE
+
+
+def subsets_folder(folder: Path, evaluator: str) -> Path:
+    """Where the subsets lie that an evaluator chose."""
+    return folder / slug(evaluator) / _SUBSETS
+
+
+def share_of(study: Study) -> MachineShare:
+    """What a run of the study needs of the machine."""
+    return MachineShare(study.processes, study.threads)
+
+
+def _model_path(folder: Path, run: StudyRun) -> Path:
+    return folder / run.name / Path(run.name).name
+
+
+def recipe_of(study: Study, run: StudyRun, folder: Path, root: Path) -> Recipe:
+    """The recipe of a run."""
+    subset = subsets_folder(folder, run.evaluator) / f"{run.subset}.jsonl"
+    recipe = replace(study.recipe_for(root), data=str(subset.resolve()), seed=run.seed)
+    return replace(recipe, init=str((folder / START).resolve())) if study.start else recipe
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do a run; returns 0, or 2 where it cannot be done. Told to end (SIGTERM), it ends the processes of the run
+    first."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("study", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("run", help="its name")
+    parser.add_argument("--train-only", action="store_true", help="train its model and do nothing else")
+    args = parser.parse_args(argv)
+    try:
+        study = read_study(args.study)
+        run = study.run_named(args.run)
+        torch.set_num_threads(study.threads)
+        if args.train_only:
+            _train(study, run, args.study, args.folder)
+            return 0
+        problems = read_problems(problems_path(study.problems_file, args.study.parent))
+        with Grader() as grader, ProcessGroup(share_of(study)) as processes:
+            StudyWorker(study, args.study, args.folder, problems, grader, processes).do(run)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

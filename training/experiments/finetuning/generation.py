@@ -1,7 +1,12 @@
-"""Greedy answers of a causal language model, by vLLM where it is installed or by Transformers."""
+"""Greedy answers of a causal language model, by vLLM where it is installed or by Transformers.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+They come in batches of problems of similar length, each written to FOLDER/answers.jsonl as soon as it is there:
+
+{"problem": 1, "text": "196 = 2^2 * 7^2, so 9.", "tokens": 21, "ended": true}
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,12 +14,14 @@ from typing import Any, Protocol
 import torch
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning.models import context_of, load_model
+from stepsight.training.runs.rows import RowFile
 
-ENGINES = ("auto", "vllm", "transformers")
+ANSWERS = "answers.jsonl"
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,10 @@ class GeneratedAnswer:
     text: str
     tokens: int
     ended: bool
+
+
+Answers = dict[int, GeneratedAnswer]
+"""By the index of the problem, from 0."""
 
 
 class Engine(Protocol):
@@ -39,12 +50,12 @@ class Engine(Protocol):
 def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, place: Placement) -> Engine:
     """The model in a folder, ready to write; `auto` is vLLM where it and a GPU are there. Raises `UserError` where
     vLLM is asked for and not installed."""
-    if chosen(name) == "vllm":
+    if engine_name(name) == "vllm":
         return VllmEngine(folder, place)
     return TransformersEngine(load_model(folder, place), tokenizer)
 
 
-def chosen(name: str) -> str:
+def engine_name(name: str) -> str:
     """The engine that a name means here."""
     installed = find_spec("vllm") is not None
     if name == "vllm" and not installed:
@@ -75,15 +86,15 @@ class TransformersEngine:
         for row, prompt in enumerate(prompts):
             ids[row, width - len(prompt) :] = torch.tensor(prompt, device=device)
             mask[row, width - len(prompt) :] = 1
-        # Nothing of what a checkpoint says of sampling, penalties or forced tokens is to be heeded.
+        # A checkpoint's own settings of sampling, penalties or forced tokens are ignored.
         config = GenerationConfig(  # type: ignore[no-untyped-call]
             do_sample=False, num_beams=1, max_new_tokens=longest, eos_token_id=end, pad_token_id=pad, use_cache=True
         )
         self._model.generation_config = config
-        found: Any = self._model.generate(input_ids=ids, attention_mask=mask, generation_config=config)
-        return [self._written(row, end) for row in found[:, width:].tolist()]
+        whole: Any = self._model.generate(input_ids=ids, attention_mask=mask, generation_config=config)
+        return [self._answer(row, end) for row in whole[:, width:].tolist()]
 
-    def _written(self, ids: list[int], end: int) -> GeneratedAnswer:
+    def _answer(self, ids: list[int], end: int) -> GeneratedAnswer:
         ended = end in ids
         kept = ids[: ids.index(end)] if ended else ids
         return GeneratedAnswer(self._tokenizer.decode(kept, skip_special_tokens=True), len(kept), ended)
@@ -101,7 +112,7 @@ class VllmEngine:
             model=str(folder),
             dtype=place.dtype,
             tensor_parallel_size=max(1, torch.cuda.device_count()),
-            # What a checkpoint says of sampling is not to be heeded.
+            # A checkpoint's own settings of sampling are ignored.
             generation_config="vllm",
             trust_remote_code=False,
         )
@@ -114,9 +125,93 @@ class VllmEngine:
         params = SamplingParams(temperature=0.0, max_tokens=longest)
         inputs = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
         outputs = [output.outputs[0] for output in self._model.generate(inputs, params, use_tqdm=False)]
-        return [self._written(output) for output in outputs]
+        return [self._answer(output) for output in outputs]
 
-    def _written(self, output: Any) -> GeneratedAnswer:
+    def _answer(self, output: Any) -> GeneratedAnswer:
         ended = output.finish_reason == "stop"
         # The token that ends a text is among its tokens, and not in its text.
         return GeneratedAnswer(output.text, len(output.token_ids) - ended, ended)
+
+
+def batches_of(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """The indices of prompts in batches of `size`, the longest first: what needs most memory is met at once."""
+    order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def answer_all(
+    prompts: Sequence[Sequence[int]],
+    open_model: Callable[[], Engine],
+    folder: Path,
+    longest: int,
+    size: int,
+    announce: Callable[[int, int], None],
+) -> list[GeneratedAnswer]:
+    """An answer to each prompt. Those in `folder` are not asked for again, if their whole batch is there: so a run
+    that was stopped has the batches of one that was not. The model is not opened where nothing is missing.
+
+    Where prompt and answer together are too long for the model, the answer may have fewer tokens. Raises
+    `UserError` where a prompt alone is too long, or the file cannot be written. `announce` is called with how many
+    prompts are answered, and how many there are.
+    """
+    batches = batches_of([len(prompt) for prompt in prompts], size)
+    with RowFile(folder / ANSWERS) as file:
+        answers = _read(file, len(prompts))
+        if len(answers) == len(prompts):
+            return _in_order(answers)
+        done = _whole_batches(answers, batches)
+        answers = {index: answers[index] for batch in batches[:done] for index in batch}
+        file.keep(len(answers))
+        engine = open_model()
+        _check(prompts, engine)
+        for batch in batches[done:]:
+            room = engine.context - max(len(prompts[index]) for index in batch)
+            batch_answers = engine.write([prompts[index] for index in batch], min(longest, room))
+            answers |= dict(zip(batch, batch_answers, strict=True))
+            file.add(_row(index, answers[index]) for index in batch)
+            announce(len(answers), len(prompts))
+    with atomic_file(folder / ANSWERS) as partial, RowFile(partial) as file:
+        file.add(_row(index, answer) for index, answer in enumerate(_in_order(answers)))
+    return _in_order(answers)
+
+
+def _check(prompts: Sequence[Sequence[int]], engine: Engine) -> None:
+    for index, prompt in enumerate(prompts):
+        if len(prompt) >= engine.context:
+            raise UserError(
+                f"problem {index + 1} has {len(prompt):,} tokens with its prompt; the model takes "
+                f"{engine.context:,}, the answer included.",
+                "Leave it out, or take another model.",
+            )
+
+
+def _read(file: RowFile, count: int) -> Answers:
+    """The answers to so many problems that a file has, in its order, up to a row that is none."""
+    answers: Answers = {}
+    for row in file:
+        try:
+            index, answer = row.pop("problem") - 1, GeneratedAnswer(**row)
+        except (KeyError, TypeError):
+            break
+        if index not in range(count):
+            break
+        answers[index] = answer
+    return answers
+
+
+def _whole_batches(answers: Answers, batches: Sequence[Sequence[int]]) -> int:
+    """How many of the first batches are there, one after the other."""
+    order, start = list(answers), 0
+    for number, batch in enumerate(batches):
+        if order[start : start + len(batch)] != [*batch]:
+            return number
+        start += len(batch)
+    return len(batches)
+
+
+def _in_order(answers: Answers) -> list[GeneratedAnswer]:
+    return [answers[index] for index in sorted(answers)]
+
+
+def _row(index: int, answer: GeneratedAnswer) -> dict[str, Any]:
+    return {"problem": index + 1} | asdict(answer)

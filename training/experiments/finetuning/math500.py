@@ -1,36 +1,103 @@
-"""Measuring a causal language model on MATH-500: greedy answers, graded with math-verify.
+"""What a causal language model reaches on MATH-500: greedy answers, graded with math-verify.
 
 stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
+
+Problems are one object a line: {"problem": "How many whole-number divisors does 196 have?", "answer": "9"}
 
 FOLDER/run.json        what the result depends on
 FOLDER/answers.jsonl   what the model wrote, as it comes
 FOLDER/math500.json    what it reached
 """
 
+import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import write_json
+from stepsight.core.files import DATA_VARIABLE, data_files, write_json
+from stepsight.core.jsonl import open_input, read_rows
 from stepsight.core.models.placement import Placement
 from stepsight.core.validation import validate
-from stepsight.training.experiments.finetuning.answers import answer_all
+from stepsight.storage.importers.fields import located, text
+from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.finetuning.examples import prompt_ids
-from stepsight.training.experiments.finetuning.generation import Engine, GeneratedAnswer, chosen, open_engine
-from stepsight.training.experiments.finetuning.grading import Grader
+from stepsight.training.experiments.finetuning.generation import (
+    Engine,
+    GeneratedAnswer,
+    answer_all,
+    engine_name,
+    open_engine,
+)
 from stepsight.training.experiments.finetuning.models import load_text_tokenizer, model_fingerprint, model_folder
-from stepsight.training.experiments.finetuning.problems import Problems
 from stepsight.training.experiments.finetuning.recipe import PROMPT, Prompt
 from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
 from stepsight.training.experiments.finetuning.run import model_name, read_card
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.progress import Watch, unwatched
 
+_DEFAULT = Path("math500") / "test.jsonl"
+
 
 @dataclass(frozen=True)
-class Asking:
+class Problem:
+    """A problem with its answer, which is LaTeX without `$`."""
+
+    text: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Problems:
+    """The problems of a file, whose hash is `sha256`."""
+
+    name: str
+    items: tuple[Problem, ...]
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def as_json(self) -> dict[str, Any]:
+        """What they are, without their texts; `constant` is what always giving the answer that most of them have
+        would reach."""
+        answer, count = Counter(problem.answer for problem in self.items).most_common(1)[0]
+        constant = {"answer": answer, "right": count}
+        return {"name": self.name, "count": len(self), "sha256": self.sha256, "constant": constant}
+
+
+def read_problems(path: Path) -> Problems:
+    """Read a file. Raises `UserError` naming the line where a problem or its answer is missing."""
+    items = []
+    with open_input(path) as file:
+        for number, row in read_rows(file, str(path)):
+            with located(f"{path} line {number}"):
+                items.append(Problem(text(row, "problem"), text(row, "answer")))
+    if not items:
+        raise UserError(f"{path}: there is no problem.", "Write one object with problem and answer a line.")
+    return Problems(
+        f"{path.resolve().parent.name}/{path.name}", tuple(items), hashlib.sha256(path.read_bytes()).hexdigest()
+    )
+
+
+def problems_path(file: Path | None, root: Path = Path()) -> Path:
+    """The `file` in `root` or in the folder of data; without one, MATH-500 in that folder.
+
+    Raises `UserError` where it is not there.
+    """
+    try:
+        return data_files(str(file or _DEFAULT), root)[0][1]
+    except UserError:
+        if file is not None:
+            raise
+        hint = f"Give --problems FILE, or put {_DEFAULT} into the folder that {DATA_VARIABLE} names."
+        raise UserError("the problems of MATH-500 are not here.", hint) from None
+
+
+@dataclass(frozen=True)
+class Math500Settings:
     """How a model is asked: `tokens` at most in an answer, `batch` problems at once. `prompt` stands before an
     answer; without it, the one that the model was fine-tuned with, or the default."""
 
@@ -52,7 +119,7 @@ def measure(
     spec: str,
     problems: Problems,
     output: Path,
-    asking: Asking,
+    settings: Math500Settings,
     grader: Grader,
     watch: Watch = unwatched,
 ) -> Result:
@@ -63,8 +130,8 @@ def measure(
     """
     model = model_folder(spec)
     card = read_card(model)
-    prompt = asking.prompt or card.get("prompt") or PROMPT
-    values = _values(model, prompt, problems, asking)
+    prompt = settings.prompt or card.get("prompt") or PROMPT
+    values = _values(model, prompt, problems, settings)
     folder = RunFolder(output)
     folder.check(values)
     if (output / FILE).is_file():
@@ -73,11 +140,14 @@ def measure(
     prompts = [prompt_ids(tokenizer, prompt, problem.text) for problem in problems.items]
 
     def open_model() -> Engine:
-        return open_engine(asking.engine, model, tokenizer, asking.place)
+        return open_engine(settings.engine, model, tokenizer, settings.place)
+
+    def announce(done: int, count: int) -> None:
+        watch(f"problems answered by {values['model']}", done, count)
 
     with folder.lock():
-        folder.claim(values)
-        answers = answer_all(prompts, open_model, output, asking.tokens, asking.batch, watch)
+        folder.begin(values)
+        answers = answer_all(prompts, open_model, output, settings.tokens, settings.batch, announce)
         result = _grade(problems, answers, grader, values, card)
         write_json(output / FILE, result.as_json())
     return result
@@ -92,16 +162,16 @@ def output_names(specs: Sequence[str]) -> list[str]:
     return names
 
 
-def _values(folder: Path, prompt: str, problems: Problems, asking: Asking) -> dict[str, Any]:
+def _values(folder: Path, prompt: str, problems: Problems, settings: Math500Settings) -> dict[str, Any]:
     return {
         "model": model_name(folder),
         "fingerprint": model_fingerprint(folder, prompt),
         "prompt": prompt,
         "problems": problems.as_json(),
-        "engine": chosen(asking.engine),
-        "tokens": asking.tokens,
-        "batch": asking.batch,
-        "dtype": asking.place.dtype,
+        "engine": engine_name(settings.engine),
+        "tokens": settings.tokens,
+        "batch": settings.batch,
+        "dtype": settings.place.dtype,
     }
 
 

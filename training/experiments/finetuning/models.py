@@ -22,9 +22,8 @@ from stepsight.core.models.backbone import load_weights, read_config
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.location import CARD, download, is_hub_id
 from stepsight.core.models.placement import Placement
-from stepsight.training.data.tokenizer import PAD, train_tokenizer
 from stepsight.training.train.config import Backbone
-from stepsight.training.train.init import llama_config
+from stepsight.training.train.init import PAD, llama_config, train_tokenizer
 
 
 @contextmanager
@@ -61,12 +60,12 @@ def _check_causal(folder: Path) -> None:
     named = values.get("architectures")
     names = [str(name) for name in named] if isinstance(named, list) else []
     if (folder / CARD).is_file():
-        found = "an evaluator of steps"
+        kind = "an evaluator of steps"
     elif names and not any(name.endswith(_HEADS) for name in names):
-        found = f"a {names[0]}"
+        kind = f"a {names[0]}"
     else:
         return
-    raise UserError(f"{folder}: this is {found}, no causal language model.", "Give one that writes text.")
+    raise UserError(f"{folder}: this is {kind}, no causal language model.", "Give one that writes text.")
 
 
 def load_model(folder: Path, place: Placement) -> PreTrainedModel:

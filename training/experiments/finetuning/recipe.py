@@ -4,16 +4,16 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.validation import STRICT, Record, invalid, validate_yaml
-from stepsight.training.runs.optimisation import Precision, check_batches
-from stepsight.training.train.config import Betas, Expected, Seed
+from stepsight.core.validation import STRICT, invalid, validate_yaml
+from stepsight.training.runs.optimisation import Betas, Optimisation, Precision, Seed
+from stepsight.training.train.config import Expected
 
 QUERY = "{query}"
 PROMPT = f"Question:\n{QUERY}\nAnswer:\n"
-"""What stands before an answer where nothing else is said."""
+"""What stands before an answer by default."""
 FREE = ("accumulation", "activation_checkpointing", "save_steps")
 """Keys that may differ when a run goes on, for they change nothing of what is learnt."""
 
@@ -29,18 +29,13 @@ Prompt = Annotated[str, AfterValidator(_check_prompt)]
 
 
 @dataclass(frozen=True, config=STRICT)
-class Recipe(Record):
+class Recipe(Optimisation):
     """One fine-tuning run of a causal language model.
 
     `init` is the folder or hub id of the model and `data` a subset, JSON Lines with `query` and `response`; both
     may be left to the command line. `prompt` is what stands before a response, with `{query}` once. `loss` response
     teaches the response and the token that ends it; all teaches the prompt too. Rows of more than `max_length`
-    tokens are left out and counted, never cut.
-
-    `batch_size` is the rows of one optimiser step, over all devices; `accumulation` the parts that a device
-    computes its share in. `fsdp` shards weights, gradients and optimiser state over the devices. `bf16` computes in
-    bfloat16 and keeps the weights in float32; `saved_dtype` is what the model is written in. `plan` changes nothing
-    of what is learnt.
+    tokens are left out and counted, never cut. `plan` changes nothing of what is learnt.
     """
 
     init: str | None = None
@@ -48,27 +43,15 @@ class Recipe(Record):
     prompt: Prompt = PROMPT
     loss: Literal["response", "all"] = "response"
     epochs: PositiveInt = 4
-    batch_size: PositiveInt = 32
     learning_rate: PositiveFloat = 5e-7
     betas: Betas = (0.9, 0.999)
     weight_decay: NonNegativeFloat = 0.0
     warmup_steps: NonNegativeInt = 16
-    clip: PositiveFloat = 1.0
     seed: Seed = 42
     max_length: PositiveInt = 2048
-    accumulation: PositiveInt = 1
-    activation_checkpointing: bool = False
-    fsdp: bool = False
-    bf16: bool = False
     saved_dtype: Precision = "bfloat16"
-    save_steps: PositiveInt = 200
     notes: str = field(default="", compare=False)
     plan: Expected | None = field(default=None, compare=False)
-
-    @model_validator(mode="after")
-    def _check(self) -> "Recipe":
-        check_batches(self, "rows")
-        return self
 
 
 def read_recipe(path: str | Path) -> Recipe:

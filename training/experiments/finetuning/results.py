@@ -20,7 +20,7 @@ PAPER = "tab:filter_ablation"
 class Result:
     """What one model reached: which problems it solved, in their order, and the tokens of each answer.
 
-    `subset`, `rows` and `seed` are of its fine-tuning, "", 0 and None where it had none that is known of; `scorer`
+    `subset`, `rows` and `seed` are of its fine-tuning, "", 0 and None where it had none; `scorer`
     is the evaluator that chose the subset. `cut` answers did not come to an end; the grader gave up on `given_up`.
     """
 

@@ -25,7 +25,7 @@ from stepsight.core.files import read_json
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.placement import Placement
 from stepsight.training.data.sources_config import Data, Source
-from stepsight.training.experiments.finetuning.examples import Example, build_examples
+from stepsight.training.experiments.finetuning.examples import SubsetFile, TextExample, build_examples, read_subset
 from stepsight.training.experiments.finetuning.models import (
     context_of,
     load_model,
@@ -35,14 +35,12 @@ from stepsight.training.experiments.finetuning.models import (
     no_bars,
 )
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
-from stepsight.training.experiments.finetuning.subset import SubsetFile, read_subset
-from stepsight.training.report.figures import write_figure
 from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
+from stepsight.training.runs.curves import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
-from stepsight.training.train import history
 from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.estimate import DEFAULT, Network, Plan, Work, find_gpu, network_of
+from stepsight.training.train.estimate import CHARACTERS, DEFAULT, Estimate, Network, Work, find_gpu, network_of
 
 CARD = "sft.json"
 LOG = "log_history.json"
@@ -72,7 +70,7 @@ class FineTuning:
         """What the result depends on, and nothing of the machine."""
         used = {key: value for key, value in asdict(self.recipe).items() if key not in ("init", "notes", "plan")}
         model = {"name": model_name(self.folder), "fingerprint": model_fingerprint(self.folder, self.recipe.prompt)}
-        # The file is told by what is in it.
+        # The file is recorded by what is in it.
         return json.loads(json.dumps(used | {"data": self.subset.as_json(), "init": model}))  # type: ignore[no-any-return]
 
 
@@ -104,7 +102,7 @@ def _fine_tune(job: FineTuning, folder: RunFolder, values: dict[str, Any], draw:
     model = load_model(job.folder, Placement())
     examples, left_out = _examples(job, tokenizer, context_of(model))
     if arguments.should_save:
-        folder.claim(values)
+        folder.begin(values)
         checkpoints.clear()
         if left_out:
             print(f"{left_out:,} rows left out: over {job.recipe.max_length:,} tokens.", file=sys.stderr)
@@ -134,7 +132,7 @@ def model_name(folder: Path) -> str:
     return kept.split("--")[-1] if folder.parent.name == "snapshots" and "--" in kept else folder.name
 
 
-def _examples(job: FineTuning, tokenizer: Any, context: int) -> tuple[list[Example], int]:
+def _examples(job: FineTuning, tokenizer: Any, context: int) -> tuple[list[TextExample], int]:
     recipe, longest = job.recipe, min(job.recipe.max_length, context)
     examples, left_out = build_examples(job.subset.rows, tokenizer, recipe.prompt, recipe.loss == "all", longest)
     if not examples:
@@ -142,11 +140,11 @@ def _examples(job: FineTuning, tokenizer: Any, context: int) -> tuple[list[Examp
     return examples, left_out
 
 
-def _tokens(examples: Sequence[Example]) -> int:
+def _tokens(examples: Sequence[TextExample]) -> int:
     return sum(len(example.ids) for example in examples)
 
 
-def _outcome(trainer: Any, examples: Sequence[Example], left_out: int) -> dict[str, Any]:
+def _outcome(trainer: Any, examples: Sequence[TextExample], left_out: int) -> dict[str, Any]:
     record: dict[str, Any] = {
         "made": provenance.now(),
         "code": provenance.code_revision(),
@@ -179,7 +177,7 @@ def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dic
         tokenizer.save_pretrained(made)
         (made / LOG).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         if draw:
-            write_figure(history.draw(rows, output.resolve().name), made / "training")
+            write_figure(draw_history(rows, output.resolve().name), made / "training")
         (made / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
         trainer.checkpoints.adopt(output, last=CARD)
     except OSError as error:
@@ -198,21 +196,19 @@ def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Ten
     return {name: weight for name, weight in weights.items() if name != "lm_head.weight"}
 
 
-# Characters for each token, where no tokenizer has counted them.
-_CHARACTERS = 3
+def estimate_fine_tuning(
+    recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None
+) -> Estimate:
+    """The estimate of a recipe in the folder `root`, on the devices that it is written for, or others.
 
-
-def forecast(recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None) -> Plan:
-    """The plan of a recipe in the folder `root`, on the devices that are given, or that it is written for.
-
-    Raises `UserError` where the GPU is not known, or neither the recipe nor its files tell how much is learnt from
+    Raises `UserError` where there is no such GPU, or neither the recipe nor its files show how much is learnt from
     or how large the model is.
     """
     config = _as_training(recipe)
     expected = recipe.plan
     count = devices or (expected.devices if expected else 1)
-    found = find_gpu(gpu or (expected and expected.gpu) or DEFAULT)
-    return Plan(config, _with_head(network_of(config, root)), _work(recipe, root), found, count)
+    device = find_gpu(gpu or (expected and expected.gpu) or DEFAULT)
+    return Estimate(config, _with_head(network_of(config, root)), _work(recipe, root), device, count)
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:
@@ -247,4 +243,4 @@ def _work(recipe: Recipe, root: Path) -> Work:
         raise UserError("neither the recipe nor --data tells how much is learnt from.", "Give --data SUBSET.jsonl.")
     rows = read_subset(root / recipe.data if (root / recipe.data).is_file() else Path(recipe.data)).rows
     characters = sum(len(query) + len(response) for query, response in rows)
-    return Work(len(rows), characters / len(rows) / _CHARACTERS, counted=True)
+    return Work(len(rows), characters / len(rows) / CHARACTERS, counted=True)

@@ -28,8 +28,8 @@ from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.experiments.finetuning.run import model_name
 from stepsight.training.runs.folder import RunFolder
-from stepsight.training.runs.optimisation import Precision
-from stepsight.training.train.config import Backbone, Seed
+from stepsight.training.runs.optimisation import Precision, Seed
+from stepsight.training.train.config import Backbone
 
 RECORD = "study.json"
 """The file of a study's folder that tells whose it is."""
@@ -62,7 +62,7 @@ def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, config=STRICT)
-class Start(Record):
+class ScratchModel(Record):
     """A model from scratch: its dimensions, the tokens of a tokenizer that is learnt from the pool, and the seed of
     its weights."""
 
@@ -72,7 +72,7 @@ class Start(Record):
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class StudyRun:
     """One run: a model that learns from the `subset` that an evaluator chose, with a seed."""
 
     evaluator: str
@@ -104,7 +104,7 @@ class Study(Record):
     evaluators: Annotated[ListOf[str], AfterValidator(_check_evaluators)]
     recipe: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    start: Start | None = None
+    start: ScratchModel | None = None
     subsets: Annotated[ListOf[Annotated[str, choice(SUBSETS)]], AfterValidator(distinct)] = SUBSETS
     seeds: Annotated[ListOf[Seed], AfterValidator(distinct)] = (42, 43, 44)
     match: PositiveInt | None = None
@@ -120,17 +120,17 @@ class Study(Record):
     keep_models: bool = False
     notes: str = field(default="", compare=False)
 
-    def cells(self) -> Iterator[Cell]:
+    def runs(self) -> Iterator[StudyRun]:
         """Every run, those of a seed together: what is there first can be compared."""
         for evaluator in self.evaluators:
             for seed in self.seeds:
-                yield from (Cell(evaluator, subset, seed) for subset in self.subsets)
+                yield from (StudyRun(evaluator, subset, seed) for subset in self.subsets)
 
-    def cell(self, name: str) -> Cell:
+    def run_named(self, name: str) -> StudyRun:
         """The run of that name. Raises `UserError` where there is none."""
-        for cell in self.cells():
-            if cell.name == name:
-                return cell
+        for run in self.runs():
+            if run.name == name:
+                return run
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's study.json.")
 
     def recipe_for(self, root: Path) -> Recipe:

@@ -12,7 +12,7 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.examples import IGNORED, Example
+from stepsight.training.experiments.finetuning.examples import IGNORED, TextExample
 from stepsight.training.experiments.finetuning.recipe import Recipe
 from stepsight.training.runs.batches import Batches
 from stepsight.training.runs.checkpoints import Checkpoints
@@ -62,7 +62,7 @@ class FineTuner(Resumable, SFTTrainer):
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
-        examples: Sequence[Example],
+        examples: Sequence[TextExample],
         arguments: SFTConfig,
         checkpoints: Checkpoints,
     ) -> None:
@@ -82,7 +82,7 @@ class FineTuner(Resumable, SFTTrainer):
         self.steps = len(self.batches) // parts * int(arguments.num_train_epochs)
         arguments.logging_steps = logging_steps(self.steps)
         end = cast(int, tokenizer.eos_token_id)
-        rows = [*examples, Example((end,) * _EMPTY, (IGNORED,) * _EMPTY)]
+        rows = [*examples, TextExample((end,) * _EMPTY, (IGNORED,) * _EMPTY)]
         super().__init__(
             model=model,
             args=arguments,
@@ -128,14 +128,14 @@ class FineTuner(Resumable, SFTTrainer):
         empty = (labels == IGNORED).all().long().to(self.args.device)
         count = int(self.accelerator.gather(empty).sum())
         self._total_train_tokens -= _EMPTY * count
-        told = self._metrics["train"]
-        told["num_tokens"] = [self._total_train_tokens]
+        metrics = self._metrics["train"]
+        metrics["num_tokens"] = [self._total_train_tokens]
         if count == self.args.world_size:
             for name in ("entropy", "mean_token_accuracy"):
-                told[name].pop()
+                metrics[name].pop()
 
     def _init_training_state(self, *args: Any, **options: Any) -> Any:
-        found = super()._init_training_state(*args, **options)
+        state = super()._init_training_state(*args, **options)
         # TRL counts from 0 again.
         self._total_train_tokens = int(self._last_row().get("num_tokens", 0))
-        return found
+        return state

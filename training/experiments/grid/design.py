@@ -32,7 +32,7 @@ from stepsight.training.data.mixture import Mixture
 from stepsight.training.data.sources_config import Data, Origin, Source
 from stepsight.training.train.config import Attention, TrainConfig
 
-# What a cell sets itself.
+# What a run sets itself.
 _OWN = ("attention", "seed")
 _NAME = re.compile(r"[\w.]+")
 
@@ -51,7 +51,7 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 
 @dataclass(frozen=True, config=STRICT)
-class Held(Record):
+class HeldOutSet(Record):
     """Traces that every run is measured on, in each of the `modes`. `note` is what a reader has to know of them.
     Their problems are left out of the training data."""
 
@@ -66,8 +66,8 @@ class Held(Record):
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
-    """One run of a grid."""
+class RunSettings:
+    """What makes one run of a grid."""
 
     size: str
     data: str
@@ -93,7 +93,7 @@ class Design(Record):
     base: dict[str, Any]
     sizes: Parts
     data: Parts
-    tests: ListOf[Held]
+    tests: ListOf[HeldOutSet]
     masks: Masks = ("bidirectional", "causal")
     seeds: Seeds = (13, 42, 7)
     processes: PositiveInt = 1
@@ -111,25 +111,25 @@ class Design(Record):
             raise invalid(f"{part}.{key} is what the grid itself sets.", "Remove it.")
         return self
 
-    def cells(self) -> Iterator[Cell]:
+    def runs(self) -> Iterator[RunSettings]:
         """Every run; those that differ in the mask alone come together."""
         for size in self.sizes:
             for data in self.data:
                 for seed in self.seeds:
-                    yield from (Cell(size, data, mask, seed) for mask in self.masks)
+                    yield from (RunSettings(size, data, mask, seed) for mask in self.masks)
 
-    def cell(self, name: str) -> Cell:
+    def run_named(self, name: str) -> RunSettings:
         """The run of that name. Raises `UserError` where there is none."""
-        for cell in self.cells():
-            if cell.name == name:
-                return cell
+        for run in self.runs():
+            if run.name == name:
+                return run
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's grid.json.")
 
-    def config(self, cell: Cell, tokenizer: str | None = None) -> TrainConfig:
+    def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
         """The configuration of a run; `tokenizer` is the folder of the one that all share. The problems of the
         tests are among its benchmarks."""
-        own = {"attention": cell.mask, "seed": cell.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
-        config = validate(TrainConfig, self.base | self.sizes[cell.size] | self.data[cell.data] | own)
+        own = {"attention": run.mask, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
+        config = validate(TrainConfig, self.base | self.sizes[run.size] | self.data[run.data] | own)
         tests = tuple(dict.fromkeys(_origin(held.source) for held in self.tests))
         benchmarks = config.data.benchmarks
         added = tuple(origin for origin in tests if origin not in benchmarks)
@@ -147,11 +147,11 @@ class Design(Record):
 def read_design(path: str | Path) -> Design:
     """Read and check a YAML file; raises `UserError` naming the file and key."""
     design = validate_yaml(Design, path)
-    for cell in design.cells():
+    for run in design.runs():
         try:
-            design.config(cell)
+            design.config(run)
         except UserError as error:
-            raise error.at(f"{path}: {cell.name}") from None
+            raise error.at(f"{path}: {run.name}") from None
     return design
 
 

@@ -38,7 +38,7 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
     meant.
     """
     rows = [
-        (run.cell.size, run.cell.data, run.cell.seed, run.cell.mask, figures.of(part)[metric])
+        (run.settings.size, run.settings.data, run.settings.seed, run.settings.mask, figures.of(part)[metric])
         for run in results.runs
         if (figures := run.figures.get(key)) is not None and figures.of(part)
     ]
@@ -47,7 +47,7 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
     return pd.concat(sides, axis=1, join="inner", keys=list(MASKS))
 
 
-def by_cell(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+def by_size_and_data(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Amount of data, size, and their pairs, for each of both in their order."""
     groups = dict(iter(pairs.groupby(level=["data", "size"], sort=False)))
     for data in pairs.index.unique("data"):

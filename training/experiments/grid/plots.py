@@ -10,7 +10,7 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, METRICS
-from stepsight.training.experiments.grid.pairs import MASKS, by_cell, contrast, gains, mean, pair_values
+from stepsight.training.experiments.grid.pairs import MASKS, by_size_and_data, contrast, gains, mean, pair_values
 from stepsight.training.experiments.grid.results import GridResults, Key
 from stepsight.training.experiments.grid.tables import deviation
 from stepsight.training.report.plots import GREY, INKS, Plot, make_bars, make_figure, make_plot, rounded
@@ -113,7 +113,7 @@ def class_plots(results: GridResults, key: Key) -> list[Plot]:
 def cell_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
     """Mean and standard deviation over the seeds, for each size and amount of data."""
     figure = make_figure("Size and training traces", METRICS[metric])
-    cells = list(by_cell(pair_values(results, key, metric)))
+    cells = list(by_size_and_data(pair_values(results, key, metric)))
     names = [f"{size} {data}" for data, size, _ in cells]
     for mask in MASKS:
         means = [mean(pairs[mask]).number for _, _, pairs in cells]

@@ -7,7 +7,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
-from stepsight.training.experiments.grid.design import Cell
+from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.figures import METRICS, Figures
 
 RUNS, WHOLE = "results", "results.json"
@@ -21,9 +21,9 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run reached, by test and mode; `about` tells of the run itself, such as its parameters."""
+    """The figures of a run by test and mode; `about` has facts of the run itself, such as its parameters."""
 
-    cell: Cell
+    settings: RunSettings
     figures: Mapping[Key, Figures]
     about: Mapping[str, Any] = field(default_factory=dict)
 
@@ -31,7 +31,7 @@ class RunResult:
         tests: dict[str, dict[str, Any]] = {}
         for (test, mode), figures in self.figures.items():
             tests.setdefault(test, {})[mode] = figures.as_json()
-        return {"run": vars(self.cell), "about": dict(self.about), "tests": tests}
+        return {"run": vars(self.settings), "about": dict(self.about), "tests": tests}
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _run(values: Mapping[str, Any]) -> RunResult:
         for test, modes in values["tests"].items()
         for mode, run_figures in modes.items()
     }
-    return RunResult(Cell(**values["run"]), figures, values["about"])
+    return RunResult(RunSettings(**values["run"]), figures, values["about"])
 
 
 def _paper(values: Mapping[str, Any]) -> GridResults:
@@ -123,6 +123,6 @@ def _paper(values: Mapping[str, Any]) -> GridResults:
 def _paper_runs(rows: Sequence[Mapping[str, Any]]) -> Iterator[RunResult]:
     for row in rows:
         size, data, seed, *printed = row["values"]
-        cell = Cell(f"{size:g}B", f"{data / 1000:g}k", _MASKS[row["name"]], int(seed))
+        settings = RunSettings(f"{size:g}B", f"{data / 1000:g}k", _MASKS[row["name"]], int(seed))
         whole = dict(zip(METRICS, (round(number / 100, 3) for number in printed), strict=True))
-        yield RunResult(cell, {("PRM800K", "offline"): Figures(whole)})
+        yield RunResult(settings, {("PRM800K", "offline"): Figures(whole)})

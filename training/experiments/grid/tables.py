@@ -10,7 +10,7 @@ from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.figures import MACRO_AUC, METRICS, Figures
-from stepsight.training.experiments.grid.pairs import MASKS, by_cell, contrast, gains, mean, pair_values
+from stepsight.training.experiments.grid.pairs import MASKS, by_size_and_data, contrast, gains, mean, pair_values
 from stepsight.training.experiments.grid.results import GridResults, Key
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
@@ -36,10 +36,10 @@ def run_table(results: GridResults, key: Key) -> Table:
     rules: list[int] = []
     runs = [run for run in results.runs if key in run.figures]
     for place, run in enumerate(runs):
-        if place and run.cell.size != runs[place - 1].cell.size:
+        if place and run.settings.size != runs[place - 1].settings.size:
             rules.append(place)
-        cell = run.cell
-        rows.append((cell.size, cell.data, str(cell.seed), MASKS[cell.mask], *_whole(run.figures[key])))
+        one = run.settings
+        rows.append((one.size, one.data, str(one.seed), MASKS[one.mask], *_whole(run.figures[key])))
     baselines = {name: figures[key] for name, figures in results.baselines.items() if key in figures}
     rules += [len(rows)] if baselines else []
     rows += [(name, "", "", "", *_whole(figures)) for name, figures in baselines.items()]
@@ -56,7 +56,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
         columns.append(Column(f"{name}_difference", "Δ", _POINTS))
     cells: dict[tuple[str, str], list[Value]] = {}
     for name in METRICS:
-        for data, size, pairs in by_cell(pair_values(results, key, name)):
+        for data, size, pairs in by_size_and_data(pair_values(results, key, name)):
             cells.setdefault((data, size), []).extend(_means(pairs, results.rounded))
     places = list(cells)
     rules = [i for i in range(1, len(places)) if places[i][0] != places[i - 1][0]]
@@ -134,7 +134,7 @@ def cell_table(results: GridResults, key: Key) -> Table:
         columns += [Column(mask, shown), Column(f"{mask}_deviation", "SD")]
     columns.append(Column("difference", "Δ", _POINTS))
     rows: list[tuple[Cell, ...]] = []
-    for data, size, pairs in by_cell(pair_values(results, key, MACRO_AUC)):
+    for data, size, pairs in by_size_and_data(pair_values(results, key, MACRO_AUC)):
         cells = [cell for mask in MASKS for cell in (mean(pairs[mask]), deviation(pairs[mask]))]
         difference = pairs["bidirectional"].mean(skipna=False) - pairs["causal"].mean(skipna=False)
         rows.append((size, data, *cells, _value(difference)))

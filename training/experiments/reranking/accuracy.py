@@ -46,7 +46,7 @@ class Accuracy:
     paired by problem.
 
     Of problems with fewer candidates than the most, `fewer` of them, all are taken where a size is beyond them:
-    every size has the same problems. Of `unknown` problems it is not known what is right.
+    every size has the same problems. `unknown` problems have no right answer to compare with.
     """
 
     sizes: tuple[int, ...]
@@ -65,17 +65,17 @@ class Accuracy:
 def measure(
     ranked: Sequence[Ranked],
     draws: int = DRAWS,
-    watch: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
+    shown: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
 ) -> Accuracy | None:
-    """The accuracy of every way over the problems of which it is known what is right; None where there is none.
-    `watch` goes through them, such as under a progress bar."""
+    """The accuracy of every way over the problems that have a right answer; None where there is none.
+    `shown` goes through them, such as under a progress bar."""
     judged = [one for one in ranked if one.correct is not None]
     if not judged:
         return None
     counts = np.array([len(one.numbers) for one in judged])
     sizes = tuple(sizes_up_to(int(counts.max())))
     # Shape (problems, ways, sizes).
-    rates = np.array([[[_rate(one, way, size) for size in sizes] for way in WAYS] for one in watch(judged)])
+    rates = np.array([[[_rate(one, way, size) for size in sizes] for way in WAYS] for one in shown(judged)])
     draws_of = weighted_totals(rates.reshape(len(judged), -1), resamples(len(judged), draws)) / len(judged)
     draws_of = draws_of.reshape(-1, len(WAYS), len(sizes))
     votes = any(one.has_answers for one in judged)

@@ -1,7 +1,7 @@
 """Final answers: which of them are the same, and the one that a solution ends in.
 
-Texts that are equal but for LaTeX's spacing, and numbers however they are written, are told here; the rest is asked
-of math-verify where it is installed.
+Texts that are equal but for LaTeX's spacing, and numbers however they are written, are recognised here; the rest is
+for math-verify where it is installed.
 """
 
 import re
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import TracebackType
 
 from stepsight.core.metrics.best_of_n import NO_ANSWER
-from stepsight.training.experiments.finetuning.grading import Grader
+from stepsight.training.evaluate.grading import Grader
 
 _SPACING = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\\quad\b|\\qquad\b|\s+")
 _WRAPPED = (
@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{0,60})(?:\.\d{0,60})?")
 _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
 
 
-class Answers:
-    """Tells which answers are the same; a context manager, to be used from one thread.
+class AnswerComparer:
+    """Compares answers, which may be the same in other words; a context manager, to be used from one thread.
 
     With `symbolic` math-verify is asked about what is no plain number; None: where it is installed.
     """
@@ -39,7 +39,7 @@ class Answers:
         self._grader = Grader() if wanted else None
         self._same = lru_cache(maxsize=100_000)(self._compare)
 
-    def __enter__(self) -> "Answers":
+    def __enter__(self) -> "AnswerComparer":
         return self
 
     def __exit__(
@@ -51,12 +51,12 @@ class Answers:
     @property
     def described(self) -> str:
         """How answers are compared."""
-        told = "as texts and numbers"
-        return f"{told}, else by math-verify {version('math-verify')}" if self._grader else told
+        plain = "as texts and numbers"
+        return f"{plain}, else by math-verify {version('math-verify')}" if self._grader else plain
 
     def same(self, first: str, second: str) -> bool:
         """Whether two answers are the same. Where they are not equal, nor both numbers, math-verify has the word;
-        to it the first is the answer that is known, which can make a difference."""
+        to it the first is the right answer, which can make a difference."""
         left, right = normalised(first), normalised(second)
         return left == right or self._same(left, right)
 
@@ -64,16 +64,16 @@ class Answers:
         """A number for each answer, equal for those that are the same as the first of their group, counted from 0;
         `NO_ANSWER` where there is none."""
         firsts: list[str] = []
-        found = []
+        groups = []
         for answer in answers:
             if answer is None:
-                found.append(NO_ANSWER)
+                groups.append(NO_ANSWER)
                 continue
             place = next((i for i, first in enumerate(firsts) if self.same(first, answer)), len(firsts))
             if place == len(firsts):
                 firsts.append(answer)
-            found.append(place)
-        return found
+            groups.append(place)
+        return groups
 
     def _compare(self, first: str, second: str) -> bool:
         if self._grader is None or (_is_number(first) and _is_number(second)):
@@ -115,8 +115,8 @@ def _braced(text: str, start: int) -> str | None:
 
 def _number(text: str) -> str:
     """A number in lowest terms, or "" where the text is none."""
-    if found := _FRACTION.fullmatch(text):
-        text = f"{found[1]}{found[2]}/{found[3]}"
+    if match := _FRACTION.fullmatch(text):
+        text = f"{match[1]}{match[2]}/{match[3]}"
     if ratio := _RATIO.fullmatch(text):
         return str(Fraction(int(ratio[1]), int(ratio[2]))) if int(ratio[2]) else ""
     if not any(sign.isdigit() for sign in text) or not _NUMBER.fullmatch(text):

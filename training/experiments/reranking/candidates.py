@@ -126,8 +126,8 @@ def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
 
 def _steps(row: Mapping[str, Any]) -> list[str | list[str]]:
     if ("steps" in row) == ("solution" in row):
-        found = "both" if "steps" in row else "neither"
-        raise UserError(f"{found} of 'steps' and 'solution' found.", "Each row needs one of them.")
+        count = "both" if "steps" in row else "neither"
+        raise UserError(f"{count} of 'steps' and 'solution' found.", "Each row needs one of them.")
     if "solution" in row:
         return split_steps(check_text(row["solution"], "the solution"))
     steps = row["steps"]
@@ -155,10 +155,10 @@ def _short(value: object, what: str) -> str:
 
 
 def _correct(row: Mapping[str, Any]) -> bool | None:
-    found = row.get("correct")
-    if found is not None and not isinstance(found, bool):
-        raise UserError(f"correct is {found!r:.40}, expected true or false.")
-    return found
+    correct = row.get("correct")
+    if correct is not None and not isinstance(correct, bool):
+        raise UserError(f"correct is {correct!r:.40}, expected true or false.")
+    return correct
 
 
 def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], line: int) -> ProblemGroup:

@@ -10,7 +10,7 @@ import numpy as np
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method, choose, log_score
 from stepsight.core.scores import Outputs
-from stepsight.training.experiments.reranking.answers import Answers
+from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateSet
 from stepsight.training.experiments.reranking.scores import CandidateScores
 
@@ -25,7 +25,7 @@ class Ranked:
 
     `logs` are their log scores in each way, shape (n,), -inf where a candidate has none; `groups` are equal for
     equal answers, shape (n,); `sizes`, shape (n,), are the signs of their steps; `correct`, shape (n,), says which
-    are right, or is None where that is not known.
+    are right, or is None where the file does not say.
     """
 
     numbers: tuple[int, ...]
@@ -39,7 +39,7 @@ class Ranked:
         return bool((self.groups != NO_ANSWER).any())
 
 
-def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: Answers) -> list[Ranked]:
+def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
     """The candidates of every problem, in the order of the pool."""
     ranked = []
     for problem in pool.problems:
@@ -47,18 +47,19 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: Answers
         logs = {by: np.array([-math.inf if one is None else log_score(one, by) for one in scores]) for by in By}
         theirs = [pool.candidates[number] for number in problem.candidates]
         groups = np.array(answers.groups([one.answer for one in theirs]), np.int64)
-        told = [one.correct for one in theirs]
+        right_or_not = [one.correct for one in theirs]
         if problem.gold is not None:
             # Answers that are the same are right or wrong together.
-            known: dict[int, bool] = {NO_ANSWER: False}
+            verdicts: dict[int, bool] = {NO_ANSWER: False}
             for one, group in zip(theirs, groups.tolist(), strict=True):
-                if group not in known:
-                    known[group] = one.answer is not None and answers.same(problem.gold, one.answer)
-            told = [
-                known[group] if right is None else right for group, right in zip(groups.tolist(), told, strict=True)
+                if group not in verdicts:
+                    verdicts[group] = one.answer is not None and answers.same(problem.gold, one.answer)
+            right_or_not = [
+                verdicts[group] if right is None else right
+                for group, right in zip(groups.tolist(), right_or_not, strict=True)
             ]
-        whole = [right for right in told if right is not None]
-        correct = np.array(whole, np.bool_) if len(whole) == len(told) else None
+        decided = [right for right in right_or_not if right is not None]
+        correct = np.array(decided, np.bool_) if len(decided) == len(right_or_not) else None
         sizes = np.array([one.size for one in theirs], np.int64)
         ranked.append(Ranked(tuple(problem.candidates), logs, groups, sizes, correct))
     return ranked
@@ -81,13 +82,13 @@ def choices(
         row: dict[str, Any] = {"problem": rows[0]["problem"]}
         if rows[0].get("problem_id") is not None:
             row = {"problem_id": rows[0]["problem_id"]} | row
-        told = [_candidate(pool, scored, one, i, outputs) for i in range(len(rows))]
+        shown = [_candidate(pool, scored, one, i, outputs) for i in range(len(rows))]
         score = _short(math.exp(one.logs[by][place]))
         chosen = {key: rows[place][key] for key in _KEPT if key in rows[place]}
-        row |= {"method": method.value, "by": by.value, "choice": told[place] | chosen | {"score": score}}
+        row |= {"method": method.value, "by": by.value, "choice": shown[place] | chosen | {"score": score}}
         row["candidates"] = [
-            {key: theirs[key] for key in ("id",) if key in theirs} | said
-            for theirs, said in zip(rows, told, strict=True)
+            {key: theirs[key] for key in ("id",) if key in theirs} | scores
+            for theirs, scores in zip(rows, shown, strict=True)
         ]
         if method.votes:
             row["votes"] = _votes(pool, one, method, by)
@@ -98,27 +99,27 @@ def _candidate(
     pool: CandidateSet, scored: Sequence[CandidateScores], one: Ranked, place: int, outputs: Outputs
 ) -> dict[str, Any]:
     candidate, scores = pool.candidates[one.numbers[place]], scored[one.numbers[place]]
-    said: dict[str, Any] = {"line": candidate.line, "answer": candidate.answer}
+    row: dict[str, Any] = {"line": candidate.line, "answer": candidate.answer}
     if one.correct is not None:
-        said["correct"] = bool(one.correct[place])
+        row["correct"] = bool(one.correct[place])
     if scores is None:
-        return said | {"too_long": True}
-    said |= {by.value: _short(math.exp(one.logs[by][place])) for by in By}
-    said["validity"] = [_short(number) for number in scores.validity.tolist()]
+        return row | {"too_long": True}
+    row |= {by.value: _short(math.exp(one.logs[by][place])) for by in By}
+    row["validity"] = [_short(number) for number in scores.validity.tolist()]
     if outputs == Outputs.THREE_WAY:
-        said["redundancy"] = [_short(number) for number in scores.redundancy.tolist()]
-    return said
+        row["redundancy"] = [_short(number) for number in scores.redundancy.tolist()]
+    return row
 
 
 def _votes(pool: CandidateSet, one: Ranked, method: Method, by: By) -> list[dict[str, Any]]:
-    """The answers that were given, those with most votes first."""
-    found = []
+    """The answers, those with most votes first."""
+    votes = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):
         places = np.flatnonzero(one.groups == group)
         weight = np.exp(one.logs[by][places]).sum() if method == Method.WEIGHTED_VOTE else len(places)
         answer = pool.candidates[one.numbers[places[0]]].answer
-        found.append({"answer": answer, "candidates": len(places), "weight": _short(float(weight))})
-    return sorted(found, key=lambda vote: -vote["weight"])
+        votes.append({"answer": answer, "candidates": len(places), "weight": _short(float(weight))})
+    return sorted(votes, key=lambda vote: -vote["weight"])
 
 
 def _short(number: float) -> float:

@@ -41,8 +41,8 @@ def score_candidates(
     """The scores of every candidate, one row per step; those that the file at `path` has are not computed again.
 
     A run that was stopped and goes on gives the scores of one that was not. Raises `UserError` at a candidate
-    longer than the evaluator's context, which with `skip` is told and left without scores, and where the file holds
-    scores of something else, cannot be written, or another process writes it.
+    longer than the evaluator's context, which with `skip` is reported and left without scores; and where the file
+    holds scores of something else, cannot be written, or another process writes it.
     """
     if path is None:
         return list(shown(_score(scorer, pool, mode, 0, None, skip), len(pool)))

@@ -1,8 +1,8 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.check import check_pool
 from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.scoring import check_pool
 from stepsight.training.runs.progress import unwatched
 from tests.training.experiments.filtering.pools import open_pool, sums, write_rows
 
@@ -18,14 +18,14 @@ def test_the_rows_are_counted(tmp_path, evaluator):
     seen = []
     pool = open_pool(tmp_path, sums(3))
     assert check_pool(pool, evaluator, False, lambda *told: seen.append(told)) == 3
-    assert seen == [("rows looked through", number, None) for number in (1, 2, 3)]
+    assert seen == [("rows checked", number, None) for number in (1, 2, 3)]
 
 
 def test_one_bad_row_is_told_with_file_and_line(tmp_path, evaluator):
     with pytest.raises(UserError) as told:
         checked(tmp_path, evaluator, [*sums(2), BAD])
     assert str(told.value).startswith("pool.jsonl line 3: the field 'output' is missing")
-    assert str(told.value).endswith("Mend the row, or leave it out with --skip-bad.")
+    assert str(told.value).endswith("Fix the row, or leave it out with --skip-bad.")
 
 
 def test_a_row_that_is_too_long_is_told_with_file_and_line(tmp_path, evaluator):

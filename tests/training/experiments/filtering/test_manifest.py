@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from stepsight.training.experiments.filtering.manifest import summary
+from stepsight.training.experiments.filtering.output import summary
 
 MANIFEST = {
     "evaluator": {"name": "mini-bidir"},

@@ -3,7 +3,7 @@ from dataclasses import asdict
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.scores import LeftOutRow, ScoredRow, ScoreFile, copy_scores
+from stepsight.training.experiments.filtering.scores import ScoredRow, ScoreFile, UnscoredRow, copy_scores
 from stepsight.training.runs.rows import format_line
 
 
@@ -25,7 +25,7 @@ def written(folder, rows, total=10):
 
 
 def test_rows_come_back_as_they_were(tmp_path):
-    rows = [ScoredRow(1, "0123456789abcdef", 3, 0.1 + 0.2, 1e-7), LeftOutRow(2, "pool line 2: é")]
+    rows = [ScoredRow(1, "0123456789abcdef", 3, 0.1 + 0.2, 1e-7), UnscoredRow(2, "pool line 2: é")]
     with ScoreFile(tmp_path, 2, 3) as scores:
         scores.add_chunk(rows)
         assert list(scores.scores()) == rows

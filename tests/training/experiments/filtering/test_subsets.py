@@ -7,7 +7,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
-from stepsight.training.experiments.filtering.scores import LeftOutRow, ScoredRow
+from stepsight.training.experiments.filtering.scores import ScoredRow, UnscoredRow
 from stepsight.training.experiments.filtering.subsets import PoolScores, SubsetRule, choose, overlaps, subset_size
 
 #              row  1     2     3     4     5     6     7     8     9    10
@@ -125,7 +125,7 @@ def test_subsets_are_drawn_independently():
 
 
 def test_rows_left_out_are_in_no_subset():
-    found = PoolScores.read([ScoredRow(1, "", 1, 0.9, 0.0), LeftOutRow(2, "empty"), ScoredRow(3, "", 1, 0.8, 0.0)])
+    found = PoolScores.read([ScoredRow(1, "", 1, 0.9, 0.0), UnscoredRow(2, "empty"), ScoredRow(3, "", 1, 0.8, 0.0)])
     assert chosen(found) == {key: [1, 3] for key in ("val+red", "val", "red", "random")}
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.training.experiments.filtering.output import subset_path, write_subsets
 from stepsight.training.experiments.filtering.scores import ScoreFile
 from stepsight.training.experiments.filtering.scoring import ChunkScorer
-from stepsight.training.experiments.filtering.subsets import Selection
-from stepsight.training.experiments.filtering.writing import subset_path, write_subsets
+from stepsight.training.experiments.filtering.subsets import ChosenSubset
 from stepsight.training.runs.progress import unwatched
 from tests.training.experiments.filtering.pools import lines, open_pool, sums, write_rows
 
-SUBSETS = {"val": Selection(np.array([1, 4])), "random": Selection(np.array([4, 5, 6]))}
+SUBSETS = {"val": ChosenSubset(np.array([1, 4])), "random": ChosenSubset(np.array([4, 5, 6]))}
 
 
 @pytest.fixture

@@ -5,9 +5,7 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.answers import FILE, answer_all, batches_of
-from stepsight.training.experiments.finetuning.generation import GeneratedAnswer
-from stepsight.training.runs.progress import unwatched
+from stepsight.training.experiments.finetuning.generation import ANSWERS, GeneratedAnswer, answer_all, batches_of
 
 # Their lengths are 3, 1, 2, 5, 4.
 PROMPTS = [[7] * length for length in (3, 1, 2, 5, 4)]
@@ -30,7 +28,7 @@ class Lengths:
 
 
 def ask(engine, folder, longest=100, size=2, prompts=PROMPTS):
-    return answer_all(prompts, lambda: engine, folder, longest, size, unwatched)
+    return answer_all(prompts, lambda: engine, folder, longest, size, lambda done, count: None)
 
 
 def test_batches_are_of_similar_length_and_the_longest_come_first():
@@ -45,21 +43,22 @@ def test_answers_come_in_the_order_of_the_problems(tmp_path):
     assert engine.batches == [[5, 4], [3, 2], [1]]
     # The context is 20 tokens with the prompt.
     assert engine.longest == [15, 17, 19]
-    assert [json.loads(line)["problem"] for line in (tmp_path / FILE).read_text().splitlines()] == [1, 2, 3, 4, 5]
+    rows = [json.loads(line) for line in (tmp_path / ANSWERS).read_text().splitlines()]
+    assert [row["problem"] for row in rows] == [1, 2, 3, 4, 5]
 
 
 def test_what_is_there_is_not_asked_again_and_half_a_batch_is_asked_whole(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         ask(Lengths(most=2), tmp_path)
-    whole = (tmp_path / FILE).read_bytes()
+    whole = (tmp_path / ANSWERS).read_bytes()
     # A machine that stopped in the middle of the second batch left half of its last line.
-    (tmp_path / FILE).write_bytes(whole[:-9])
+    (tmp_path / ANSWERS).write_bytes(whole[:-9])
     engine = Lengths()
     found = ask(engine, tmp_path)
     assert engine.batches == [[3, 2], [1]]
     (tmp_path / "other").mkdir()
     assert found == ask(Lengths(most=0), tmp_path) == ask(Lengths(), tmp_path / "other")
-    assert (tmp_path / FILE).read_bytes() == (tmp_path / "other" / FILE).read_bytes()
+    assert (tmp_path / ANSWERS).read_bytes() == (tmp_path / "other" / ANSWERS).read_bytes()
 
 
 def test_a_prompt_that_is_too_long_is_named_before_anything_is_asked(tmp_path):

@@ -8,11 +8,10 @@ import pytest
 import yaml
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.cell import main as run_cell
-from stepsight.training.experiments.finetuning.cell import result_path
-from stepsight.training.experiments.finetuning.experiment import Experiment
+from stepsight.training.experiments.finetuning.experiment import Experiment, result_path
+from stepsight.training.experiments.finetuning.experiment import main as run_cell
 from stepsight.training.experiments.finetuning.results import read_results
-from stepsight.training.experiments.finetuning.study import Cell, read_study
+from stepsight.training.experiments.finetuning.study import StudyRun, read_study
 from tests.training.experiments.finetuning.small import STUDY
 from tests.training.experiments.finetuning.test_study import write
 
@@ -24,13 +23,13 @@ def test_every_run_has_a_result_and_its_model_is_gone(done):
     assert {(one.scorer, one.subset, one.seed, one.rows) for one in results} == {
         ("mini-bidir", "red", 1, 6), ("mini-bidir", "random", 1, 6)
     }  # fmt: skip
-    for cell in study.cells():
-        names = sorted(item.name for item in (folder / cell.name).iterdir())
+    for run in study.runs():
+        names = sorted(item.name for item in (folder / run.name).iterdir())
         assert names == ["log_history.json", "math500", "sft.json"]
-        card = json.loads((folder / cell.name / "sft.json").read_text())
+        card = json.loads((folder / run.name / "sft.json").read_text())
         # Two batches of six rows, once.
         assert (card["steps"], card["examples"], card["seed"]) == (2, 6, 1)
-    cards = [json.loads((folder / cell.name / "sft.json").read_text()) for cell in study.cells()]
+    cards = [json.loads((folder / run.name / "sft.json").read_text()) for run in study.runs()]
     assert cards[0]["init"] == cards[1]["init"]
     assert cards[0]["data"]["sha256"] != cards[1]["data"]["sha256"]
 
@@ -45,12 +44,12 @@ def test_again_nothing_is_done(done):
 def test_what_is_missing_is_done_by_processes_of_their_own(done, tmp_path, capsys):
     path, folder = done
     copy = shutil.copytree(folder, tmp_path / "out")
-    cell = list(read_study(path).cells())[1]
-    shutil.rmtree(copy / cell.name)
+    run = list(read_study(path).runs())[1]
+    shutil.rmtree(copy / run.name)
     Experiment(read_study(path), path, copy).run(jobs=2)
-    assert result_path(copy, cell).read_text() == result_path(folder, cell).read_text()
+    assert result_path(copy, run).read_text() == result_path(folder, run).read_text()
     assert "1 of 1: mini-bidir, Random, seed 1: 0 of 3 right" in capsys.readouterr().err
-    assert "2 steps of 4 in 1 epoch" in (copy / "logs" / f"{cell.name}.txt").read_text()
+    assert "2 steps of 4 in 1 epoch" in (copy / "logs" / f"{run.name}.txt").read_text()
 
 
 def test_another_study_or_a_missing_file_is_refused(done, tmp_path):
@@ -70,27 +69,27 @@ def test_another_study_or_a_missing_file_is_refused(done, tmp_path):
 def test_a_recipe_that_was_changed_midway_is_refused(done, tmp_path):
     path, folder = done
     copy = shutil.copytree(folder, tmp_path / "out")
-    cell = list(read_study(path).cells())[1]
-    shutil.rmtree(copy / cell.name)
+    run = list(read_study(path).runs())[1]
+    shutil.rmtree(copy / run.name)
     # The same recipe, now from a file; a run may be computed in other parts, and nothing else.
     write(path.with_name("recipe.yaml"), STUDY["settings"] | {"accumulation": 2})
     moved = write(path.with_name("moved.yaml"), STUDY | {"recipe": "recipe.yaml", "settings": {}})
     study = read_study(moved)
-    Experiment(study, moved, copy)._claim()
+    Experiment(study, moved, copy)._begin()
     write(path.with_name("recipe.yaml"), STUDY["settings"] | {"batch_size": 2})
     with pytest.raises(UserError, match=r"out holds another run \(recipe\.batch size\)"):
         Experiment(study, moved, copy).run(jobs=1)
     # A run that is started later looks once more.
-    assert run_cell([str(moved), str(copy), cell.name]) == 2
-    assert not (copy / cell.name / "red-1").exists()
-    assert not result_path(copy, cell).exists()
+    assert run_cell([str(moved), str(copy), run.name]) == 2
+    assert not (copy / run.name / "red-1").exists()
+    assert not result_path(copy, run).exists()
 
 
 def test_a_failure_says_its_reason(done, tmp_path, capsys):
     path, folder = done
     copy = shutil.copytree(folder, tmp_path / "out")
     study = read_study(path)
-    red, _ = study.cells()
+    red, _ = study.runs()
     shutil.rmtree(copy / red.name)
     (copy / "mini-bidir" / "subsets" / "red.jsonl").write_text('{"query": "2 + 2?"}\n')
     with pytest.raises(
@@ -104,5 +103,5 @@ def test_a_failure_says_its_reason(done, tmp_path, capsys):
 
 def test_a_study_names_its_runs(done):
     study = read_study(done[0])
-    assert Cell("mini-bidir", "red", 1) in list(study.cells())
+    assert StudyRun("mini-bidir", "red", 1) in list(study.runs())
     assert yaml.safe_load(done[0].read_text())["name"] == "small"

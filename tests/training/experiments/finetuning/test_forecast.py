@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.recipe import read_recipe
-from stepsight.training.experiments.finetuning.run import forecast
+from stepsight.training.experiments.finetuning.run import estimate_fine_tuning
 from tests.conftest import ROOT
 from tests.training.experiments.finetuning.small import RECIPE
 
@@ -12,7 +12,7 @@ CONFIGS = ROOT / "training" / "configs"
 
 
 def test_the_papers_run_is_7b_on_four_gpus():
-    plan = forecast(read_recipe(CONFIGS / "mistral-7b-sft.yaml"), CONFIGS)
+    plan = estimate_fine_tuning(read_recipe(CONFIGS / "mistral-7b-sft.yaml"), CONFIGS)
     # Mistral-7B-v0.1: 32 layers of 2 x 4096 x 4096 + 2 x 4096 x 1024 + 3 x 4096 x 14336 + 2 x 4096 weights, a last
     # norm of 4096, and 32,000 x 4096 weights in the embedding and once more in the head.
     layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 2 * 4096
@@ -20,13 +20,13 @@ def test_the_papers_run_is_7b_on_four_gpus():
     # 5,222 rows in batches of 32 are 164 steps, four times.
     assert plan.steps == 4 * 164
     assert (plan.devices, plan.per_device, plan.fits) == (4, 2, True)
-    assert not forecast(read_recipe(CONFIGS / "mistral-7b-sft.yaml"), CONFIGS, "rtx-4090", 4).fits
+    assert not estimate_fine_tuning(read_recipe(CONFIGS / "mistral-7b-sft.yaml"), CONFIGS, "rtx-4090", 4).fits
 
 
 def test_rows_are_counted_where_they_are_here(start, subset):
-    plan = forecast(replace(RECIPE, init=str(start), data=str(subset)), CONFIGS)
+    plan = estimate_fine_tuning(replace(RECIPE, init=str(start), data=str(subset)), CONFIGS)
     assert (plan.work.traces, plan.work.counted, plan.steps) == (24, True, 6)
     with pytest.raises(UserError, match="neither the recipe nor --data"):
-        forecast(replace(RECIPE, init=str(start)), CONFIGS)
+        estimate_fine_tuning(replace(RECIPE, init=str(start)), CONFIGS)
     with pytest.raises(UserError, match="names no model"):
-        forecast(RECIPE, CONFIGS)
+        estimate_fine_tuning(RECIPE, CONFIGS)

@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.grading import Grader
-from stepsight.training.experiments.finetuning.math500 import Asking, measure, output_names
-from stepsight.training.experiments.finetuning.problems import read_problems
+from stepsight.training.evaluate.grading import Grader
+from stepsight.training.experiments.finetuning.math500 import Math500Settings, measure, output_names, read_problems
 from stepsight.training.experiments.finetuning.results import FILE, read_result
 from stepsight.training.experiments.finetuning.run import CARD
 from tests.training.experiments.finetuning.small import RECIPE
 
-ASKING = Asking("transformers", tokens=8, batch=2)
+SETTINGS = Math500Settings("transformers", tokens=8, batch=2)
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def grader():
 
 def test_a_model_is_asked_graded_and_told(model, problems, tmp_path, grader):
     output = tmp_path / "out"
-    result = measure(str(model), problems, output, ASKING, grader)
+    result = measure(str(model), problems, output, SETTINGS, grader)
     assert (result.model, result.subset, result.scorer, result.rows, result.seed) == (
         "red-42", "red", "mini-bidir", 24, 42
     )  # fmt: skip
@@ -53,13 +52,13 @@ def test_a_model_is_asked_graded_and_told(model, problems, tmp_path, grader):
     assert written["mean_tokens"] == sum(result.tokens) / 5
     # What is done is read.
     before = {path: path.stat().st_mtime_ns for path in output.iterdir()}
-    assert measure(str(model), problems, output, ASKING, grader) == result
+    assert measure(str(model), problems, output, SETTINGS, grader) == result
     assert {path: path.stat().st_mtime_ns for path in output.iterdir()} == before
 
 
 def test_answers_that_are_there_are_graded(model, problems, tmp_path, grader):
     output = tmp_path / "out"
-    measure(str(model), problems, output, ASKING, grader)
+    measure(str(model), problems, output, SETTINGS, grader)
     (output / FILE).unlink()
     # Problems 1 and 4 get their right answers, the others that of problem 2.
     rows = [
@@ -67,27 +66,27 @@ def test_answers_that_are_there_are_graded(model, problems, tmp_path, grader):
         for n, text in enumerate(["0", "2", "2", "6", "2"])
     ]
     (output / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = measure(str(model), problems, output, ASKING, grader)
+    result = measure(str(model), problems, output, SETTINGS, grader)
     assert result.correct == (True, True, False, True, False)
     assert (result.accuracy, result.length, result.cut) == (0.6, 2.0, 0)
 
 
 @pytest.mark.parametrize(
-    ("asking", "keys"),
-    [(replace(ASKING, tokens=9), "tokens"), (replace(ASKING, prompt="{query} = "), "fingerprint, prompt")],
+    ("settings", "keys"),
+    [(replace(SETTINGS, tokens=9), "tokens"), (replace(SETTINGS, prompt="{query} = "), "fingerprint, prompt")],
 )
-def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader, asking, keys):
+def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader, settings, keys):
     output = tmp_path / "out"
-    measure(str(model), problems, output, ASKING, grader)
+    measure(str(model), problems, output, SETTINGS, grader)
     with pytest.raises(UserError, match=rf"out holds another run \({keys}\)"):
-        measure(str(model), problems, output, asking, grader)
+        measure(str(model), problems, output, settings, grader)
 
 
 def test_what_is_no_language_model_is_refused(tmp_path, problems, grader):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
     with pytest.raises(UserError, match="no causal language model"):
-        measure(str(tmp_path / "model"), problems, tmp_path / "out", ASKING, grader)
+        measure(str(tmp_path / "model"), problems, tmp_path / "out", SETTINGS, grader)
     assert not (tmp_path / "out").exists()
 
 
@@ -103,4 +102,4 @@ def test_each_model_has_a_folder(model, tmp_path):
 )
 def test_what_means_nothing_is_refused(changes, message):
     with pytest.raises(UserError, match=message):
-        replace(ASKING, **changes)
+        replace(SETTINGS, **changes)

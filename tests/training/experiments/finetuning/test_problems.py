@@ -3,7 +3,7 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.problems import Problem, problems_path, read_problems
+from stepsight.training.experiments.finetuning.math500 import Problem, problems_path, read_problems
 
 
 def test_problems_have_answers(tmp_path):

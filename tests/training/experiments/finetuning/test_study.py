@@ -2,7 +2,7 @@ import pytest
 import yaml
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.study import Cell, read_study
+from stepsight.training.experiments.finetuning.study import StudyRun, read_study
 from tests.conftest import ROOT
 from tests.training.experiments.finetuning.small import SMALL
 
@@ -19,16 +19,16 @@ def test_the_papers_study_has_its_recipe_seeds_and_subsets():
     recipe = study.recipe_for(ROOT / "training" / "configs")
     assert (recipe.init, recipe.epochs) == ("mistralai/Mistral-7B-v0.1", 4)
     # Two evaluators, four subsets, three seeds.
-    assert len(list(study.cells())) == 24
+    assert len(list(study.runs())) == 24
     assert (study.seeds, study.match, study.processes) == ((42, 43, 44), None, 4)
 
 
 def test_the_small_one_is_twelve_runs():
     study = read_study(ROOT / "training" / "configs" / "filter-mini.yaml")
-    assert [cell.name for cell in study.cells()][2:5] == [
+    assert [run.name for run in study.runs()][2:5] == [
         "mini-bidir/red-42", "mini-bidir/random-42", "mini-bidir/val+red-43"
     ]  # fmt: skip
-    assert len(list(study.cells())) == 12
+    assert len(list(study.runs())) == 12
 
 
 def test_evaluators_of_a_hub_and_links_are_known_by_the_names_of_their_results(tmp_path):
@@ -55,8 +55,8 @@ def test_its_values_are_those_of_its_recipe_wherever_they_stand(tmp_path):
 
 
 def test_a_folder_is_named_safely():
-    assert Cell("GAIR/ReasonEval-7B", "red", 42).name == "GAIR-ReasonEval-7B/red-42"
-    assert Cell("../..", "red", 42).name == "evaluator/red-42"
+    assert StudyRun("GAIR/ReasonEval-7B", "red", 42).name == "GAIR-ReasonEval-7B/red-42"
+    assert StudyRun("../..", "red", 42).name == "evaluator/red-42"
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.manifest import MANIFEST
-from stepsight.training.experiments.finetuning.subset import read_subset
+from stepsight.training.experiments.filtering.output import MANIFEST
+from stepsight.training.experiments.finetuning.examples import read_subset
 
 ROW = {"query": "2 + 2?", "response": "4", "source": "MATH"}
 

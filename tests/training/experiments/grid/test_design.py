@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.data.sources_config import Origin
-from stepsight.training.experiments.grid.design import Cell, read_design
+from stepsight.training.experiments.grid.design import RunSettings, read_design
 from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import TOY, write_toy
 
@@ -14,26 +14,26 @@ MINI = ("grid-mini-as-labelled", "grid-mini-random")
 
 def test_the_cells_are_all_combinations_and_pairs_come_together(tmp_path):
     design = read_design(write_toy(tmp_path, sizes={"a": {}, "b": {"epochs": 2}}, seeds=[1, 2]))
-    assert [cell.name for cell in design.cells()] == [
+    assert [one.name for one in design.runs()] == [
         "a-24-bidirectional-1", "a-24-causal-1", "a-24-bidirectional-2", "a-24-causal-2",
         "b-24-bidirectional-1", "b-24-causal-1", "b-24-bidirectional-2", "b-24-causal-2",
     ]  # fmt: skip
-    assert design.cell("b-24-causal-2") == Cell("b", "24", "causal", 2)
+    assert design.run_named("b-24-causal-2") == RunSettings("b", "24", "causal", 2)
     with pytest.raises(UserError, match="toy has no run 'c'"):
-        design.cell("c")
+        design.run_named("c")
 
 
 def test_a_run_has_the_keys_of_its_size_and_data_and_leaves_out_the_tests(tmp_path):
     design = read_design(write_toy(tmp_path, sizes={"a": {}, "b": {"epochs": 2}}))
-    config = design.config(Cell("b", "24", "causal", 13), "/somewhere")
+    config = design.config(RunSettings("b", "24", "causal", 13), "/somewhere")
     assert (config.attention, config.seed, config.epochs, config.tokenizer) == ("causal", 13, 2, "/somewhere")
     assert config.data.sources[0].sample == 24
     assert config.data.benchmarks == (Origin("synthetic", size=12, seed=4),)
     # Two tests of the same traces, one with a condition, are one benchmark.
     twice = [TOY["tests"][0], {"name": "other", "source": {"kind": "synthetic", "size": 12, "seed": 4, "rho": 0.5}}]
     shared = read_design(write_toy(tmp_path, tests=twice))
-    assert shared.config(Cell("tiny", "24", "causal", 13)).data.benchmarks == config.data.benchmarks
-    other = design.config(Cell("b", "24", "bidirectional", 13), "/somewhere")
+    assert shared.config(RunSettings("tiny", "24", "causal", 13)).data.benchmarks == config.data.benchmarks
+    other = design.config(RunSettings("b", "24", "bidirectional", 13), "/somewhere")
     assert {name for name in vars(config) if getattr(config, name) != getattr(other, name)} == {"attention"}
 
 
@@ -57,16 +57,16 @@ def test_the_traces_of_a_test_are_those_that_pass_its_conditions(tmp_path):
 @pytest.mark.parametrize("name", ["grid", *MINI])
 def test_the_shipped_grids_have_54_runs_in_27_pairs(name):
     design = read_design(CONFIGS / f"{name}.yaml")
-    cells = list(design.cells())
+    runs = list(design.runs())
     # 3 sizes x 3 amounts of data x 3 seeds x 2 masks.
-    assert (len(cells), len({(cell.size, cell.data, cell.seed) for cell in cells})) == (54, 27)
+    assert (len(runs), len({(one.size, one.data, one.seed) for one in runs})) == (54, 27)
     assert design.seeds == (13, 42, 7)
 
 
 def test_the_papers_grid_has_the_papers_batches_and_optimiser():
     design = read_design(CONFIGS / "grid.yaml")
     for size, per_device in (("1B", 4), ("2B", 4), ("3B", 2)):
-        config = design.config(Cell(size, "3k", "causal", 42))
+        config = design.config(RunSettings(size, "3k", "causal", 42))
         assert config.batch_size == design.processes * per_device
         assert (config.betas, config.weight_decay, config.learning_rate) == ((0.9, 0.999), 0.01, 5e-5)
         assert (config.warmup_steps, config.clip, config.epochs, config.max_length) == (8, 1.0, 3, 1024)

@@ -2,7 +2,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.grid.design import read_design
-from stepsight.training.experiments.grid.grid import forecast
+from stepsight.training.experiments.grid.experiment import estimate_grid
 from tests.conftest import ROOT
 
 CONFIGS = ROOT / "training" / "configs"
@@ -10,7 +10,7 @@ CONFIGS = ROOT / "training" / "configs"
 
 def test_the_papers_grid_is_planned_run_by_run():
     design = read_design(CONFIGS / "grid.yaml")
-    text = forecast(design, list(design.cells()), CONFIGS, "a40")
+    text = estimate_grid(design, list(design.runs()), CONFIGS, "a40")
     # Nine plans for 54 runs: masks and seeds cost the same.
     assert text.count("parameters") == 9
     # 1,000 traces in batches of 24 are 42 steps, in 3 epochs 126; batches of 12 are 84, and 252.
@@ -23,4 +23,4 @@ def test_the_papers_grid_is_planned_run_by_run():
 def test_an_unknown_gpu_is_named():
     design = read_design(CONFIGS / "grid.yaml")
     with pytest.raises(UserError, match="'h101'"):
-        forecast(design, list(design.cells()), CONFIGS, "h101")
+        estimate_grid(design, list(design.runs()), CONFIGS, "h101")

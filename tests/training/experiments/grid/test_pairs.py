@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.files import asset
-from stepsight.training.experiments.grid.pairs import by_cell, contrast, gains, interval, mean, pair_values
+from stepsight.training.experiments.grid.pairs import by_size_and_data, contrast, gains, interval, mean, pair_values
 from stepsight.training.experiments.grid.results import GridResults, read_results
 from tests.training.experiments.grid.toy import KEY, results
 
@@ -21,7 +21,7 @@ def test_runs_are_matched_by_size_data_and_seed():
 
 def test_cells_come_by_amount_of_data():
     runs = results({("a", "1k", 1): (0.5, 0.5), ("a", "2k", 1): (0.5, 0.5), ("b", "1k", 1): (0.5, 0.5)})
-    cells = [(data, size) for data, size, _ in by_cell(pair_values(runs, KEY, "macro_auc"))]
+    cells = [(data, size) for data, size, _ in by_size_and_data(pair_values(runs, KEY, "macro_auc"))]
     assert cells == [("1k", "a"), ("1k", "b"), ("2k", "a")]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset, write_json
-from stepsight.training.experiments.grid.design import Cell
+from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.results import read_results, read_run
 from tests.training.experiments.grid.toy import KEY, results
 
@@ -19,14 +19,14 @@ def test_results_are_read_as_they_were_written(tmp_path):
         assert again.as_json() == FOUND.as_json()
         assert (again.name, again.about, again.keys, again.rounded) == ("by-hand", "made by hand", [KEY], False)
     write_json(tmp_path / "run.json", FOUND.runs[0].as_json())
-    assert read_run(tmp_path / "run.json").cell == Cell("a", "1k", "bidirectional", 1)
+    assert read_run(tmp_path / "run.json").settings == RunSettings("a", "1k", "bidirectional", 1)
 
 
 def test_the_rows_of_the_paper():
     found = read_results(PAPER)
     assert (len(found.runs), found.planned, found.rounded) == (54, 54, True)
     run = found.runs[0]
-    assert run.cell == Cell("1B", "1k", "bidirectional", 13)
+    assert run.settings == RunSettings("1B", "1k", "bidirectional", 13)
     # 48.1, 41.4, 61.8 and 31.8 percent.
     assert run.figures["PRM800K", "offline"].whole == {
         "accuracy": 0.481, "macro_f1": 0.414, "macro_auc": 0.618, "late_auc": 0.318,

@@ -1,9 +1,9 @@
 import pytest
 
 from stepsight.core.metrics.table import build_table
-from stepsight.training.experiments.grid.design import Cell, read_design
+from stepsight.training.experiments.grid.design import RunSettings, read_design
+from stepsight.training.experiments.grid.experiment import dataset_name, main, measure_baselines, result_path
 from stepsight.training.experiments.grid.figures import figures_of
-from stepsight.training.experiments.grid.run import dataset_name, main, measure_baselines, result_path
 from tests.training.experiments.grid.toy import write_toy
 
 
@@ -24,7 +24,7 @@ def test_the_baselines_are_measured_as_evaluators_are(tmp_path):
 
 def test_files_and_datasets_are_named_after_the_run_and_the_test(tmp_path):
     design = read_design(write_toy(tmp_path))
-    assert result_path(tmp_path, Cell("a", "1k", "causal", 7)) == tmp_path / "results" / "a-1k-causal-7.json"
+    assert result_path(tmp_path, RunSettings("a", "1k", "causal", 7)) == tmp_path / "results" / "a-1k-causal-7.json"
     assert dataset_name(design, design.tests[0]) == "toy synthetic"
 
 

@@ -3,7 +3,7 @@ import pytest
 from stepsight.core.files import asset
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.value import Value
-from stepsight.training.experiments.grid.design import Cell
+from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.results import GridResults, RunResult, read_results
 from stepsight.training.experiments.grid.tables import (
     cell_table,
@@ -59,7 +59,7 @@ def test_the_papers_rows_come_back_as_they_are_printed():
     names = {"bidirectional": "Bidir", "causal": "Causal"}
     rows = shown(run_table(PAPER, OFFLINE))
     for row, source, run in zip(rows, printed("tab:full-grid-results").rows, PAPER.runs, strict=True):
-        assert row[3] == source.name == names[run.cell.mask]
+        assert row[3] == source.name == names[run.settings.mask]
         assert row[4:] == [f"{number:.1f}" for number in source.values[3:]]
 
 
@@ -94,7 +94,7 @@ def detailed(mask, late):
     thirds = {"early": THIRD | {"macro_auc": float("nan")}, "middle": THIRD | {"macro_auc": 0.5}}
     classes = {label: {"auc": late, "f1": 0.25} for label in ("neg", "neu", "pos")}
     more = {"thirds": thirds | {"late": THIRD | {"macro_auc": late}}, "classes": classes}
-    return RunResult(Cell("a", "1k", mask, 1), {KEY: figures(0.5, **more)})
+    return RunResult(RunSettings("a", "1k", mask, 1), {KEY: figures(0.5, **more)})
 
 
 def test_thirds_and_classes_by_hand():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from stepsight.training.experiments.grid.design import Cell
+from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.figures import Figures
 from stepsight.training.experiments.grid.results import GridResults, RunResult
 
@@ -53,7 +53,7 @@ def figures(macro_auc, late=0.5, **more) -> Figures:
 def results(numbers, name="by-hand", late=0.5, **more) -> GridResults:
     """Results of pairs: `numbers` maps (size, data, seed) to macro-AUC of the bidirectional and the causal run."""
     runs = [
-        RunResult(Cell(*place[:2], mask, place[2]), {KEY: figures(number, late)}, {"seconds": 1.0})
+        RunResult(RunSettings(*place[:2], mask, place[2]), {KEY: figures(number, late)}, {"seconds": 1.0})
         for place, both in numbers.items()
         for mask, number in zip(("bidirectional", "causal"), both, strict=True)
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from stepsight.core.metrics.best_of_n import NO_ANSWER
-from stepsight.training.experiments.reranking.answers import Answers, answer_of, normalised
+from stepsight.training.experiments.reranking.answers import AnswerComparer, answer_of, normalised
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_answer_that_a_solution_ends_in(solution, answer):
 
 
 def test_answers_in_groups():
-    with Answers(symbolic=False) as answers:
+    with AnswerComparer(symbolic=False) as answers:
         assert answers.described == "as texts and numbers"
         assert answers.groups(["5", None, "6", "5.0", "x+1", r"\frac{10}{2}", "1+x"]) == [
             0, NO_ANSWER, 1, 0, 2, 0, 3,
@@ -70,7 +70,7 @@ def test_answers_in_groups():
 
 def test_math_verify_has_the_word_on_what_is_no_number():
     pytest.importorskip("math_verify")
-    with Answers() as answers:
+    with AnswerComparer() as answers:
         assert answers.described.startswith("as texts and numbers, else by math-verify ")
         assert answers.groups(["x+1", "2", None, "1+x", r"\sqrt{4}"]) == [0, 1, NO_ANSWER, 0, 1]
         # Two numbers are compared here, whatever it says.
@@ -78,6 +78,6 @@ def test_math_verify_has_the_word_on_what_is_no_number():
 
 
 def test_two_numbers_ask_nobody():
-    with Answers() as answers:
+    with AnswerComparer() as answers:
         assert answers.groups([str(number) for number in range(50)]) == list(range(50))
         assert answers._grader is None or answers._grader._process is None

@@ -7,7 +7,7 @@ import pytest
 
 from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.training.experiments.reranking.answers import Answers
+from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import read_candidates
 from stepsight.training.experiments.reranking.choices import choices, rank
 from tests.training.experiments.reranking.samples import ROWS, write_rows
@@ -28,7 +28,7 @@ def pool(tmp_path):
 
 @pytest.fixture
 def ranked(pool):
-    with Answers(symbolic=False) as answers:
+    with AnswerComparer(symbolic=False) as answers:
         return rank(pool, SCORED, answers)
 
 
@@ -90,7 +90,7 @@ def test_an_evaluator_of_validity_alone_says_nothing_of_redundancy(pool, ranked)
 def test_without_a_right_answer_nothing_is_said_of_it(tmp_path):
     plain = [{key: row[key] for key in row if key != "gold"} for row in ROWS]
     pool = read_candidates(write_rows(tmp_path / "c.jsonl", plain))
-    with Answers(symbolic=False) as answers:
+    with AnswerComparer(symbolic=False) as answers:
         ranked = rank(pool, SCORED, answers)
     assert ranked[0].correct is None
     assert "correct" not in rows(pool, ranked, Method.BEST_OF_N)[0]["choice"]
@@ -99,13 +99,13 @@ def test_without_a_right_answer_nothing_is_said_of_it(tmp_path):
 def test_what_is_said_of_a_candidate_goes_before_its_answer(tmp_path):
     told = [ROWS[0] | {"correct": True}, *ROWS[1:]]
     pool = read_candidates(write_rows(tmp_path / "c.jsonl", told))
-    with Answers(symbolic=False) as answers:
+    with AnswerComparer(symbolic=False) as answers:
         assert rank(pool, SCORED, answers)[0].correct.tolist() == [True, True, True, False]
 
 
 def test_a_tiny_product_keeps_its_digits(pool):
     long = StepScores(np.tile([0.5, 0.0, 0.5], (300, 1)))
-    with Answers(symbolic=False) as answers:
+    with AnswerComparer(symbolic=False) as answers:
         ranked = rank(pool, [long] * 5, answers)
     row = next(choices(pool, [long] * 5, ranked, Method.BEST_OF_N, By.PRODUCT, Outputs.THREE_WAY))
     assert row["choice"]["score"] == pytest.approx(0.5**300, rel=1e-5)

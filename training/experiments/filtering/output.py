@@ -1,18 +1,30 @@
-"""The manifest of a folder of subsets, FOLDER/manifest.json, which is written last."""
+"""What a filtering writes of its subsets.
 
+FOLDER/NAME.jsonl      the rows of a subset, in the order of the pool
+FOLDER/manifest.json   counts, thresholds, fingerprints; written last
+"""
+
+import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import numpy as np
+
+from stepsight.core.atomic import atomic_file
+from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scores import Outputs
-from stepsight.training.experiments.filtering.candidate import QUERY, RESPONSE
 from stepsight.training.experiments.filtering.pool import Pool
-from stepsight.training.experiments.filtering.scores import LeftOutRow, OverlappingRow, ScoreFile
-from stepsight.training.experiments.filtering.subsets import PoolScores, Selection, SubsetRule, overlaps
+from stepsight.training.experiments.filtering.scores import OverlappingRow, ScoredRow, ScoreFile, UnscoredRow
+from stepsight.training.experiments.filtering.solutions import QUERY, RESPONSE, Solution
+from stepsight.training.experiments.filtering.subsets import ChosenSubset, PoolScores, SubsetRule, overlaps
+from stepsight.training.runs.progress import Watch
 from stepsight.training.runs.provenance import versions
 
 MANIFEST = "manifest.json"
@@ -21,18 +33,74 @@ FORMAT = "stepsight-filter"
 _NAMED = 1_000
 
 
+def subset_path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.jsonl"
+
+
+def write_subsets(
+    folder: Path, pool: Pool, scores: ScoreFile, subsets: Mapping[str, ChosenSubset], watch: Watch
+) -> dict[str, str]:
+    """Write each subset, whole or not at all; returns the SHA-256 of each file.
+
+    Raises `UserError` where the pool is no longer what was scored, or a file cannot be written.
+    """
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_open(subset_path(folder, name))) for name in subsets}
+        chosen = _members(subsets, scores.rows)
+        # A pool that has grown or shrunk is noticed by its hash.
+        for entry, row in zip(pool, scores.scores(), strict=False):
+            if isinstance(row, ScoredRow):
+                if not isinstance(entry, Solution) or entry.digest != row.digest:
+                    raise UserError(
+                        f"row {row.row} of the pool is not what was scored.", "Start again, with another --output."
+                    )
+                for bit, file in enumerate(files.values()):
+                    if chosen[row.row] >> bit & 1:
+                        file.write(entry.line)
+            watch("rows written", row.row, scores.rows)
+        pool.check_unchanged()
+    return {name: file.digest.hexdigest() for name, file in files.items()}
+
+
+@dataclass
+class _HashedFile:
+    """A file and the hash of what was written to it."""
+
+    file: IO[bytes]
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def write(self, line: bytes) -> None:
+        self.file.write(line)
+        self.digest.update(line)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[_HashedFile]:
+    with atomic_file(path) as partial, open(partial, "wb") as file:
+        yield _HashedFile(file)
+        file.flush()
+
+
+def _members(subsets: Mapping[str, ChosenSubset], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
+    """For each row, counted from 1, a bit for each subset; shape (rows + 1,)."""
+    members = np.zeros(rows + 1, np.uint8)
+    for bit, subset in enumerate(subsets.values()):
+        members[subset.rows] |= np.uint8(1 << bit)
+    return members
+
+
 def make_manifest(
     pool: Pool,
     evaluator: Evaluator,
     rule: SubsetRule,
     scores: ScoreFile,
     pool_scores: PoolScores,
-    subsets: Mapping[str, Selection],
+    subsets: Mapping[str, ChosenSubset],
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
     """The manifest, which is the same for the same pool, evaluator and rule, wherever and with however many workers
     it was scored."""
-    left_out = (row.left_out for row in scores.scores() if isinstance(row, LeftOutRow))
+    left_out = (row.left_out for row in scores.scores() if isinstance(row, UnscoredRow))
     overlapping = Counter(row.problem_of for row in scores.scores() if isinstance(row, OverlappingRow))
     size = max(len(subset.rows) for subset in subsets.values())
     return {

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from stepsight.training.experiments.finetuning.grading import Grader
-from stepsight.training.experiments.finetuning.problems import read_problems
+from stepsight.training.evaluate.grading import Grader
+from stepsight.training.experiments.finetuning.math500 import read_problems
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Grading answers with math-verify, in a process of its own.
+"""The grader of answers: math-verify, in a process of its own.
 
 math-verify stops what takes too long by a signal, which only a process's main thread may do, which counts the time
 that other processes take too, and which does not stop a power of huge numbers. A process of its own grades for any
@@ -30,11 +30,11 @@ _GRACE = 5
 _SILENCE = 900.0
 _MEMORY = 4 * 2**30
 _READY = "ready"
-_CODE = "from stepsight.training.experiments.finetuning.grading import serve; serve()"
+_CODE = "from stepsight.training.evaluate.grading import serve; serve()"
 
 
 class Grader:
-    """Says whether texts end in a given answer; a context manager, to be used from any one thread at a time.
+    """Decides whether texts end in the right answer; a context manager, to be used from any one thread at a time.
 
     `timeouts` counts the texts that were given up, for time or memory, which are graded as wrong. Raises
     `UserError` where math-verify is not installed, or does not start.
@@ -59,19 +59,19 @@ class Grader:
     def grade(self, answer: str, text: str) -> bool:
         """Whether `text`, a solution, comes to `answer`, which is LaTeX as a benchmark gives it, without `$`."""
         pipe = self._start()
-        found = None
+        verdict = None
         try:
             pipe.send((answer, text))
             if pipe.poll(_SILENCE):
-                found = pipe.recv()
+                verdict = pipe.recv()
             else:
                 self._end()
         except (EOFError, OSError):
             # The system ended it, or somebody did.
             self._end()
-        if found is None:
+        if verdict is None:
             self.timeouts += 1
-        return bool(found)
+        return bool(verdict)
 
     def grade_all(self, pairs: Iterable[tuple[str, str]]) -> Iterator[bool]:
         """`grade` for each pair of an answer and a text."""
@@ -94,7 +94,7 @@ class Grader:
             ready = False
         if not ready:
             self._end()
-            raise UserError("math-verify does not start.", "What it said is above.")
+            raise UserError("math-verify does not start.", "Its messages are above.")
         return ours
 
     def _end(self) -> None:
@@ -136,13 +136,13 @@ def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
     resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        found = bool(judge(answer, text))
+        verdict = bool(judge(answer, text))
         signal.setitimer(signal.ITIMER_PROF, 0)
     except (_TimeUp, MemoryError, RecursionError):
         return None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    return found
+    return verdict
 
 
 def _time_up(number: int, frame: FrameType | None) -> None:
@@ -155,7 +155,7 @@ def _judge() -> Any:
     def judge(answer: str, text: str) -> bool:
         # A box is what math-verify looks for first, so that an answer is read whole, words and all.
         gold = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
-        found = parse(text, parsing_timeout=None)
-        return bool(verify(gold, found, timeout_seconds=None))
+        answered = parse(text, parsing_timeout=None)
+        return bool(verify(gold, answered, timeout_seconds=None))
 
     return judge

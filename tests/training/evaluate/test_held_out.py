@@ -8,8 +8,8 @@ from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
+from stepsight.training.evaluate import held_out
 from stepsight.training.synth.families import HELD_OUT
-from stepsight.training.train import held_out
 from tests.checkpoints import write_evaluator
 
 

@@ -1,6 +1,6 @@
-"""What an evaluator reaches on synthetic traces it was not trained on.
+"""The figures of an evaluator on synthetic traces that it was not trained on.
 
-python -m stepsight.training.train.held_out mini-bidir
+python -m stepsight.training.evaluate.held_out mini-bidir
 
 prints a JSON object. For traces of a fresh seed, of families never trained on and on larger numbers, and for
 those of the first in which a later step exposes or clears the one that matters and those in which none does:

@@ -15,9 +15,8 @@ from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.experiments.grid.design import read_design
-from stepsight.training.experiments.grid.grid import Grid
+from stepsight.training.experiments.grid.experiment import Grid, result_path
 from stepsight.training.experiments.grid.results import read_results, read_run
-from stepsight.training.experiments.grid.run import result_path
 from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import TOY, without_times, write_toy
 from tests.training.small_runs import forked
@@ -31,7 +30,7 @@ def grid(folder, **changes):
 
 
 def run(made, jobs=1, store=None, db=None):
-    return made.run(list(made.design.cells()), jobs, store, db)
+    return made.run(list(made.design.runs()), jobs, store, db)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def whole(tmp_path_factory):
 
 def test_every_run_is_measured_in_both_modes(whole):
     found = read_results(whole / "whole" / "out")
-    assert [run.cell.name for run in found.runs] == ["tiny-24-bidirectional-13", "tiny-24-causal-13"]
+    assert [run.settings.name for run in found.runs] == ["tiny-24-bidirectional-13", "tiny-24-causal-13"]
     assert found.keys == [("synthetic", "offline"), ("synthetic", "online")]
     assert found.notes == {"synthetic": "Complete."}
     assert set(found.baselines) == {f"baseline:{name}" for name in ("constant", "position", "length", "last-step")}
@@ -99,7 +98,7 @@ import os, signal, sys
 from pathlib import Path
 from stepsight.training.train import trainer
 from stepsight.training.experiments.grid.design import read_design
-from stepsight.training.experiments.grid.grid import Grid
+from stepsight.training.experiments.grid.experiment import Grid
 
 class Die(trainer.TrainingProgress):
     def on_step_begin(self, args, state, control, **_):
@@ -108,7 +107,7 @@ class Die(trainer.TrainingProgress):
 
 trainer.TrainingProgress = Die
 design = read_design(sys.argv[1])
-Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.cells()), 1, None)
+Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.runs()), 1, None)
 """
 
 
@@ -116,7 +115,7 @@ def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
     made = grid(tmp_path)
     killed = forked(KILLED, made.path, made.folder)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    first, second = made.design.cells()
+    first, second = made.design.runs()
     # The first run was done, the second had a checkpoint after two of its three steps.
     assert (result_path(made.folder, first).is_file(), result_path(made.folder, second).is_file()) == (True, False)
     assert (made.folder / "runs" / second.name / "checkpoints" / "checkpoint-2").is_dir()
@@ -127,14 +126,14 @@ def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
 def test_a_run_on_two_processes_is_measured_once(whole, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     made = grid(tmp_path, processes=2)
-    cell = next(made.design.cells())
+    one = next(made.design.runs())
     db = str(tmp_path / "store.db")
     with open_store(db) as store:
-        made.run([cell], 1, store, db)
-        assert [evaluator.name for evaluator in list_evaluators(store)] == [f"toy {cell.name}"]
-    assert "macro" not in (made.folder / "logs" / f"{cell.name}.txt").read_text()
+        made.run([one], 1, store, db)
+        assert [evaluator.name for evaluator in list_evaluators(store)] == [f"toy {one.name}"]
+    assert "macro" not in (made.folder / "logs" / f"{one.name}.txt").read_text()
     (run,) = read_results(made.folder).runs
-    expected = read_run(result_path(whole / "whole" / "out", cell))
+    expected = read_run(result_path(whole / "whole" / "out", one))
     assert (run.about["devices"], expected.about["devices"]) == ("2 x cpu", "1 x cpu")
     assert run.about["final_loss"] == pytest.approx(expected.about["final_loss"], abs=1e-4)
     assert run.figures["synthetic", "offline"].whole == pytest.approx(
@@ -145,15 +144,15 @@ def test_a_run_on_two_processes_is_measured_once(whole, tmp_path, monkeypatch):
 def test_a_run_that_fails_does_not_keep_the_others_back(whole, tmp_path):
     copied = shutil.copytree(whole / "whole", tmp_path / "grid")
     made = Grid(read_design(copied / "toy.yaml"), copied / "toy.yaml", copied / "out")
-    first, second = made.design.cells()
-    for cell in (first, second):
-        result_path(made.folder, cell).unlink()
+    first, second = made.design.runs()
+    for one in (first, second):
+        result_path(made.folder, one).unlink()
     # The first run's folder holds something else.
     record = made.folder / "runs" / first.name / "config.used.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"epochs": 7}))
     with pytest.raises(UserError, match=r"1 of 2 runs failed: tiny-24-bidirectional-13: .*\(epochs.*tries again"):
         run(made)
-    assert [run.cell for run in read_results(made.folder).runs] == [second]
+    assert [run.settings for run in read_results(made.folder).runs] == [second]
 
 
 def test_the_folder_of_another_grid_is_refused(whole, tmp_path):
@@ -174,7 +173,7 @@ time.sleep(60)
 def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
     made = grid(tmp_path)
     made.run([], 1, None)
-    first = next(made.design.cells())
+    first = next(made.design.runs())
     folder = made.folder / "runs" / first.name
     folder.mkdir(parents=True)
     holder = subprocess.Popen(

@@ -1,7 +1,7 @@
 import pytest
 
-from stepsight.training.data.tokenizer import PAD, SEPARATOR, train_tokenizer
 from stepsight.training.synth.corpus import generate
+from stepsight.training.train.init import PAD, SEPARATOR, train_tokenizer
 
 
 def corpus():

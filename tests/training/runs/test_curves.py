@@ -1,0 +1,83 @@
+import re
+import sys
+
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from stepsight.training.runs.curves import draw_history, write_figure
+from stepsight.training.runs.resumable import final_loss
+from tests.browser import installed, launch
+
+ROWS = [
+    {"loss": 1.0 / step, "grad_norm": 10.0 / step, "learning_rate": 1e-3 * step, "step": 20 * step}
+    for step in range(1, 13)
+]
+
+
+def test_the_final_loss_is_the_mean_of_the_last_ten_rows():
+    # The rows of 1/3 to 1/12: their sum is 1.603211, as 1/1 + 1/2 + … + 1/12 = 3.103211.
+    assert final_loss(ROWS) == pytest.approx(0.160321, abs=1e-6)
+    assert final_loss(ROWS[:1]) == 1.0
+    assert final_loss([]) is None
+
+
+def test_the_figure_has_loss_norm_and_rate_against_the_step():
+    figure = draw_history(ROWS, "mini")
+    assert [curve.name for curve in figure.data] == ["Cross-entropy", "Gradient norm", "Learning rate"]
+    assert all(list(curve.x) == list(range(20, 241, 20)) for curve in figure.data)
+    assert list(figure.data[0].y) == [row["loss"] for row in ROWS]
+    assert list(figure.data[1].y) == [row["grad_norm"] for row in ROWS]
+    assert list(figure.data[2].y) == [row["learning_rate"] for row in ROWS]
+    assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == (None, "log")
+    assert figure.layout.title.text == "mini"
+
+
+def test_a_run_without_a_row_has_an_empty_figure():
+    assert [len(curve.x) for curve in draw_history([], "none").data] == [0, 0, 0]
+
+
+@pytest.fixture
+def figure():
+    return go.Figure(go.Scatter(x=[1, 2, 3], y=[3, 1, 2], line={"color": "#1f5fa8"}), {"width": 500, "height": 300})
+
+
+def test_a_figure_is_a_page_and_a_picture(figure, tmp_path, monkeypatch, capsys):
+    with sync_playwright() as playwright:
+        monkeypatch.setenv("BROWSER_PATH", installed() or playwright.chromium.executable_path)
+    write_figure(figure, tmp_path / "curves")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.html", "curves.png"]
+    assert capsys.readouterr().err == ""
+    with Image.open(tmp_path / "curves.png") as picture:
+        assert picture.size == (1000, 600)
+        # The line's own blue.
+        assert (0x1F, 0x5F, 0xA8) in {colour[:3] for _, colour in picture.convert("RGBA").getcolors(1 << 20)}
+
+
+def test_the_page_needs_no_network(figure, tmp_path, capsys):
+    write_figure(figure, tmp_path / "curves")
+    asked = []
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((tmp_path / "curves.html").as_uri())
+        page.wait_for_selector(".scatterlayer .js-line")
+        browser.close()
+    assert asked == [(tmp_path / "curves.html").as_uri()]
+    # Without the browser of the other test, which is not to be found here, the picture is missing, and it is said.
+    assert not (tmp_path / "curves.png").exists()
+    assert re.fullmatch(
+        r"curves\.png is not written, only curves\.html: install Chrome or Chromium, or name .* BROWSER_PATH\.\n",
+        capsys.readouterr().err,
+    )
+
+
+def test_without_kaleido_the_page_is_written_and_what_to_install_is_said(figure, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    write_figure(figure, tmp_path / "curves")
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.html"]
+    assert capsys.readouterr().err == (
+        "curves.png is not written, only curves.html: install stepsight[figures], and Chrome or Chromium.\n"
+    )
