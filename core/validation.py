@@ -20,7 +20,7 @@ is a whole number. Only modules that validate import this one, for pydantic take
 import difflib
 import re
 import types
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -144,6 +144,20 @@ def validate_yaml(kind: type[T], path: str | Path) -> T:
 def invalid(message: str, hint: str = "") -> PydanticCustomError:
     """What a validator raises; the place of the value is put before the message."""
     return PydanticCustomError("invalid", "{message}", {"message": message, "hint": hint})
+
+
+def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
+    """Annotates a value that `check(value, *arguments)` refuses by a `UserError`: the place of the value is put
+    before its message."""
+
+    def run(value: T) -> T:
+        try:
+            check(value, *arguments)
+        except UserError as error:
+            raise invalid(error.message, error.hint) from None
+        return value
+
+    return AfterValidator(run)
 
 
 def choice(options: Collection[str]) -> AfterValidator:

@@ -1,6 +1,7 @@
-"""Views, as tables: what people say with the steps before in view, and what with all of them.
+"""Tables of agreement: of all steps, by step number, by view, by pairs of people, and with the gold.
 
-In a stepwise campaign each person says both: something with the steps so far in view, and what stands in the end.
+A campaign has one view or two: in a stepwise one each person labels a step with the steps so far in view, and may
+change the label later; what stands in the end counts as the other view.
 """
 
 from collections import defaultdict
@@ -47,10 +48,10 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
         (ratings.validity, Scale.NOMINAL, ratings.trace, "steps"),
         (ratings.first_errors, Scale.NOMINAL, traces, "traces"),
     )
-    found = [alpha(values, level, trace, weights) for values, level, trace, _ in asked]
+    alphas = [alpha(values, level, trace, weights) for values, level, trace, _ in asked]
     rows = [
         (figure, one.alpha, one.agreeing, one.n_units, unit, one.n_pairs)
-        for figure, one, (_, _, _, unit) in zip(FIGURES, found, asked, strict=True)
+        for figure, one, (_, _, _, unit) in zip(FIGURES, alphas, asked, strict=True)
     ]
     return Table(
         "agreement",
@@ -64,7 +65,7 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
             Column("pairs", "pairs", CellKind.COUNT),
         ),
         tuple(rows),
-        reasons((figure, one.alpha) for figure, one in zip(FIGURES, found, strict=True)),
+        reasons((figure, one.alpha) for figure, one in zip(FIGURES, alphas, strict=True)),
     )
 
 
@@ -73,7 +74,7 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
     ratings = rated.last
     last = int(ratings.position.max(initial=-1))
     rows: list[tuple[Cell, ...]] = []
-    told: list[tuple[str, Value]] = []
+    values: list[tuple[str, Value]] = []
     for position in range(min(last + 1, _MOST_POSITIONS)):
         rest = position == _MOST_POSITIONS - 1 and last > position
         chosen = ratings.position >= position if rest else ratings.position == position
@@ -82,7 +83,7 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
         by_order, by_name = (alpha(labels, level, trace, weights) for level in (Scale.ORDINAL, Scale.NOMINAL))
         gold = _against_gold(ratings, rated.valid, chosen, weights)
         rows.append((name, by_order.n_units, by_order.alpha, by_name.alpha, by_name.agreeing, gold))
-        told.append((f"step {name}", by_order.alpha))
+        values.append((f"step {name}", by_order.alpha))
     return Table(
         "positions",
         "By step number",
@@ -95,33 +96,33 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
             Column("gold", "validity as the gold, %"),
         ),
         tuple(rows),
-        reasons(told),
+        reasons(values),
     )
 
 
 def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
     """Of everybody's labels of some steps, the share that says of validity what the gold does."""
-    said = ratings.validity[:, chosen]
+    validity = ratings.validity[:, chosen]
     people = len(ratings.people)
-    pair = RaterPair.of(said.ravel(), np.tile(valid[chosen], people), np.tile(ratings.trace[chosen], people))
+    pair = RaterPair.of(validity.ravel(), np.tile(valid[chosen], people), np.tile(ratings.trace[chosen], people))
     return agreeing(pair, weights)
 
 
 def step_table(rated: RatedTraces) -> Table:
-    """Every step with what was said of it: for files."""
+    """Every step with its ratings: for files."""
     ratings = rated.last
     rows: list[tuple[Cell, ...]] = []
     shares = agreeing_shares(ratings)
     for step, place in enumerate(ratings.trace):
         trace = rated.traces[place]
-        said = [int(count) for count in ratings.counts[step]]
+        counts = [int(count) for count in ratings.counts[step]]
         names = (label_name(ratings.majority[step]), gold_name(rated, step))
         share = Value.none("") if np.isnan(shares[step]) else Value(float(shares[step]))
-        rows.append((trace.dataset, trace.external_id, int(ratings.position[step]) + 1, *said, *names, share))
+        rows.append((trace.dataset, trace.external_id, int(ratings.position[step]) + 1, *counts, *names, share))
     columns = [Column("dataset", "dataset", CellKind.TEXT), Column("trace", "trace", CellKind.TEXT)]
     columns += [
         Column("step", "step", CellKind.COUNT),
-        *(Column(said, said, CellKind.COUNT) for said in RATING_NAMES),
+        *(Column(name, name, CellKind.COUNT) for name in RATING_NAMES),
     ]
     columns += [Column("majority", "majority", CellKind.TEXT), Column("gold", "gold", CellKind.TEXT)]
     return Table("steps", "Every step", (*columns, Column("agreeing", "pairs that agree, %")), tuple(rows))
@@ -150,11 +151,11 @@ def gold_name(rated: RatedTraces, step: int) -> str:
 
 def reasons(values: Iterable[tuple[str, Value]]) -> tuple[str, ...]:
     """A note for each reason why there is no value, naming some of those without."""
-    found: dict[str, list[str]] = defaultdict(list)
+    by_reason: dict[str, list[str]] = defaultdict(list)
     for name, value in values:
         if not value.exists and value.reason:
-            found[value.reason].append(name)
-    return tuple(f"{_some(names)}: {reason}" for reason, names in found.items())
+            by_reason[value.reason].append(name)
+    return tuple(f"{_some(names)}: {reason}" for reason, names in by_reason.items())
 
 
 def _some(names: list[str]) -> str:
@@ -174,46 +175,55 @@ Codes = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class ViewRatings:
-    """What people of a campaign said in one view."""
+    """The ratings of a campaign in one view."""
 
     view: str
     campaign: str
     ratings: Ratings
 
 
-def view_ratings(found: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
+def view_ratings(of: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
     """The views that a campaign asks for: of a stepwise one both."""
-    name = found.campaign.name
-    if found.campaign.view != STEPWISE:
+    name = of.campaign.name
+    if of.campaign.view != STEPWISE:
         return [ViewRatings("whole trace", name, rated.last)]
     return [ViewRatings("steps so far", name, rated.first), ViewRatings("in the end", name, rated.last)]
 
 
-def shared_traces(found: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, RatedTraces]:
+def shared_traces(one: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, RatedTraces]:
     """The traces of two campaigns that are the same, in the order of the first."""
     places = {(trace.trace_id, trace.digest): place for place, trace in enumerate(other.traces)}
-    both = [(i, places.get((trace.trace_id, trace.digest))) for i, trace in enumerate(found.traces)]
-    pairs = [(one, place) for one, place in both if place is not None]
-    return found.of_traces([one for one, _ in pairs]), other.of_traces([place for _, place in pairs])
+    both = [(i, places.get((trace.trace_id, trace.digest))) for i, trace in enumerate(one.traces)]
+    pairs = [(mine, theirs) for mine, theirs in both if theirs is not None]
+    return one.of_traces([mine for mine, _ in pairs]), other.of_traces([theirs for _, theirs in pairs])
 
 
 def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weights) -> Table:
-    """Each view: how far people agree in it, and what they say. All sides are of the traces of `rated`."""
+    """Each view: how far people agree in it, and their labels. All sides are of the traces of `rated`."""
     rows: list[tuple[Cell, ...]] = []
-    told = []
+    values = []
     for side in sides:
         ratings = side.ratings
-        found = alpha(ratings.labels, Scale.ORDINAL, ratings.trace, weights)
-        known = ~np.isnan(ratings.labels)
-        labels, trace = ratings.labels[known], np.broadcast_to(ratings.trace, known.shape)[known]
-        valid = np.broadcast_to(rated.valid, known.shape)[known]
+        agreement = alpha(ratings.labels, Scale.ORDINAL, ratings.trace, weights)
+        labelled = ~np.isnan(ratings.labels)
+        labels, trace = ratings.labels[labelled], np.broadcast_to(ratings.trace, labelled.shape)[labelled]
+        valid = np.broadcast_to(rated.valid, labelled.shape)[labelled]
         judged = ~np.isnan(valid)
-        said = [share(labels == label, trace, weights, NOTHING) for label in Label]
+        shares = [share(labels == label, trace, weights, NOTHING) for label in Label]
         right = share((labels[judged] != Label.NEG) == valid[judged], trace[judged], weights, NOTHING)
         rows.append(
-            (side.view, side.campaign, ratings.traces, len(labels), found.alpha, found.agreeing, *said, right)
+            (
+                side.view,
+                side.campaign,
+                ratings.traces,
+                len(labels),
+                agreement.alpha,
+                agreement.agreeing,
+                *shares,
+                right,
+            )
         )
-        told.append((f"{side.view}, {side.campaign}", found.alpha))
+        values.append((f"{side.view}, {side.campaign}", agreement.alpha))
     return Table(
         "views",
         "The two views: how far people agree, and what they say",
@@ -228,12 +238,12 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
             Column("gold", "validity as the gold, %"),
         ),
         tuple(rows),
-        reasons(told),
+        reasons(values),
     )
 
 
 def mind_table(rated: RatedTraces, weights: Weights) -> Table:
-    """What people said first, and what of it they said in the end."""
+    """The first labels of steps against those in the end."""
     first, last = rated.first.codes, rated.last.codes
     trace = np.broadcast_to(rated.last.trace, first.shape).ravel()
     caption = "Changes of mind: from the label with the steps so far in view to the one that stands"
@@ -241,7 +251,7 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:
-    """What the majority of one view says, against that of the other."""
+    """The majority of one view against that of the other."""
     codes = [np.nan_to_num(side.ratings.majority, nan=UNLABELLED).astype(np.int8) for side in (first, second)]
     names = [f"{side.campaign}, {side.view}" for side in (first, second)]
     caption = f"The majority: {names[0]} (rows), against {names[1]} (columns)"
@@ -255,10 +265,10 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
     rows: list[tuple[Cell, ...]] = []
     # A majority is never unsure.
     names = RATING_NAMES if then else LABEL_NAMES
-    for code, said in enumerate(names):
+    for code, label in enumerate(names):
         of = before == code
         counts = [int((after[of] == other).sum()) for other in range(len(names))]
-        rows.append((said, int(of.sum()), *counts, share(after[of] != code, trace[of], weights, NOTHING)))
+        rows.append((label, int(of.sum()), *counts, share(after[of] != code, trace[of], weights, NOTHING)))
     totals = [int((after == other).sum()) for other in range(len(names))]
     rows.append(("all", len(before), *totals, share(before != after, trace, weights, NOTHING)))
     pair = RaterPair(before.astype(np.int64), after.astype(np.int64), trace)
@@ -270,7 +280,7 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
         (
             Column("first", "first" if then else "label", CellKind.TEXT),
             Column("labels", "labels", CellKind.COUNT),
-            *(Column(f"then_{said}", f"{then}{said}", CellKind.COUNT) for said in names),
+            *(Column(f"then_{label}", f"{then}{label}", CellKind.COUNT) for label in names),
             Column("changed", "another label, %"),
         ),
         tuple(rows),
@@ -286,11 +296,11 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
     lengths = np.bincount(rated.last.trace, minlength=rated.last.traces)
     after = np.broadcast_to(lengths[rated.last.trace] - 1 - rated.last.position, first.shape)
     trace = np.broadcast_to(rated.last.trace, first.shape)
-    given = (first != UNLABELLED) & (last != UNLABELLED)
-    changed = given & (first != last)
+    in_both = (first != UNLABELLED) & (last != UNLABELLED)
+    changed = in_both & (first != last)
     rows = [
         (name, *_when(changed & of, first, last), share(of[reach], trace[reach], weights, NOTHING))
-        for name, of, reach in _later(rated.later, changed, given, after)
+        for name, of, reach in _later(rated.later, changed, in_both, after)
     ]
     return Table(
         "later",
@@ -307,14 +317,14 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def _later(
-    later: NDArray[np.float64], changed: NDArray[np.bool_], given: NDArray[np.bool_], after: Ints
+    later: NDArray[np.float64], changed: NDArray[np.bool_], in_both: NDArray[np.bool_], after: Ints
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
     """For each number of later steps its name, the labels changed then, and those that could have been."""
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
         rest = count == _MOST_LATER and most > count
         when = later >= count if rest else later == count
-        yield f"{count} or more" if rest else f"{count}", changed & when, given & (after >= count)
+        yield f"{count} or more" if rest else f"{count}", changed & when, in_both & (after >= count)
 
 
 def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, int, int]:
@@ -332,7 +342,7 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
     """Cohen's kappa of every two people who share a trace, and how often they name the same first error."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     rows: list[tuple[Cell, ...]] = []
-    told = []
+    values = []
     for first, second in combinations(range(len(ratings.people)), 2):
         pair = RaterPair.of(ratings.labels[first], ratings.labels[second], ratings.trace)
         errors = RaterPair.of(ratings.first_errors[first], ratings.first_errors[second], traces)
@@ -342,7 +352,7 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
         value = kappa(pair, weights)
         same = agreeing(pair, weights), len(errors), agreeing(errors, weights)
         rows.append((*names, pair.traces, len(pair), value, *same))
-        told.append((" and ".join(names), value))
+        values.append((" and ".join(names), value))
     return Table(
         "pairs",
         "Every two people: Cohen's kappa and shared verdicts, with 95 % intervals over traces",
@@ -357,7 +367,7 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
             Column("first_error", "same first error, %"),
         ),
         tuple(rows),
-        reasons(told),
+        reasons(values),
     )
 
 
@@ -367,7 +377,7 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
     everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
     draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
     rows: list[tuple[Cell, ...]] = []
-    told = []
+    values = []
     for person, name in enumerate(ratings.people):
         codes = ratings.codes[person]
         labelled = int((~np.isnan(ratings.labels[person])).sum())
@@ -375,7 +385,7 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
         with_others = agreeing_with_others(ratings.labels, person, ratings.trace, weights)
         without, change = _without(ratings.labels, person, ratings.trace, weights, everybody, draws)
         rows.append((name, *counts, with_others, without, change))
-        told.append((name, without))
+        values.append((name, without))
     return Table(
         "annotators",
         "Each person: agreement with the others, and what alpha (labels in order) is without the person",
@@ -389,7 +399,7 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
             Column("change", "rises by", CellKind.NUMBER),
         ),
         tuple(rows),
-        reasons(told),
+        reasons(values),
     )
 
 
@@ -412,8 +422,8 @@ def _without(
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
-    """Each person, and the majority, against the benchmark's own labels, and against all it says of validity."""
-    ratings, rows, told = rated.last, list[tuple[Cell, ...]](), []
+    """Each person, and the majority, against the benchmark's own labels, and against its validity."""
+    ratings, rows, values = rated.last, list[tuple[Cell, ...]](), []
     for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
         of_labels = RaterPair.of(labels, rated.gold, ratings.trace)
         of_validity = RaterPair.of(valid_of(labels), rated.valid, ratings.trace)
@@ -423,7 +433,7 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
         for what, pair in (("labels", of_labels), ("validity", of_validity)):
             value = _kappa_with_gold(pair, weights)
             cells += [len(pair), agreeing(pair, weights), value]
-            told.append((f"{what} of {person}", value))
+            values.append((f"{what} of {person}", value))
         rows.append(tuple(cells))
     return Table(
         name,
@@ -438,7 +448,7 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
             Column("valid_kappa", "kappa of validity", CellKind.NUMBER),
         ),
         tuple(rows),
-        reasons(told),
+        reasons(values),
         rules=(len(rows) - 1,) if rows else (),
     )
 

@@ -1,4 +1,4 @@
-"""Attempts to log in: those that failed lately, counted by name and by address of the network."""
+"""Attempts to log in: those that failed lately, counted by name and by network address."""
 
 import hashlib
 from dataclasses import dataclass
@@ -86,11 +86,11 @@ def _name_key(name: str) -> str:
 
 def _address_key(address: str) -> str:
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return "address unknown"
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is None:
-            return f"address {ip_network((found, _NETWORK), strict=False)}"
-        found = found.ipv4_mapped
-    return f"address {found}"
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is None:
+            return f"address {ip_network((parsed, _NETWORK), strict=False)}"
+        parsed = parsed.ipv4_mapped
+    return f"address {parsed}"

@@ -73,10 +73,10 @@ def open_login(store: Store, user: User) -> str:
 
 def find_login(store: Store, token: str) -> Login | None:
     """The login of a token; None where there is none, it has expired, or its person was shut out."""
-    found = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
-    found = found.where(LoginRow.digest == _digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
+    logins = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
+    logins = logins.where(LoginRow.digest == _digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
     with store.read() as session:
-        row = session.execute(found).one_or_none()
+        row = session.execute(logins).one_or_none()
         return None if row is None else Login(user_of_row(row.UserRow), row.expires)
 
 
@@ -104,9 +104,9 @@ def _look_up(store: Store, name: str) -> tuple[int, str | None]:
     # PostgreSQL cannot look for what nobody can be called.
     if not name.isprintable():
         return 0, None
-    known = select(UserRow.id, UserRow.password).where(UserRow.name == name, UserRow.ended.is_(None))
+    users = select(UserRow.id, UserRow.password).where(UserRow.name == name, UserRow.ended.is_(None))
     with store.read() as session:
-        row = session.execute(known).one_or_none()
+        row = session.execute(users).one_or_none()
         return (0, None) if row is None else (row.id, row.password)
 
 

@@ -15,7 +15,7 @@ SHORTEST = 10
 
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 # Each takes 64 MiB and all cores; many at once would leave none to anybody else.
-_TURNS = Semaphore(2)
+_AT_ONCE = Semaphore(2)
 
 
 def hash_password(password: str) -> str:
@@ -30,7 +30,7 @@ def hash_password(password: str) -> str:
 
 def rehash_password(password: str) -> str:
     """The same for a password that was taken before, however short."""
-    with _TURNS:
+    with _AT_ONCE:
         return _HASHER.hash(_bytes(password))
 
 
@@ -38,7 +38,7 @@ def is_password(hashed: str | None, password: str) -> bool:
     """Whether `hashed` is of this password. Where there is no hash, the answer takes as long, and is no."""
     # Made at the first call, whomever that asks for: it takes as long as a check.
     nobodys = _nobodys()
-    with _TURNS:
+    with _AT_ONCE:
         try:
             _HASHER.verify(nobodys if hashed is None else hashed, _bytes(password))
         except (VerificationError, InvalidHashError):

@@ -48,12 +48,12 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
         raise _reserved()
     hashed = None if password is None else hash_password(password)
     with store.write() as session:
-        found = _row(session, name)
-        if found is not None:
-            state = "" if found.ended is None else " and was ended"
+        existing = _row(session, name)
+        if existing is not None:
+            state = "" if existing.ended is None else " and was ended"
             raise UserError(
-                f"There is a user {name!r} already, {found.role}{state}.",
-                "Choose another name." if found.ended is None else "A new password lets them in again.",
+                f"There is a user {name!r} already, {existing.role}{state}.",
+                "Choose another name." if existing.ended is None else "A new password lets them in again.",
             )
         row = UserRow(name=name, role=role.value, password=hashed)
         session.add(row)
@@ -115,8 +115,8 @@ def has_users(store: Store) -> bool:
 
 
 def can_anybody_log_in(session: Session) -> bool:
-    found = select(UserRow.id).where(UserRow.password.is_not(None), UserRow.ended.is_(None))
-    return session.scalar(found.limit(1)) is not None
+    users = select(UserRow.id).where(UserRow.password.is_not(None), UserRow.ended.is_(None))
+    return session.scalar(users.limit(1)) is not None
 
 
 def local_user(store: Store) -> User:

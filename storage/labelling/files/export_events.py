@@ -24,7 +24,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import Store, snapshot
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.files.formats.layout import line
+from stepsight.storage.labelling.files.formats.label_format import line
 
 FORMAT, VERSION = "stepsight-events", 1
 SETTINGS = (
@@ -66,21 +66,21 @@ def _campaign(session: Session, campaign_id: int) -> Row:
     evaluator = None if row.evaluator_id is None else session.get_one(EvaluatorRow, row.evaluator_id)
     return (
         {"name": row.name, "dataset": session.get_one(DatasetRow, row.dataset_id).name}
-        | {name: told(getattr(row, name)) for name in SETTINGS}
+        | {name: as_json(getattr(row, name)) for name in SETTINGS}
         | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
         | {"created_by": session.get_one(UserRow, row.created_by).name}
     )
 
 
 def _guidelines(session: Session, campaign_id: int) -> Iterator[Row]:
-    found = (
+    guidelines = (
         select(GuidelineRow, UserRow.name)
         .join(UserRow, UserRow.id == GuidelineRow.created_by)
         .where(GuidelineRow.campaign_id == campaign_id)
         .order_by(GuidelineRow.version)
     )
-    for row, name in session.execute(found):
-        yield {"guideline": row.version, "text": row.text, "created": told(row.created), "created_by": name}
+    for row, name in session.execute(guidelines):
+        yield {"guideline": row.version, "text": row.text, "created": as_json(row.created), "created_by": name}
 
 
 def _items(session: Session, campaign_id: int) -> Iterator[Row]:
@@ -96,16 +96,16 @@ def _items(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def _slots(session: Session, items: Sequence[int]) -> dict[int, list[Row]]:
-    found = (
+    rows = (
         select(SlotRow, UserRow.name)
         .outerjoin(UserRow, UserRow.id == SlotRow.user_id)
         .where(SlotRow.item_id.in_(items))
         .order_by(SlotRow.item_id, SlotRow.number)
     )
     slots: dict[int, list[Row]] = {}
-    for row, name in session.execute(found):
-        told_slot = {column: told(getattr(row, column)) for column in SLOT} | {"annotator": name}
-        slots.setdefault(row.item_id, []).append(told_slot)
+    for row, name in session.execute(rows):
+        slot = {column: as_json(getattr(row, column)) for column in SLOT} | {"annotator": name}
+        slots.setdefault(row.item_id, []).append(slot)
     return slots
 
 
@@ -123,9 +123,9 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
     )
     for kind, place, number, name, of, *values in session.execute(wanted, execution_options=_IN_PARTS):
         row = {"event": kind, "item": place, "slot": number, "annotator": name}
-        yield row | dict(zip(EVENT, map(told, values), strict=True)) | {"of": of}
+        yield row | dict(zip(EVENT, map(as_json, values), strict=True)) | {"of": of}
 
 
-def told(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A value as JSON."""
     return value.isoformat() if isinstance(value, datetime) else value

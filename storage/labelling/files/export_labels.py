@@ -1,4 +1,4 @@
-"""Writing the labels of a campaign into a file."""
+"""Exporting the labels of a campaign to a file."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -40,24 +40,24 @@ def export_labels(
     exposed: bool = False,
     force: bool = False,
 ) -> LabelExport:
-    """Write what people said of a campaign's traces in one of `FORMAT_NAMES`, a few traces in memory at a time.
+    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, a few traces in memory at a time.
 
     The labels are those that the annotators agree on (`storage.labelling.results.consensus`), or each one's own
-    with `per_annotator`. Answers by people who had seen what a blind campaign hides, or the scores that another one
-    shows, count only with `exposed`. The format `events` is the whole log whichever of these is given. The file
+    with `per_annotator`. Annotations by people who had seen what a blind campaign hides, or the scores that another
+    one shows, count only with `exposed`. The format `events` is the whole log whichever of these is given. The file
     appears whole or not at all. Raises `NotFoundError` where there is no such campaign, and `UserError` on another
     format and where the file cannot be written, or is there already unless `force` is given.
     """
-    found = find_campaign(store, campaign)
+    stored = find_campaign(store, campaign)
     if format == EVENTS:
         with atomic_file(path, replace=force) as partial:
-            return LabelExport(str(path), write_events(store, found, partial), "events", {})
-    layout = find_format(format)
+            return LabelExport(str(path), write_events(store, stored, partial), "events", {})
+    target = find_format(format)
     labelled = LabelledTraces(
-        store, found, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator and layout.with_gold
+        store, stored, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator and target.with_gold
     )
-    untold: Counter[str] = Counter()
+    inexpressible: Counter[str] = Counter()
     with atomic_file(path, replace=force) as partial:
-        rows = layout.write(labelled, partial, found.name, untold)
-    left_out = {reason: count for reason, count in (labelled.left_out + untold).items() if count}
+        rows = target.write(labelled, partial, stored.name, inexpressible)
+    left_out = {reason: count for reason, count in (labelled.left_out + inexpressible).items() if count}
     return LabelExport(str(path), rows, "answers" if per_annotator else "traces", left_out)

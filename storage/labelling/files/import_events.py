@@ -1,22 +1,21 @@
-"""Reading a campaign with its whole log back, as `storage.labelling.files.export_events` writes it."""
+"""Importing a campaign with its whole log, as `storage.labelling.files.export_events` writes it."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import JSON, String, insert, select
+from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import Base, DatasetRow, TraceRow, UtcDateTime, check_name
-from stepsight.storage.importers.fields import describe, field, listed, located, text, whole
+from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
+from stepsight.storage.importers.fields import field, located
 from stepsight.storage.importers.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
 from stepsight.storage.labelling.annotation import NewEvent
-from stepsight.storage.labelling.files.answer_file import moment
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
@@ -26,48 +25,47 @@ from stepsight.storage.labelling.files.export_events import (
     VERSION,
     iterate_rows,
 )
-from stepsight.storage.labelling.files.import_answers import PersonLookup
+from stepsight.storage.labelling.files.import_annotations import PersonLookup
+from stepsight.storage.labelling.files.rows import CampaignLine, EventLine, GuidelineLine, ItemLine, SlotLine
 from stepsight.storage.labelling.results.decisions import KIND as DECIDE
 
 # Events held in memory at once.
 _BATCH = 500
-_LARGEST = 2**31 - 1
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _AGAIN = "Export the campaign again."
 
 Located = Iterator[tuple[str, Row]]
 
 
 class EventImporter:
-    """Stores the campaign of a file within a transaction, with the numbers of this store.
+    """Stores the campaign of a file within a transaction, with the ids of this store.
 
     `name` takes the place of the file's where it is given. A campaign of that name that is there already must be
-    the very same; then nothing is stored. Counts `events` and `items`. Raises `UserError` with the line on anything
-    else.
+    the very same; then it is `repeated`, and nothing is stored. Counts `events` and `items`. Raises `UserError`
+    with the line on anything else.
     """
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
         self._session, self._rows = session, rows
         self.events = self.items = 0
-        self.known = False
+        self.repeated = False
         self.persons = PersonLookup(session)
         where, head = next(rows)
         with located(where):
-            self._campaign = _head(head)
-            self.name = check_name(name or text(self._campaign, "name"), "the name of the campaign")
-        self._head = where, head | {"campaign": self._campaign | {"name": self.name}}
+            self._campaign = _campaign(head)
+            self.name = check_name(name or self._campaign.name, "the name of the campaign")
+        self._head = where, head | {"campaign": head["campaign"] | {"name": self.name}}
         self._steps: dict[int, tuple[int, int, str]] = {}
         self._slots: dict[tuple[int, int], int] = {}
         self._waiting: list[tuple[str, dict[str, Any]]] = []
 
-    def read(self) -> None:
+    def run(self) -> None:
         """Store everything, or find that it is there."""
-        found = select(CampaignRow.id).where(CampaignRow.name == self.name)
-        if (known := self._session.scalar(found)) is not None:
-            self._compare(known)
+        campaign_id = self._session.scalar(select(CampaignRow.id).where(CampaignRow.name == self.name))
+        if campaign_id is not None:
+            self._compare(campaign_id)
             return
         with located(self._head[0]):
-            self._id = self._make_campaign()
+            self._id = self._create_campaign()
         for where, row in self._rows:
             if row.get("of") is not None or len(self._waiting) >= _BATCH:
                 self._flush()
@@ -77,11 +75,11 @@ class EventImporter:
 
     def _take(self, where: str, row: Row) -> None:
         if "event" in row:
-            self._waiting.append((where, self._event(row)))
+            self._waiting.append((where, self._event(validate(EventLine, row, "the line"))))
         elif "item" in row:
-            self._item(row)
+            self._item(validate(ItemLine, row, "the line"))
         elif "guideline" in row:
-            self._guideline(row)
+            self._guideline(validate(GuidelineLine, row, "the line"))
         else:
             raise UserError("neither a guideline nor an item nor an event.", _AGAIN)
 
@@ -97,106 +95,95 @@ class EventImporter:
                 )
             self.events += "event" in theirs[1]
             self.items += "event" not in theirs[1] and "item" in theirs[1]
-        self.known = True
+        self.repeated = True
 
     def _everything(self) -> Located:
         yield self._head
         yield from self._rows
 
-    def _make_campaign(self) -> int:
-        row = self._campaign
-        dataset = text(row, "dataset")
-        dataset_id = self._session.scalar(select(DatasetRow.id).where(DatasetRow.name == dataset))
+    def _create_campaign(self) -> int:
+        line = self._campaign
+        dataset_id = self._session.scalar(select(DatasetRow.id).where(DatasetRow.name == line.dataset))
         if dataset_id is None:
-            raise UserError(f"there is no dataset {dataset!r}.", "Import the traces first.")
-        evaluator = field(row, "evaluator")
-        values = {name: _value(CampaignRow, row, name) for name in SETTINGS} | {
+            raise UserError(f"there is no dataset {line.dataset!r}.", "Import the traces first.")
+        evaluator_id = None
+        if line.evaluator is not None:
+            evaluator = {name: field(line.evaluator, name) for name in EVALUATOR}
+            evaluator_id = add_evaluator(self._session, evaluator).id
+        values = {name: getattr(line, name) for name in SETTINGS} | {
             "name": self.name,
             "dataset_id": dataset_id,
-            "created_by": self.persons.id(text(row, "created_by")),
-            "evaluator_id": None if evaluator is None else self._evaluator(evaluator),
+            "created_by": self.persons.id(line.created_by),
+            "evaluator_id": evaluator_id,
         }
-        return int(self._insert(CampaignRow, values))
+        return self._insert(CampaignRow, values)
 
-    def _evaluator(self, row: Row) -> int:
-        return add_evaluator(self._session, {name: field(row, name) for name in EVALUATOR}).id
-
-    def _guideline(self, row: Row) -> None:
-        values = {
-            "campaign_id": self._id,
-            "version": whole(row["guideline"], 1, _LARGEST, "the guideline", "a version from 1"),
-            "text": text(row, "text"),
-            "created": moment(row, "created"),
-            "created_by": self.persons.id(text(row, "created_by")),
-        }
+    def _guideline(self, line: GuidelineLine) -> None:
+        values = {"campaign_id": self._id, "version": line.guideline, "text": line.text, "created": line.created}
+        created_by = self.persons.id(line.created_by)
         try:
-            self._session.execute(insert(GuidelineRow).values(**values))
+            self._session.execute(insert(GuidelineRow).values(**values, created_by=created_by))
         except IntegrityError:
             raise UserError("the guideline stands twice in the file.", _AGAIN) from None
 
-    def _item(self, row: Row) -> None:
-        place = whole(row["item"], 0, _LARGEST, "the item", "a place from 0")
-        found = (
+    def _item(self, line: ItemLine) -> None:
+        traces = (
             select(TraceRow.id, TraceRow.digest, TraceRow.n_steps)
             .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
-            .where(DatasetRow.name == text(row, "dataset"), TraceRow.external_id == text(row, "trace"))
+            .where(DatasetRow.name == line.dataset, TraceRow.external_id == line.trace)
         )
-        trace = self._session.execute(found).one_or_none()
+        trace = self._session.execute(traces).one_or_none()
         if trace is None:
+            message = f"the dataset {line.dataset!r} has no trace {line.trace!r}."
+            raise UserError(message, "Import the traces first.")
+        if trace.digest != line.digest:
             raise UserError(
-                f"the dataset {row['dataset']!r} has no trace {row['trace']!r}.", "Import the traces first."
-            )
-        if trace.digest != field(row, "digest"):
-            raise UserError(
-                f"the trace {row['trace']!r} of {row['dataset']!r} is another one than was labelled.",
+                f"the trace {line.trace!r} of {line.dataset!r} is another one than was labelled.",
                 "Its text or gold differs. Import the file that was labelled.",
             )
-        values = {"campaign_id": self._id, "trace_id": trace.id, "digest": trace.digest, "place": place}
-        item = int(self._insert(ItemRow, values | {"chosen": text(row, "chosen")}))
-        self._steps[place] = item, trace.n_steps, trace.digest
-        for slot in listed(row, "slots"):
-            self._slot(place, item, slot)
+        values = {"campaign_id": self._id, "trace_id": trace.id, "digest": trace.digest, "place": line.item}
+        item_id = self._insert(ItemRow, values | {"chosen": line.chosen})
+        self._steps[line.item] = item_id, trace.n_steps, trace.digest
+        for slot in line.slots:
+            self._slot(line.item, item_id, slot)
         self.items += 1
 
-    def _slot(self, place: int, item: int, row: Row) -> None:
-        annotator = field(row, "annotator")
-        values = {name: _value(SlotRow, row, name) for name in SLOT} | {"campaign_id": self._id, "item_id": item}
-        values["user_id"] = None if annotator is None else self.persons.id(annotator)
-        number = whole(values["number"], 0, _LARGEST, "the slot", "a number from 0")
-        self._slots[place, number] = int(self._insert(SlotRow, values))
+    def _slot(self, place: int, item_id: int, line: SlotLine) -> None:
+        values = {name: getattr(line, name) for name in SLOT} | {"campaign_id": self._id, "item_id": item_id}
+        values["user_id"] = None if line.annotator is None else self.persons.id(line.annotator)
+        self._slots[place, line.number] = self._insert(SlotRow, values)
 
-    def _event(self, row: Row) -> dict[str, Any]:
-        place, slot = field(row, "item"), field(row, "slot")
-        if place not in self._steps:
-            raise UserError(f"the item is {describe(place)}, which stands nowhere before.")
-        if slot is not None and (place, slot) not in self._slots:
-            raise UserError(f"the slot is {describe(slot)}, which item {place} does not have.")
-        item, steps, digest = self._steps[place]
-        _check_event(row, steps)
-        if field(row, "digest") != digest:
+    def _event(self, line: EventLine) -> dict[str, Any]:
+        if line.item not in self._steps:
+            raise UserError(f"the item is {line.item}, which stands nowhere before.")
+        if line.slot is not None and (line.item, line.slot) not in self._slots:
+            raise UserError(f"the slot is {line.slot}, which item {line.item} does not have.")
+        item_id, steps, digest = self._steps[line.item]
+        _check_event(line, steps)
+        if line.digest != digest:
             raise UserError("the event is about another text than its item.")
-        user = self.persons.id(text(row, "annotator"))
-        return {name: _value(EventRow, row, name) for name in EVENT} | {
-            "kind": row["event"],
+        user_id = self.persons.id(line.annotator)
+        return {name: getattr(line, name) for name in EVENT} | {
+            "kind": line.event,
             "campaign_id": self._id,
-            "item_id": item,
-            "slot_id": None if slot is None else self._slots[place, slot],
-            "user_id": user,
-            "of": None if field(row, "of") is None else self._earlier(user, text(row, "of")),
+            "item_id": item_id,
+            "slot_id": None if line.slot is None else self._slots[line.item, line.slot],
+            "user_id": user_id,
+            "of": None if line.of is None else self._earlier(user_id, line.of),
         }
 
     def _earlier(self, user_id: int, key: str) -> int:
-        """The event that one is about which takes it back or repeats it."""
+        """The event that an undo or redo is of."""
         mine = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
-        found = self._session.scalar(select(EventRow.id).where(*mine))
-        if found is None:
-            raise UserError(f"it is of the event {describe(key)}, which stands nowhere before.")
-        return found
+        event_id = self._session.scalar(select(EventRow.id).where(*mine))
+        if event_id is None:
+            raise UserError(f"it is of the event {key!r:.80}, which stands nowhere before.")
+        return event_id
 
     def _flush(self) -> None:
         if not self._waiting:
             return
-        self._refuse_known()
+        self._refuse_stored()
         rows = [row for _, row in self._waiting]
         try:
             self._session.execute(insert(EventRow), rows, execution_options={"render_nulls": True})
@@ -206,14 +193,14 @@ class EventImporter:
         self.events += len(rows)
         self._waiting = []
 
-    def _refuse_known(self) -> None:
+    def _refuse_stored(self) -> None:
         keys = [row["key"] for _, row in self._waiting]
-        found = select(EventRow.user_id, EventRow.key, CampaignRow.name)
-        found = found.join(CampaignRow, CampaignRow.id == EventRow.campaign_id).where(EventRow.key.in_(keys))
-        known = {(user, key): name for user, key, name in self._session.execute(found)}
+        events = select(EventRow.user_id, EventRow.key, CampaignRow.name)
+        events = events.join(CampaignRow, CampaignRow.id == EventRow.campaign_id).where(EventRow.key.in_(keys))
+        stored = {(user_id, key): name for user_id, key, name in self._session.execute(events)}
         for where, row in self._waiting:
-            if (row["user_id"], row["key"]) in known:
-                name = known[row["user_id"], row["key"]]
+            name = stored.get((row["user_id"], row["key"]))
+            if name is not None:
                 raise UserError(
                     f"{where}: the event is in the store already, in the campaign {name!r}.",
                     "A log is imported once; copies of its answers go by the format jsonl.",
@@ -226,47 +213,21 @@ class EventImporter:
             raise UserError("it contradicts another line, or itself.", _AGAIN) from None
 
 
-def _head(row: Row) -> Row:
-    if (row.get("format"), row.get("version")) != (FORMAT, VERSION):
+def _campaign(head: Row) -> CampaignLine:
+    if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
         raise UserError(
-            f"the file is of {row.get('format')!r} {row.get('version')!r}, expected {FORMAT!r} {VERSION}.",
+            f"the file is of {head.get('format')!r} {head.get('version')!r}, expected {FORMAT!r} {VERSION}.",
             "Update StepSight, or export the campaign again.",
         )
-    campaign = field(row, "campaign")
-    if not isinstance(campaign, dict):
-        raise UserError(f"the campaign is {describe(campaign)}, expected an object.")
-    return campaign
+    return validate(CampaignLine, field(head, "campaign"), "the campaign")
 
 
-def _check_event(row: Row, steps: int) -> None:
+def _check_event(line: EventLine, steps: int) -> None:
     """Raises `UserError` where no person could have done it."""
-    kind, step = field(row, "event"), field(row, "step")
-    if step is not None:
-        whole(step, 0, steps - 1, "the step", f"0 to {steps - 1}")
-    text(row, "key")
-    whole(field(row, "guideline"), 0, _LARGEST, "the guideline", "a version")
-    if not isinstance(field(row, "visible"), dict):
-        raise UserError(f"the field 'visible' is {describe(row['visible'])}, expected an object.")
-    if kind != DECIDE:
-        event = {"kind": kind, "key": row["key"], "step": step, "new": field(row, "new")}
-        validate(NewEvent, event | {"seconds": field(row, "seconds")})
-    elif not isinstance(field(row, "new"), dict) or step is None:
+    if line.step is not None and line.step >= steps:
+        raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
+    if line.event != DECIDE:
+        event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}
+        validate(NewEvent, event, "the event")
+    elif not isinstance(line.new, dict) or line.step is None:
         raise UserError("a decision without a step or a label.")
-
-
-def _value(model: type[Base], row: Row, name: str) -> Any:
-    """A field that a column takes. Raises `UserError` where it does not."""
-    column, found = model.__table__.c[name], field(row, name)
-    if found is None and column.nullable:
-        return None
-    if isinstance(column.type, JSON):
-        return found
-    if isinstance(column.type, UtcDateTime):
-        return moment(row, name)
-    wanted = column.type.python_type
-    fits = type(found) is wanted or (wanted is float and type(found) is int)
-    if not fits or (wanted is int and not 0 <= found <= _LARGEST):
-        raise UserError(f"the field {name!r} is {describe(found)}, expected {_WORDS[wanted]}.")
-    if isinstance(column.type, String) and len(found) > (column.type.length or len(found)):
-        raise UserError(f"the field {name!r} has {len(found):,} characters.", f"Expected {column.type.length}.")
-    return found

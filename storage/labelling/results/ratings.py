@@ -1,4 +1,4 @@
-"""Ratings: the answers of a campaign as arrays, beside the gold of its traces."""
+"""Ratings: the annotations of a campaign as arrays, beside the gold of its traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
-_CODES: Mapping[str | None, int] = {None: UNLABELLED, **{said: code for code, said in enumerate(RATING_NAMES)}}
+_CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, name in enumerate(RATING_NAMES)}}
 
 
 @dataclass(frozen=True)
 class RatedTrace:
-    """A trace of a campaign that somebody has answered. `digest` is of what they labelled."""
+    """A trace of a campaign that somebody has annotated. `digest` is of what they labelled."""
 
     item_id: int
     trace_id: int
@@ -85,8 +85,8 @@ class CampaignRatings:
 
 
 def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
-    """The submitted answers of a campaign; with `exposed` also of those who had seen what it hides. People who are
-    not to be `named` are annotator 1, 2 and so on."""
+    """The submitted annotations of a campaign; with `exposed` also by people who had seen what it hides. People who
+    are not to be `named` are annotator 1, 2 and so on."""
     collected = _Collected()
     for annotation in iterate_annotations(store, campaign.id):
         collected.add(annotation, kept=exposed or not annotation.exposed)
@@ -95,16 +95,16 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
     rows = {user: row for row, (user, _) in enumerate(people)}
     later = _later_steps(store, campaign) if campaign.view == "stepwise" else {}
     traces = {kind: collected.list_traces(kind) for kind in collected.items}
-    golds, changed = _golds(store, [trace for some in traces.values() for trace in some])
+    gold, changed = _read_gold(store, [trace for some in traces.values() for trace in some])
     queue, hidden = (
-        _arrays(traces[kind], list(collected.items[kind].values()), names, rows, later, golds)
+        _arrays(traces[kind], list(collected.items[kind].values()), names, rows, later, gold)
         for kind in (False, True)
     )
     return CampaignRatings(campaign, queue, hidden, collected.annotations, collected.exposed, exposed, changed)
 
 
 class _Collected:
-    """Answers as they come: of each kind of item, hidden gold or not, by item."""
+    """Annotations as they come: of each kind of item, hidden gold or not, by item."""
 
     def __init__(self) -> None:
         self.annotations = self.exposed = 0
@@ -119,8 +119,8 @@ class _Collected:
     def list_people(self) -> list[tuple[int, str]]:
         """Ids and names, by name."""
         kept = (annotations for items in self.items.values() for annotations in items.values())
-        found = {annotation.user_id: annotation.user for annotations in kept for annotation in annotations}
-        return sorted(found.items(), key=lambda person: (person[1], person[0]))
+        names = {annotation.user_id: annotation.user for annotations in kept for annotation in annotations}
+        return sorted(names.items(), key=lambda person: (person[1], person[0]))
 
     def list_traces(self, hidden: bool) -> list[RatedTrace]:
         return [_trace(annotations) for annotations in self.items[hidden].values()]
@@ -128,26 +128,26 @@ class _Collected:
 
 def _trace(annotations: Sequence[SubmittedAnnotation]) -> RatedTrace:
     one = annotations[0]
-    # Of a trace that has changed since, each answer goes as far as the events of its person.
+    # Of a trace that has changed since, each annotation goes as far as the events of its person.
     steps = max(len(annotation.labels) for annotation in annotations)
     return RatedTrace(one.item_id, one.trace_id, one.external_id, one.dataset, one.digest, steps)
 
 
 def _arrays(
     traces: Sequence[RatedTrace],
-    answered: Sequence[Sequence[SubmittedAnnotation]],
+    annotated: Sequence[Sequence[SubmittedAnnotation]],
     names: tuple[str, ...],
     rows: Mapping[int, int],
     later: Mapping[tuple[int, int, int], int],
-    golds: Mapping[int, tuple[Floats64, Floats64]],
+    gold_of: Mapping[int, tuple[Floats64, Floats64]],
 ) -> RatedTraces:
-    """`answered` holds the answers of each trace, `rows` the place of each person among the `names`."""
+    """`annotated` holds the annotations of each trace, `rows` the place of each person among the `names`."""
     sizes = [trace.steps for trace in traces]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     shape = len(names), int(starts[-1])
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
     seen = np.full(shape, np.nan)
-    for start, annotations in zip(starts, answered, strict=False):
+    for start, annotations in zip(starts, annotated, strict=False):
         for annotation in annotations:
             row, steps = rows[annotation.user_id], slice(start, start + len(annotation.labels))
             last[row, steps] = [_CODES[label] for label in annotation.labels]
@@ -156,7 +156,9 @@ def _arrays(
             seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(annotation.labels))]
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
     position = np.arange(shape[1]) - starts[trace]
-    gold, valid = (np.concatenate([np.empty(0), *(golds[one.item_id][kind] for one in traces)]) for kind in (0, 1))
+    gold, valid = (
+        np.concatenate([np.empty(0), *(gold_of[one.item_id][kind] for one in traces)]) for kind in (0, 1)
+    )
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
     return RatedTraces(tuple(traces), standing, early, seen, gold, valid)
 
@@ -168,18 +170,18 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
         .where(EventRow.campaign_id == campaign.id, EventRow.kind == "label", EventRow.slot_id.is_not(None))
         .order_by(EventRow.id)
     )
-    found: dict[tuple[int, int, int], int] = {}
+    later: dict[tuple[int, int, int], int] = {}
     with store.read() as session:
         for item, user, step, revealed in session.execute(events):
             if step is not None and revealed is not None:
-                found[item, user, step] = revealed - step - 1
-    return found
+                later[item, user, step] = revealed - step - 1
+    return later
 
 
-def _golds(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
+def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
     """By item, the gold's labels and what it says of validity, each of shape (steps,); and how many traces are no
     longer what was labelled."""
-    found: dict[int, tuple[Floats64, Floats64]] = {}
+    gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0
     for start in range(0, len(rated), BATCH):
         some = rated[start : start + BATCH]
@@ -190,8 +192,8 @@ def _golds(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[F
             same = stored[one.trace_id].digest == one.digest
             changed += not same
             silent = np.full(one.steps, np.nan)
-            found[one.item_id] = _gold(stored[one.trace_id]) if same else (silent, silent)
-    return found, changed
+            gold[one.item_id] = _gold(stored[one.trace_id]) if same else (silent, silent)
+    return gold, changed
 
 
 def _gold(trace: Trace) -> tuple[Floats64, Floats64]:

@@ -1,16 +1,16 @@
-"""The layouts that labels are exported in, one module each. A new one is a module and a line in `FORMATS`."""
+"""The formats that labels are exported in, one module each. A new one is a module and a line in `FORMATS`."""
 
 from stepsight.core.errors import UserError
 from stepsight.storage.labelling.files.formats import csv, jsonl, parquet, prm800k, prmbench, processbench, stepwise
-from stepsight.storage.labelling.files.formats.layout import LabelFormat
+from stepsight.storage.labelling.files.formats.label_format import LabelFormat
 
 FORMATS: dict[str, LabelFormat] = {
-    module.LAYOUT.name: module.LAYOUT for module in (prm800k, processbench, prmbench, stepwise, jsonl, csv, parquet)
+    module.FORMAT.name: module.FORMAT for module in (prm800k, processbench, prmbench, stepwise, jsonl, csv, parquet)
 }
 
 
 def find_format(name: str) -> LabelFormat:
-    """The layout of that name. Raises `UserError` naming all of them."""
+    """The format of that name. Raises `UserError` naming all of them."""
     if name not in FORMATS:
         raise UserError(f"There is no format {name!r}.", f"The formats are {', '.join(FORMATS)}, events.")
     return FORMATS[name]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stepsight.core.files import cell
-from stepsight.storage.labelling.files.formats.layout import LabelFormat, Tally
+from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Tally
 from stepsight.storage.labelling.files.formats.table import COLUMNS, step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
@@ -22,4 +22,4 @@ def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out:
     return written
 
 
-LAYOUT = LabelFormat("csv", "CSV, a row per step", _write, with_gold=True)
+FORMAT = LabelFormat("csv", "CSV, a row per step", _write, with_gold=True)

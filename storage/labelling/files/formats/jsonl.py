@@ -1,4 +1,4 @@
-"""Our own layout: JSON Lines that `stepsight import jsonl` reads as traces, `stepsight import labels` as labels.
+"""Our own format: JSON Lines that `stepsight import jsonl` reads as traces, `stepsight import labels` as labels.
 
     {"id": "7", "problem": "…", "steps": ["…", ["…", "…"]], "labels": ["pos", null], "how": ["majority", "tie"],
      "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
@@ -8,16 +8,15 @@
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
 Lists have an entry per step, null where there is none; `step` is 0-based. A row of one annotator has no `how` and
-no `decisions`. `digest` tells the trace, with its gold, from any other of the same id. Nothing that people said is
-lost: which labels, notes and decisions, whose, when, and how long it took; each single event is in the format
-`events`.
+no `decisions`. `digest` tells the trace, with its gold, from any other of the same id. Nothing of the annotations is
+lost: which labels, notes and decisions, whose, when, and how long it took; each event is in the format `events`.
 """
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from stepsight.storage.labelling.files.formats.layout import LabelFormat, Row, Tally, line
+from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 from stepsight.storage.labelling.results.decisions import Decision
@@ -34,14 +33,14 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
     }
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
-    row["answers"] = [format_answer(annotation) for annotation in labelled.annotations]
+    row["answers"] = [format_annotation(annotation) for annotation in labelled.annotations]
     if labelled.how is not None:
         row["decisions"] = [_format_decision(decision) for decision in labelled.decisions]
     return row
 
 
-def format_answer(annotation: SubmittedAnnotation) -> dict[str, Any]:
-    """An answer, whose trace stands beside it."""
+def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
+    """An annotation, whose trace stands beside it."""
     steps = len(annotation.labels)
     return {
         "annotator": annotation.user,
@@ -83,4 +82,4 @@ def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out:
     return written
 
 
-LAYOUT = LabelFormat("jsonl", "JSON Lines with everything that people said", _write, with_gold=True)
+FORMAT = LabelFormat("jsonl", "JSON Lines with everything that people said", _write, with_gold=True)

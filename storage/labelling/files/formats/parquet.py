@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.storage.labelling.files.formats.layout import LabelFormat, Tally
+from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Tally
 from stepsight.storage.labelling.files.formats.table import COLUMNS, step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
@@ -36,4 +36,4 @@ def _libraries() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-LAYOUT = LabelFormat("parquet", "Parquet, a row per step (needs stepsight[parquet])", _write, with_gold=True)
+FORMAT = LabelFormat("parquet", "Parquet, a row per step (needs stepsight[parquet])", _write, with_gold=True)

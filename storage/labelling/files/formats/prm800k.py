@@ -1,4 +1,4 @@
-"""PRM800K's layout, as `storage.importers.prm800k` reads it.
+"""PRM800K's format, as `storage.importers.prm800k` reads it.
 
     {"labeler": "ada", "timestamp": "2026-03-01T09:30:00+00:00", "generation": null,
      "is_quality_control_question": false, "is_initial_screening_question": false,
@@ -18,7 +18,7 @@ after an error, which PRM800K has none of, follow it. `solution`: every step was
 `labeler` is "consensus", and the timestamp is the last one's.
 """
 
-from stepsight.storage.labelling.files.formats.layout import LabelFormat, Row, lines
+from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 CONSENSUS = "consensus"
@@ -71,4 +71,4 @@ def _finish_reason(labelled: LabelledTrace) -> str:
     return "give_up" if None in labelled.labels else "solution"
 
 
-LAYOUT = LabelFormat("prm800k", "PRM800K: ratings of each step", lines(format_row))
+FORMAT = LabelFormat("prm800k", "PRM800K: ratings of each step", lines(format_row))

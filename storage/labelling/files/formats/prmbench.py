@@ -1,4 +1,4 @@
-"""PRMBench's layout, as `storage.importers.prmbench` reads it: the error steps, 1-based, all of one class.
+"""PRMBench's format, as `storage.importers.prmbench` reads it: the error steps, 1-based, all of one class.
 
     {"original_question": null, "modified_question": "…", "original_process": null,
      "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"], "modified_steps": [2], "error_steps": [2],
@@ -12,7 +12,7 @@ equals; where they named none, the trace is left out. Where no step is neg, thos
 
 from collections import Counter
 
-from stepsight.storage.labelling.files.formats.layout import InexpressibleError, LabelFormat, Row, lines
+from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 _REDUNDANT, _RIGHT = "redundency", "multi_solutions"
@@ -59,4 +59,4 @@ def _class(labelled: LabelledTrace, wrong: list[int]) -> str:
     return named.most_common(1)[0][0]
 
 
-LAYOUT = LabelFormat("prmbench", "PRMBench: error steps of one class", lines(format_row))
+FORMAT = LabelFormat("prmbench", "PRMBench: error steps of one class", lines(format_row))

@@ -1,4 +1,4 @@
-"""ProcessBench's layout, as `storage.importers.processbench` reads it: the first wrong step, 0-based, or -1.
+"""ProcessBench's format, as `storage.importers.processbench` reads it: the first wrong step, 0-based, or -1.
 
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "…",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": null, "label": 1}
@@ -10,7 +10,7 @@ cannot be told, because a step before it is unlabelled, is left out.
 from collections.abc import Mapping
 from typing import Any
 
-from stepsight.storage.labelling.files.formats.layout import InexpressibleError, LabelFormat, Row, lines
+from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 _MR_ANSWER = "model_output_answer_correctness"
@@ -32,11 +32,11 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """What ProcessBench, MR-MATH or MR-GSM8K says of the final answer."""
-    found = meta.get("final_answer_correct")
-    if isinstance(found, bool):
-        return found
+    """Whether the final answer is right, by ProcessBench, MR-MATH or MR-GSM8K."""
+    correct = meta.get("final_answer_correct")
+    if isinstance(correct, bool):
+        return correct
     return {"correct": True, "wrong": False}.get(str(meta.get(_MR_ANSWER)))
 
 
-LAYOUT = LabelFormat("processbench", "ProcessBench: the first wrong step", lines(format_row))
+FORMAT = LabelFormat("processbench", "ProcessBench: the first wrong step", lines(format_row))

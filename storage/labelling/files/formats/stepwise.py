@@ -1,4 +1,4 @@
-"""The layout of stepwise supervision, as `storage.importers.stepwise` reads it.
+"""The format of stepwise supervision, as `storage.importers.stepwise` reads it.
 
     {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
      "labels": [true, false]}
@@ -6,7 +6,7 @@
 True is pos or neu, which is valid; false is neg, and null is unlabelled. A trace without a label is left out.
 """
 
-from stepsight.storage.labelling.files.formats.layout import InexpressibleError, LabelFormat, Row, lines
+from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
@@ -21,4 +21,4 @@ def format_row(labelled: LabelledTrace) -> Row:
     }
 
 
-LAYOUT = LabelFormat("stepwise", "stepwise supervision: prompt, completions, labels", lines(format_row))
+FORMAT = LabelFormat("stepwise", "stepwise supervision: prompt, completions, labels", lines(format_row))

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.storage.importers import processbench as importer
-from stepsight.storage.labelling.files.formats.layout import InexpressibleError
+from stepsight.storage.labelling.files.formats.label_format import InexpressibleError
 from stepsight.storage.labelling.files.formats.processbench import format_row
 from tests.storage.labelling.files.formats.made import labelled
 

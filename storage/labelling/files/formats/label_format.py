@@ -1,4 +1,4 @@
-"""A layout: how labelled traces become a file."""
+"""Formats of label files: how labelled traces become a file."""
 
 import json
 from collections import Counter
@@ -14,14 +14,14 @@ Tally = Counter[str]
 
 
 class InexpressibleError(Exception):
-    """A layout has no way to say what people said of a trace; the text tells what such traces are."""
+    """A format has no way to state the labels of a trace; the text tells what such traces are."""
 
 
 @dataclass(frozen=True)
 class LabelFormat:
-    """A layout of files. `write(traces, path, campaign, left_out)` fills the file and counts in `left_out`, by the
-    reason, the traces that it cannot tell of; it returns how many it told of. `with_gold`: one annotator's rows
-    include those of hidden gold items."""
+    """A format of files. `write(traces, path, campaign, left_out)` fills the file and counts in `left_out`, by the
+    reason, the traces that it cannot state; it returns how many it wrote. `with_gold`: one annotator's rows include
+    those of hidden gold items."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Adding answers that a file gives to a campaign, which is made where there is none."""
+"""Importing annotations of a file into a campaign, which is created where there is none."""
 
 import json
 from collections.abc import Iterator
@@ -15,14 +15,8 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, 
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers.fields import canonical
-from stepsight.storage.labelling.files.answer_file import (
-    ImportedAnnotation,
-    ImportedDecision,
-    ImportedTrace,
-    digest,
-)
-from stepsight.storage.labelling.files.formats.jsonl import format_answer
-from stepsight.storage.labelling.plan import CampaignView
+from stepsight.storage.labelling.files.formats.jsonl import format_annotation
+from stepsight.storage.labelling.files.rows import ImportedAnnotation, ImportedDecision, ImportedTrace, digest
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import KIND, Decision, read_decisions
 from stepsight.storage.labelling.slots import FREE, SUBMITTED
@@ -37,7 +31,7 @@ def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[Ev
 
     What was labelled before the next step was seen comes first, then what else became of it; the time that it took
     stands at the submission. `about` is the campaign and the trace: it makes the keys others than those of the
-    same answer to another trace.
+    same annotation of another trace.
     """
     key = digest(about.encode() + annotation.content)[:32]
     visible = {what: what in annotation.exposed for what in WHAT}
@@ -73,7 +67,7 @@ def decision_event(decision: ImportedDecision, about: str) -> EventValues:
 
 
 def _events(annotation: ImportedAnnotation) -> Iterator[EventValues]:
-    steps, stepwise = len(annotation.labels), annotation.view == CampaignView.STEPWISE
+    steps, stepwise = len(annotation.labels), annotation.view == "stepwise"
     first = annotation.first if stepwise else annotation.labels
     for step, label in enumerate(first):
         seen = step + 1 if stepwise else steps
@@ -125,12 +119,13 @@ class PersonLookup:
         """The database id of the person of that name. Raises `UserError` where it cannot be one."""
         if name not in self._ids:
             check_name(name, "the name of a person")
-            found = select(UserRow.id).where(UserRow.name == name)
-            if (known := self._session.scalar(found)) is None:
+            ids = select(UserRow.id).where(UserRow.name == name)
+            id = self._session.scalar(ids)
+            if id is None:
                 role = Role.ADMIN if name == LOCAL else Role.ANNOTATOR
                 insert_once(self._session, UserRow, [{"name": name, "role": role.value}], "name")
-                known = self._session.scalars(found).one()
-            self._ids[name] = known
+                id = self._session.scalars(ids).one()
+            self._ids[name] = id
         return self._ids[name]
 
 
@@ -138,46 +133,46 @@ _GUIDELINE = "The guideline stands in the store that these labels were exported 
 
 
 class AnnotationImporter:
-    """Adds answers to one campaign within a transaction.
+    """Adds annotations and decisions to one campaign within a transaction.
 
-    Counts the `annotations` and `decisions` that are new, and those `known`, which the campaign holds already. A
+    Counts the `annotations` and `decisions` that are new, and the `repeated` ones, which the campaign holds. A
     campaign that is created here is closed: nothing is left to be labelled in it. Raises `UserError` where the
     trace is not the one that was labelled, or the person has labelled it differently there.
     """
 
     def __init__(self, store: Store, session: Session, campaign: str, user: User) -> None:
         self._session, self.name, self._user = session, campaign, user
-        self.annotations = self.decisions = self.known = 0
+        self.annotations = self.decisions = self.repeated = 0
         self.persons = PersonLookup(session)
         self._row = session.scalar(select(CampaignRow).where(CampaignRow.name == campaign))
         self._newest, self._most = 1, 1
         self._made = self._row is None
-        self._said: dict[tuple[int, str], bytes] = {}
+        self._contents: dict[tuple[int, str], bytes] = {}
         self._decided: dict[tuple[int, int], Decision] = {}
         if self._row is not None:
             self._newest = session.scalar(self._versions(func.max(GuidelineRow.version))) or 1
             for annotation in iterate_annotations(store, self._row.id, session):
-                self._said[annotation.item_id, annotation.user] = canonical(format_answer(annotation))
+                self._contents[annotation.item_id, annotation.user] = canonical(format_annotation(annotation))
             self._decided = read_decisions(store, self._row.id)
 
-    def add(self, given: ImportedTrace) -> None:
-        """Add what a row says of a trace."""
-        trace = self._find(given)
-        campaign = self._campaign(trace, given)
-        item = self._item(campaign, trace, given.chosen)
-        about = json.dumps([self.name, given.dataset, given.id])
+    def add(self, row: ImportedTrace) -> None:
+        """Add the annotations and decisions of a row."""
+        trace = self._find(row)
+        campaign = self._campaign(trace, row)
+        item = self._item(campaign, trace, row.chosen)
+        about = json.dumps([self.name, row.dataset, row.id])
         held = select(SlotRow).where(SlotRow.item_id == item.id).order_by(SlotRow.number).with_for_update()
         # One that somebody is taking meanwhile goes on as another row, which only the second look finds.
         self._session.scalars(held).all()
         slots = list(self._session.scalars(held))
-        for annotation in given.annotations:
+        for annotation in row.answers:
             self._check(campaign, annotation, trace)
-            self._add_answer(item, slots, annotation, about)
-        for decision in given.decisions:
+            self._add_annotation(item, slots, annotation, about)
+        for decision in row.decisions:
             self._add_decision(item, decision, about)
 
     def finish(self) -> None:
-        """Put down what of a campaign that was made is known only now."""
+        """Complete a campaign that was created: its overlap and guidelines are known only now."""
         if self._row is None or not self._made:
             return
         self._session.execute(
@@ -187,23 +182,21 @@ class AnnotationImporter:
             values = {"campaign_id": self._row.id, "version": version, "text": _GUIDELINE}
             self._session.execute(insert(GuidelineRow).values(**values, created_by=self._user.id))
 
-    def _find(self, given: ImportedTrace) -> TraceRow:
-        found = select(TraceRow).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
-        trace = self._session.scalar(
-            found.where(DatasetRow.name == given.dataset, TraceRow.external_id == given.id)
-        )
+    def _find(self, row: ImportedTrace) -> TraceRow:
+        traces = select(TraceRow).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+        trace = self._session.scalar(traces.where(DatasetRow.name == row.dataset, TraceRow.external_id == row.id))
         if trace is None:
-            raise UserError(f"the dataset {given.dataset!r} has no trace {given.id!r}.", "Import the traces first.")
-        if trace.digest != given.digest:
+            raise UserError(f"the dataset {row.dataset!r} has no trace {row.id!r}.", "Import the traces first.")
+        if trace.digest != row.digest:
             raise UserError(
-                f"the trace {given.id!r} of {given.dataset!r} is another one than the labels are of.",
+                f"the trace {row.id!r} of {row.dataset!r} is another one than the labels are of.",
                 "Its text or gold differs. Import the file that was labelled.",
             )
         return trace
 
-    def _campaign(self, trace: TraceRow, given: ImportedTrace) -> CampaignRow:
+    def _campaign(self, trace: TraceRow, row: ImportedTrace) -> CampaignRow:
         if self._row is None:
-            view = given.annotations[0].view if given.annotations else "whole"
+            view = row.answers[0].view if row.answers else "whole"
             self._row = _new_campaign(self.name, trace.dataset_id, view, self._user)
             self._session.add(self._row)
             self._session.flush()
@@ -237,10 +230,11 @@ class AnnotationImporter:
             )
         self._newest = max(self._newest, annotation.guideline)
 
-    def _add_answer(self, item: ItemRow, slots: list[SlotRow], annotation: ImportedAnnotation, about: str) -> None:
-        said = self._said.get((item.id, annotation.annotator))
-        if said == annotation.content:
-            self.known += 1
+    def _add_annotation(
+        self, item: ItemRow, slots: list[SlotRow], annotation: ImportedAnnotation, about: str
+    ) -> None:
+        if self._contents.get((item.id, annotation.annotator)) == annotation.content:
+            self.repeated += 1
             return
         person = self.persons.id(annotation.annotator)
         if any(slot.user_id == person for slot in slots):
@@ -255,32 +249,28 @@ class AnnotationImporter:
             slot = SlotRow(campaign_id=item.campaign_id, item_id=item.id, number=number)
             self._session.add(slot)
             slots.append(slot)
-        slot.state, slot.user_id, slot.taken, slot.ended = (
-            SUBMITTED,
-            person,
-            annotation.submitted,
-            annotation.submitted,
-        )
+        slot.state, slot.user_id = SUBMITTED, person
+        slot.taken = slot.ended = annotation.submitted
         self._session.flush()
         self._most = max(self._most, slot.number + 1)
         self._insert(item, person, slot.id, annotation_events(annotation, about))
-        self._said[item.id, annotation.annotator] = annotation.content
+        self._contents[item.id, annotation.annotator] = annotation.content
         self.annotations += 1
 
-    def _add_decision(self, item: ItemRow, given: ImportedDecision, about: str) -> None:
-        found = self._decided.get((item.id, given.step))
-        new = Decision(item.id, given.step, given.label, given.reason, given.annotator, given.moment, given.own)
-        if found is not None:
-            if replace(found, event_id=0) != new:
+    def _add_decision(self, item: ItemRow, row: ImportedDecision, about: str) -> None:
+        earlier = self._decided.get((item.id, row.step))
+        new = Decision(item.id, row.step, row.label, row.reason, row.annotator, row.moment, row.own)
+        if earlier is not None:
+            if replace(earlier, event_id=0) != new:
                 raise UserError(
-                    f"step {given.step + 1} was decided otherwise in the campaign {self.name!r}.",
+                    f"step {row.step + 1} was decided otherwise in the campaign {self.name!r}.",
                     "Import it as another campaign with --campaign.",
                 )
-            self.known += 1
+            self.repeated += 1
             return
-        event = decision_event(given, about) | {"guideline": self._newest, "view": self._view}
-        self._insert(item, self.persons.id(given.annotator), None, iter([event]))
-        self._decided[item.id, given.step] = new
+        event = decision_event(row, about) | {"guideline": self._newest, "view": self._view}
+        self._insert(item, self.persons.id(row.annotator), None, iter([event]))
+        self._decided[item.id, row.step] = new
         self.decisions += 1
 
     @property

@@ -1,0 +1,193 @@
+"""Rows of label files, checked by pydantic: a trace with its annotations, and the lines of a campaign's log.
+
+Fields that a row has beside these are passed over.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, model_validator
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.trace import check_text
+from stepsight.core.validation import ListOf, Model, checked, choice, invalid
+from stepsight.storage.database.schema import check_name
+from stepsight.storage.importers.fields import canonical
+from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, Count, Key, check_reason
+from stepsight.storage.people.exposures import WHAT
+
+
+def _moment(value: object) -> datetime:
+    """A date and time with its zone."""
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise invalid(f"{value!r:.40} is no date and time.") from None
+    if moment.tzinfo is None:
+        raise invalid(f"{value!r:.40} has no time zone.", "Add one, such as +00:00.")
+    return moment.astimezone(UTC)
+
+
+Text = Annotated[str, checked(check_text, "the text")]
+Name = Annotated[str, checked(check_name, "the name")]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+Version = Annotated[int, Field(ge=1, lt=2**31)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Word = Annotated[str, Field(max_length=20)]
+StepTexts = ListOf[Text | None]
+
+
+class Row(Model):
+    """Base of rows."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class ImportedAnnotation(Row):
+    """A submitted annotation as a file states it; lists have an entry per step."""
+
+    annotator: Name
+    view: Literal["whole", "stepwise"]
+    labels: ListOf[Annotated[str, choice(LABELS)] | None]
+    first: ListOf[Annotated[str, choice(LABELS)] | None]
+    errors: ListOf[Annotated[str, choice(ERROR_KINDS)] | None]
+    comments: StepTexts
+    corrections: StepTexts
+    flag: Text | None
+    exposed: Annotated[frozenset[Annotated[str, choice(WHAT)]], Strict(False)]
+    guideline: Version
+    submitted: Moment
+    seconds: Number
+
+    @property
+    def content(self) -> bytes:
+        """All that it says, as canonical JSON."""
+        exact = {"exposed": sorted(self.exposed), "submitted": self.submitted.isoformat()}
+        return canonical(self.model_dump() | exact)
+
+    def check_steps(self, steps: int) -> None:
+        """Raises `UserError` where a list has not an entry per step."""
+        for name in ("labels", "first", "errors", "comments", "corrections"):
+            entries = len(getattr(self, name))
+            if entries != steps:
+                hint = "Give one per step, null where there is none."
+                raise UserError(f"{entries} {name} for {steps} steps.", hint)
+
+
+class ImportedDecision(Row):
+    """A decision as a file states it; `step` counts from 0."""
+
+    step: Count
+    label: Annotated[str, choice(LABEL_NAMES)] | None
+    reason: Annotated[str, AfterValidator(lambda reason: check_reason(reason, "the decision has no reason."))]
+    annotator: Name
+    own: bool
+    moment: Moment
+
+    @property
+    def content(self) -> bytes:
+        """All that it says, as canonical JSON."""
+        return canonical(self.model_dump() | {"moment": self.moment.isoformat()})
+
+
+class ImportedTrace(Row):
+    """A row of the format `storage.labelling.files.formats.jsonl`: the annotations of a trace, identified by its id
+    within a dataset and by its digest."""
+
+    dataset: Text
+    id: Text
+    digest: Text
+    chosen: Literal["ordered", "random", "gold"]
+    steps: list[Any]
+    answers: ListOf[ImportedAnnotation]
+    decisions: Annotated[ListOf[ImportedDecision], BeforeValidator(lambda rows: rows or ())] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> "ImportedTrace":
+        for annotation in self.answers:
+            annotation.check_steps(len(self.steps))
+        for decision in self.decisions:
+            if decision.step >= len(self.steps):
+                raise UserError(f"the step decided is {decision.step}, expected 0 to {len(self.steps) - 1}.")
+        return self
+
+
+class CampaignLine(Row):
+    """The campaign in the first line of its log; without what names other tables, its fields are those of
+    `CampaignRow`."""
+
+    name: Text
+    dataset: Text
+    conditions: dict[str, Any]
+    overlap: Count
+    after_error: bool
+    view: Word
+    shows: Word
+    ordering: Word
+    random_share: float
+    gold_rate: float
+    lease: Count
+    seed: Count
+    created: Moment
+    closed: Moment | None
+    evaluator: dict[str, Any] | None
+    created_by: Text
+
+
+class GuidelineLine(Row):
+    """A version of the guideline."""
+
+    guideline: Version
+    text: Text
+    created: Moment
+    created_by: Text
+
+
+class SlotLine(Row):
+    """A slot of an item; its fields are those of `SlotRow`, but for the annotator."""
+
+    number: Count
+    state: Word
+    annotator: Text | None
+    taken: Moment | None
+    expires: Moment | None
+    ended: Moment | None
+
+
+class ItemLine(Row):
+    """An item of the queue, at its place."""
+
+    item: Count
+    dataset: Text
+    trace: Text
+    digest: str
+    chosen: Word
+    slots: ListOf[SlotLine]
+
+
+class EventLine(Row):
+    """An event; its fields are those of `EventRow`, but for the kind, the item, the slot and the annotator."""
+
+    event: Word
+    item: Count
+    slot: Count | None
+    annotator: Text
+    step: Count | None
+    old: Any
+    new: Any
+    cause: Word
+    key: Key
+    moment: Moment
+    seconds: float | None
+    digest: str
+    guideline: Count
+    view: Word
+    revealed: Count | None
+    visible: dict[str, Any]
+    of: Text | None
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
