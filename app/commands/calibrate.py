@@ -64,27 +64,27 @@ def run(args: argparse.Namespace) -> None:
     mode, place = Mode(args.mode), read_placement(args)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        judges = find_judges(store, dataset, [args.evaluator], [mode], lambda stored: None, place)
-        if not judges:
+        evaluators = find_judges(store, dataset, [args.evaluator], [mode], lambda stored: None, place)
+        if not evaluators:
             raise UserError(f"{args.evaluator} is a baseline: its thresholds stay as they are.")
-        found = calibrate(store, dataset, judges[0], mode, Errors(args.errors), goal, recall)
-    print(json.dumps(_as_json(found), indent=1) if args.json else _as_text(found))
+        calibrated = calibrate(store, dataset, evaluators[0], mode, Errors(args.errors), goal, recall)
+    print(json.dumps(_as_json(calibrated), indent=1) if args.json else _as_text(calibrated))
 
 
-def _as_json(found: Calibrated) -> dict[str, object]:
-    head = {"evaluator": found.evaluator, "dataset": found.dataset, "mode": found.mode.value}
-    reached = {name: None if math.isnan(value) else value for name, value in vars(found.choice).items()}
-    chosen = {"threshold": found.threshold.value, "before": found.before} | reached
-    counts = {"n_steps": found.steps, "n_errors": found.errors}
-    return head | chosen | counts | {"thresholds": vars(found.calibration.thresholds)}
+def _as_json(calibrated: Calibrated) -> dict[str, object]:
+    head = {"evaluator": calibrated.evaluator, "dataset": calibrated.dataset, "mode": calibrated.mode.value}
+    reached = {name: None if math.isnan(value) else value for name, value in vars(calibrated.choice).items()}
+    chosen = {"threshold": calibrated.threshold.value, "before": calibrated.before} | reached
+    counts = {"n_steps": calibrated.steps, "n_errors": calibrated.errors}
+    return head | chosen | counts | {"thresholds": vars(calibrated.calibration.thresholds)}
 
 
-def _as_text(found: Calibrated) -> str:
-    choice = found.choice
+def _as_text(calibrated: Calibrated) -> str:
+    choice = calibrated.choice
     right = "" if math.isnan(choice.precision) else f" with precision {100 * choice.precision:.1f} %"
     return (
-        f"{found.evaluator}: threshold of {found.threshold} {choice.value:g} (was {found.before:g}), chosen on"
-        f" {found.dataset}, {found.mode}.\nThere it gives macro-F1 {100 * choice.macro_f1:.1f} over"
-        f" {found.steps:,} steps and finds {100 * choice.recall:.1f} % of {found.errors:,} errors{right}."
-        " Measure it on another dataset."
+        f"{calibrated.evaluator}: threshold of {calibrated.threshold} {choice.value:g} (was"
+        f" {calibrated.before:g}), chosen on {calibrated.dataset}, {calibrated.mode}.\n"
+        f"There it gives macro-F1 {100 * choice.macro_f1:.1f} over {calibrated.steps:,} steps and finds"
+        f" {100 * choice.recall:.1f} % of {calibrated.errors:,} errors{right}. Measure it on another dataset."
     )

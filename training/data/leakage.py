@@ -14,7 +14,7 @@ from typing import Any
 
 from stepsight.core.trace import Trace
 from stepsight.training.data.sources import Reading, open_origin, open_problems
-from stepsight.training.data.sources_config import PROBLEMS, Origin
+from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 
 # A shorter beginning, such as "Find the value of x", is not enough to know a problem by.
 _HEAD = 50
@@ -59,14 +59,14 @@ def normalise(problem: str) -> str:
 class Benchmarks:
     """The problems of the benchmarks in use, read at once. Raises `UserError` where one cannot be read."""
 
-    def __init__(self, origins: Iterable[Origin], root: Path) -> None:
+    def __init__(self, origins: Iterable[TraceOrigin], root: Path) -> None:
         self._whole: dict[str, set[int]] = defaultdict(set)
         self._by_head: dict[str, list[str]] = defaultdict(list)
         self.records: list[dict[str, Any]] = []
         for number, origin in enumerate(origins):
             self._add(number, origin, root)
 
-    def _add(self, number: int, origin: Origin, root: Path) -> None:
+    def _add(self, number: int, origin: TraceOrigin, root: Path) -> None:
         reading, texts = _open(origin, root, f"data.benchmarks[{number}]")
         problems = {normalise(problem) for problem in texts}
         for problem in sorted(problems):
@@ -93,7 +93,7 @@ class Benchmarks:
                     yield from self._whole[other]
 
 
-def _open(origin: Origin, root: Path, key: str) -> tuple[Reading[Any], Iterable[str]]:
+def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[Reading[Any], Iterable[str]]:
     """A benchmark, and its problems."""
     if origin.kind == PROBLEMS:
         listed = open_problems(origin, root, key)

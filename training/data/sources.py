@@ -22,7 +22,7 @@ from stepsight.storage.importers.kind import Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from stepsight.training.data.sources_config import DRILLS, GENERATED, RELABEL, STORE, Origin
+from stepsight.training.data.sources_config import DRILLS, GENERATED, RELABEL, STORE, TraceOrigin
 from stepsight.training.synth import drills
 from stepsight.training.synth.corpus import generate
 
@@ -39,7 +39,7 @@ class Reading(Protocol[T_co]):
     def record(self) -> dict[str, Any]: ...
 
 
-def open_origin(origin: Origin, root: Path, key: str) -> Reading[Trace]:
+def open_origin(origin: TraceOrigin, root: Path, key: str) -> Reading[Trace]:
     """The traces of an origin; `root` is the folder of the configuration and `key` the origin's place in it.
 
     Raises `UserError` where there is no such file or dataset; iterating does so at the first bad row, naming file
@@ -53,7 +53,7 @@ def open_origin(origin: Origin, root: Path, key: str) -> Reading[Trace]:
     return FileReading(origin, _find(origin, root, key), kind.rows, partial(parse_row, kind))
 
 
-def open_problems(origin: Origin, root: Path, key: str) -> Reading[str]:
+def open_problems(origin: TraceOrigin, root: Path, key: str) -> Reading[str]:
     """The problems of an origin of kind problems, such as a benchmark without solutions."""
     return FileReading(origin, _find(origin, root, key), json_rows, _parse_problem)
 
@@ -61,7 +61,7 @@ def open_problems(origin: Origin, root: Path, key: str) -> Reading[str]:
 class GeneratedReading:
     """Traces of a generator."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: TraceOrigin) -> None:
         self._origin = origin
         self._seen = _Seen()
 
@@ -87,7 +87,7 @@ class GeneratedReading:
 class StoredReading:
     """Traces of a dataset of the store with their gold labels."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: TraceOrigin) -> None:
         self._name = origin.dataset or ""
         self._seen = _Seen()
         with open_store() as store:
@@ -111,7 +111,7 @@ class RelabelledReading:
     of people who had seen scores, gold or others' labels.
     """
 
-    def __init__(self, origin: Origin, key: str) -> None:
+    def __init__(self, origin: TraceOrigin, key: str) -> None:
         self._dataset = origin.dataset or ""
         self._seen, self._how = _Seen(), Counter[str]()
         with open_store() as store:
@@ -145,7 +145,7 @@ class RelabelledReading:
         }
 
 
-def _find_campaign(store: Store, origin: Origin, key: str) -> Campaign:
+def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
     """The campaign that an origin names, or the only one over its dataset."""
     dataset = find_dataset(store, origin.dataset or "")
     if origin.campaign is not None:
@@ -165,7 +165,7 @@ class FileReading(Generic[T]):
 
     def __init__(
         self,
-        origin: Origin,
+        origin: TraceOrigin,
         files: list[tuple[str, Path]],
         rows: Callable[[Iterable[bytes], str], Rows],
         parse: Callable[[Row, str], T],
@@ -231,7 +231,7 @@ def _hashed(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
         yield line
 
 
-def _find(origin: Origin, root: Path, key: str) -> list[tuple[str, Path]]:
+def _find(origin: TraceOrigin, root: Path, key: str) -> list[tuple[str, Path]]:
     """The files of an origin's path, with their names in the record."""
     try:
         return data_files(origin.path or "", root)

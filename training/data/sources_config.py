@@ -41,7 +41,7 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 
 
 @dataclass(frozen=True, config=STRICT)
-class Origin(Record):
+class TraceOrigin(Record):
     """Where traces come from.
 
     `kind` synthetic: `size` traces of the generator with `seed` (0 where not given) and `families` (all). drills:
@@ -64,7 +64,7 @@ class Origin(Record):
     families: ListOf[str] | None = None
 
     @model_validator(mode="after")
-    def _check_keys(self) -> "Origin":
+    def _check_keys(self) -> "TraceOrigin":
         allowed = _PLACES.get(self.kind, _PLACES[""])
         if getattr(self, allowed[0]) in (None, ""):
             raise invalid(f"{allowed[0]} is missing; a source of kind {self.kind} needs it.")
@@ -81,7 +81,7 @@ class Origin(Record):
 
 
 @dataclass(frozen=True, config=STRICT)
-class Source(Origin):
+class Source(TraceOrigin):
     """Traces to train on.
 
     `weight`: how often each is met in an epoch, on average. `rho`: the least balance ratio, and `every_label`
@@ -114,7 +114,7 @@ class Data(Record):
     """Training traces, and the benchmarks of whose problems none may be among theirs."""
 
     sources: Annotated[ListOf[Source], Field(min_length=1)]
-    benchmarks: ListOf[Origin] = ()
+    benchmarks: ListOf[TraceOrigin] = ()
 
     @model_validator(mode="after")
     def _check_benchmarks(self) -> "Data":
@@ -137,7 +137,7 @@ def check_continued(data: Data) -> None:
         )
 
 
-def file_kind(origin: Origin) -> str:
+def file_kind(origin: TraceOrigin) -> str:
     """The kind by its own name, not by an alias."""
     return ALIASES.get(origin.kind, origin.kind)
 
@@ -150,16 +150,16 @@ def _check_families(families: tuple[str, ...]) -> None:
         raise invalid(error.message, error.hint) from None
 
 
-def _place(origin: Origin) -> tuple[object, ...]:
+def _place(origin: TraceOrigin) -> tuple[object, ...]:
     """What two origins of the same traces agree in."""
-    own = {field.name: getattr(origin, field.name) for field in fields(Origin)}
+    own = {field.name: getattr(origin, field.name) for field in fields(TraceOrigin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.
         return origin.kind, own["seed"] or 0, own["families"]
     return (STORE, own["dataset"]) if origin.kind == STORE else ("", own["path"])
 
 
-def describe(origin: Origin) -> str:
+def describe(origin: TraceOrigin) -> str:
     """An origin in a few words, such as `prm800k prm800k/train.jsonl`."""
     if origin.kind in GENERATED:
         return f"{origin.kind} seed {origin.seed or 0}"

@@ -39,7 +39,7 @@ class Goal(StrEnum):
 
 
 @dataclass(frozen=True)
-class Choice:
+class ThresholdChoice:
     """A threshold, and what it reaches on the steps that it was chosen on: macro-F1, and precision and recall of
     the errors, as fractions; the precision is NaN where it finds none."""
 
@@ -58,7 +58,7 @@ class Calibrated:
     mode: Mode
     threshold: Threshold
     before: float
-    choice: Choice
+    choice: ThresholdChoice
     errors: int
     steps: int
     calibration: Calibration
@@ -125,7 +125,7 @@ def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
         )
 
 
-def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: float = 0.9) -> Choice:
+def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: float = 0.9) -> ThresholdChoice:
     """The best threshold for the goal. Of equally good ones it is the nearest to the default, with as few digits as
     tell it from its neighbours.
 
@@ -141,7 +141,7 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
     tried = _Tried.of(scores, ~items.gold, errors)
     default = vars(Thresholds())[OF_ERRORS[errors].value]
     best = tried.best(goal, recall, default)
-    return Choice(
+    return ThresholdChoice(
         _shortest(tried.above[best], tried.up_to[best], default),
         float(tried.macro_f1[best]),
         float(tried.precision[best]),

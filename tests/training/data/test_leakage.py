@@ -3,7 +3,7 @@ import pytest
 from stepsight.core.trace import Trace
 from stepsight.training.data.leakage import Benchmarks, normalise, problems_of
 from stepsight.training.data.sources import open_origin
-from stepsight.training.data.sources_config import Origin
+from stepsight.training.data.sources_config import TraceOrigin
 from tests.storage.samples import plain_row, write_lines
 
 SAME = [
@@ -71,7 +71,7 @@ def benchmarks(tmp_path):
         """One benchmark for each list of problems."""
         for number, listed in enumerate(problems):
             write_lines(tmp_path / f"{number}.jsonl", [{"problem": problem} for problem in listed])
-        origins = [Origin("problems", path=f"{number}.jsonl") for number in range(len(problems))]
+        origins = [TraceOrigin("problems", path=f"{number}.jsonl") for number in range(len(problems))]
         return Benchmarks(origins, tmp_path)
 
     return benchmarks
@@ -121,16 +121,16 @@ def test_without_benchmarks_nothing_overlaps(tmp_path):
 
 def test_any_kind_of_traces_can_be_a_benchmark(tmp_path):
     write_lines(tmp_path / "a.jsonl", [plain_row(1), plain_row(1, id=2), plain_row(3)])
-    found = Benchmarks([Origin("jsonl", path="a.jsonl"), Origin("synthetic", size=3, seed=5)], tmp_path)
+    found = Benchmarks([TraceOrigin("jsonl", path="a.jsonl"), TraceOrigin("synthetic", size=3, seed=5)], tmp_path)
     # Two of the three rows have the same problem.
     assert found.records[0]["problems"] == 2
     assert found.overlaps(trace("problem 3")) == {0}
-    synthetic = next(iter(open_origin(Origin("synthetic", size=1, seed=5), tmp_path, "")))
+    synthetic = next(iter(open_origin(TraceOrigin("synthetic", size=1, seed=5), tmp_path, "")))
     assert found.overlaps(synthetic) == {1}
 
 
 def test_prmbench_names_the_problem_that_it_changed(data):
-    origin = Origin("prmbench", path="prmbench/prm800k_train_*_missing_condition.jsonl", skip_bad=True)
+    origin = TraceOrigin("prmbench", path="prmbench/prm800k_train_*_missing_condition.jsonl", skip_bad=True)
     changed = [t for t in open_origin(origin, data, "") if t.problem != t.meta["original_question"]]
     # 110 of 400 rows are changed, and some of those are bad.
     assert 80 < len(changed) <= 110

@@ -9,7 +9,7 @@ from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.data.sources_config import Data, Origin, Source
+from stepsight.training.data.sources_config import Data, Source, TraceOrigin
 from stepsight.training.synth.corpus import generate
 from tests.storage.samples import add, write_lines
 
@@ -85,7 +85,7 @@ def test_the_draw_depends_on_the_seed_and_on_the_place_in_the_source_alone(mix, 
     assert ids(mix(half, seed=14)) != drawn
     # Without the first trace, the others are drawn as before.
     benchmark = source("b", traces[:1])
-    left = ids(mix(half, benchmarks=[Origin("jsonl", path=benchmark.path)]))
+    left = ids(mix(half, benchmarks=[TraceOrigin("jsonl", path=benchmark.path)]))
     assert left == [id for id in drawn if id != "0"]
 
 
@@ -110,8 +110,8 @@ def test_benchmark_problems_are_left_out_and_counted(mix, source):
     first = source("a", [trace(i) for i in range(4)], weight=2.0)
     second = source("b", [trace(2), trace(9)])
     benchmarks = [
-        Origin("jsonl", path=source("c", [trace(0), trace(0, name=7), trace(2)]).path),
-        Origin("jsonl", path=source("d", [trace(2)]).path),
+        TraceOrigin("jsonl", path=source("c", [trace(0), trace(0, name=7), trace(2)]).path),
+        TraceOrigin("jsonl", path=source("d", [trace(2)]).path),
     ]
     mixture = mix(first, second, benchmarks=benchmarks)
     assert ids(mixture) == ["1", "1", "3", "3", "9"]
@@ -165,7 +165,7 @@ def test_what_is_missing_is_found_out_before_anything_is_read(mix, source):
     with pytest.raises(UserError, match=r"data\.sources\[1\]\.path: there is no file none"):
         mix(source("a", [trace(1)]), Source("jsonl", path="none"))
     with pytest.raises(UserError, match=r"data\.benchmarks\[0\]\.path: there is no file none"):
-        mix(source("a", [trace(1)]), benchmarks=[Origin("problems", path="none")])
+        mix(source("a", [trace(1)]), benchmarks=[TraceOrigin("problems", path="none")])
 
 
 # --- labels ---
@@ -244,7 +244,7 @@ def test_the_record_is_json_and_empty_before_anything_is_read(mix, source, tmp_p
         add(store, [trace(8), trace(9, [None])], "mine")
     mixture = mix(
         source("a", [trace(1)]), Source("store", dataset="mine"), Source("synthetic", size=1, seed=2),
-        benchmarks=[Origin("synthetic", size=2, seed=3)],
+        benchmarks=[TraceOrigin("synthetic", size=2, seed=3)],
     )  # fmt: skip
     assert mixture.record["sources"] == []
     assert len(list(mixture)) == 3
@@ -261,9 +261,9 @@ def test_real_data(data):
         Source("prmbench", path="prmbench/prm800k_train_*.jsonl", skip_bad=True, valid="pos"),
     )
     benchmarks = (
-        Origin("prm800k", path="prm800k/test.jsonl"),
-        Origin("mr-math-invalid", path="mr-math/mr-math_invalid_errors.json"),
-        Origin("problems", path="math500/test.jsonl"),
+        TraceOrigin("prm800k", path="prm800k/test.jsonl"),
+        TraceOrigin("mr-math-invalid", path="mr-math/mr-math_invalid_errors.json"),
+        TraceOrigin("problems", path="math500/test.jsonl"),
     )
     mixture = Mixture(Data(sources, benchmarks), data, "continued", 13)
     assert len(list(mixture)) == 1407 + 3137

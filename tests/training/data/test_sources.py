@@ -11,7 +11,7 @@ from stepsight.core.jsonl import format_trace
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.training.data.sources import open_origin, open_problems
-from stepsight.training.data.sources_config import Origin
+from stepsight.training.data.sources_config import TraceOrigin
 from stepsight.training.synth.corpus import generate
 from tests.storage.labelling.labelled_sums import AGREED, labelled
 from tests.storage.labelling.samples import campaign
@@ -43,7 +43,7 @@ def lines(tmp_path):
 
 
 def test_synthetic_traces_are_the_generators(tmp_path):
-    reading = opened(Origin("synthetic", size=5, seed=3), tmp_path)
+    reading = opened(TraceOrigin("synthetic", size=5, seed=3), tmp_path)
     traces = list(generate(3, 5))
     assert list(reading) == traces
     expected = {"kind": "synthetic", "size": 5, "seed": 3, "families": None, "sha256": digest(traces)}
@@ -55,7 +55,7 @@ def test_synthetic_traces_are_the_generators(tmp_path):
 
 def test_the_seed_may_be_left_out_and_families_chosen(tmp_path):
     family = next(generate(0, 1)).meta["family"]
-    reading = opened(Origin("synthetic", size=4, families=(family,)), tmp_path)
+    reading = opened(TraceOrigin("synthetic", size=4, families=(family,)), tmp_path)
     assert {trace.meta["family"] for trace in reading} == {family}
     assert (reading.record["seed"], reading.record["families"]) == (0, [family])
     assert json.loads(json.dumps(reading.record)) == reading.record
@@ -66,7 +66,7 @@ def test_the_seed_may_be_left_out_and_families_chosen(tmp_path):
 
 def test_a_file_is_looked_up_beside_the_configuration(lines, tmp_path):
     path = lines("sub/a.jsonl", plain_row(1), plain_row(2))
-    reading = opened(Origin("jsonl", path="sub/a.jsonl"), tmp_path)
+    reading = opened(TraceOrigin("jsonl", path="sub/a.jsonl"), tmp_path)
     assert [trace.id for trace in reading] == ["1", "2"]
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     assert reading.record == {
@@ -83,7 +83,7 @@ def test_then_in_the_folder_of_data(lines, tmp_path, monkeypatch):
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
 
     def ids(name):
-        return [trace.id for trace in opened(Origin("jsonl", path=name), tmp_path / "here")]
+        return [trace.id for trace in opened(TraceOrigin("jsonl", path=name), tmp_path / "here")]
 
     assert ids("a.jsonl") == ["1"]
     assert ids("b.jsonl") == ["3"]
@@ -98,18 +98,18 @@ def test_a_glob_means_files_in_order_of_name(lines, tmp_path):
     for name in ("b1", "a2", "a1", "sub/a3"):
         lines(f"{name}.jsonl", plain_row(int(name[-1])))
     (tmp_path / "a9.jsonl").mkdir()
-    reading = opened(Origin("jsonl", path="a*.jsonl"), tmp_path)
+    reading = opened(TraceOrigin("jsonl", path="a*.jsonl"), tmp_path)
     assert [trace.id for trace in reading] == ["1", "2"]
     assert [file["path"] for file in reading.record["files"]] == ["a1.jsonl", "a2.jsonl"]
-    everything = opened(Origin("jsonl", path="**/*.jsonl"), tmp_path)
+    everything = opened(TraceOrigin("jsonl", path="**/*.jsonl"), tmp_path)
     assert sorted(trace.id for trace in everything) == ["1", "1", "2", "3"]
     # A name that reads like a glob is a name.
     lines("x[1].jsonl", plain_row(5))
-    assert [trace.id for trace in opened(Origin("jsonl", path="x[1].jsonl"), tmp_path)] == ["5"]
+    assert [trace.id for trace in opened(TraceOrigin("jsonl", path="x[1].jsonl"), tmp_path)] == ["5"]
 
 
 def test_a_record_names_no_folder_of_the_machine(lines, tmp_path):
-    reading = opened(Origin("jsonl", path=str(lines("a.jsonl", plain_row(1)))), tmp_path / "elsewhere")
+    reading = opened(TraceOrigin("jsonl", path=str(lines("a.jsonl", plain_row(1)))), tmp_path / "elsewhere")
     assert len(list(reading)) == 1
     assert (reading.record["path"], reading.record["files"][0]["path"]) == ("a.jsonl", "a.jsonl")
 
@@ -118,10 +118,10 @@ def test_a_missing_file_is_found_out_before_anything_is_read(tmp_path, monkeypat
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
     message = rf"data\.sources\[0\]\.path: there is no file no\*\.jsonl in {tmp_path} or {tmp_path}/data\. Check"
     with pytest.raises(UserError, match=message):
-        opened(Origin("jsonl", path="no*.jsonl"), tmp_path)
+        opened(TraceOrigin("jsonl", path="no*.jsonl"), tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(UserError, match="there is no file folder"):
-        opened(Origin("jsonl", path="folder"), tmp_path)
+        opened(TraceOrigin("jsonl", path="folder"), tmp_path)
 
 
 BAD = {"id": 2, "problem": "P", "steps": []}
@@ -129,7 +129,7 @@ BAD = {"id": 2, "problem": "P", "steps": []}
 
 def test_a_bad_row_is_named_with_its_file_and_line(lines, tmp_path):
     path = lines("a.jsonl", plain_row(1), BAD, plain_row(3))
-    reading = iter(opened(Origin("jsonl", path="a.jsonl"), tmp_path))
+    reading = iter(opened(TraceOrigin("jsonl", path="a.jsonl"), tmp_path))
     assert next(reading).id == "1"
     message = rf"^{path} line 2: there are no steps\. .*Or leave out such rows with skip_bad: true\."
     with pytest.raises(UserError, match=message):
@@ -139,14 +139,14 @@ def test_a_bad_row_is_named_with_its_file_and_line(lines, tmp_path):
 def test_or_left_out_and_listed(lines, tmp_path):
     lines("a.jsonl", plain_row(1), BAD, plain_row(3), BAD)
     lines("b.jsonl", plain_row(4))
-    reading = opened(Origin("jsonl", path="?.jsonl", skip_bad=True), tmp_path)
+    reading = opened(TraceOrigin("jsonl", path="?.jsonl", skip_bad=True), tmp_path)
     assert [trace.id for trace in reading] == ["1", "3", "4"]
     assert [(file["rows"], file["bad"]) for file in reading.record["files"]] == [(2, ["line 2", "line 4"]), (1, [])]
 
 
 def test_a_file_of_bad_rows_alone_is_of_another_kind(lines, tmp_path):
     lines("a.jsonl", plain_row(1), plain_row(2))
-    reading = opened(Origin("prmbench", path="a.jsonl", skip_bad=True), tmp_path)
+    reading = opened(TraceOrigin("prmbench", path="a.jsonl", skip_bad=True), tmp_path)
     with pytest.raises(UserError, match=r"a\.jsonl line 1: .* The row looks like plain, not prmbench"):
         list(reading)
 
@@ -154,18 +154,18 @@ def test_a_file_of_bad_rows_alone_is_of_another_kind(lines, tmp_path):
 def test_what_is_no_row_at_all_cannot_be_left_out(lines, tmp_path):
     lines("a.jsonl", plain_row(1), "{")
     with pytest.raises(UserError, match=r"a\.jsonl line 2: not JSON"):
-        list(opened(Origin("jsonl", path="a.jsonl", skip_bad=True), tmp_path))
+        list(opened(TraceOrigin("jsonl", path="a.jsonl", skip_bad=True), tmp_path))
 
 
 def test_an_empty_file_is_refused(lines, tmp_path):
     lines("a.jsonl")
     with pytest.raises(UserError, match=r"a\.jsonl: no row found, the file is empty"):
-        list(opened(Origin("jsonl", path="a.jsonl"), tmp_path))
+        list(opened(TraceOrigin("jsonl", path="a.jsonl"), tmp_path))
 
 
 def test_a_json_array_is_read_as_lines_are(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps([plain_row(1), BAD]), encoding="utf-8")
-    reading = opened(Origin("jsonl", path="a.json", skip_bad=True), tmp_path)
+    reading = opened(TraceOrigin("jsonl", path="a.json", skip_bad=True), tmp_path)
     assert [trace.id for trace in reading] == ["1"]
     assert reading.record["files"][0]["bad"] == ["row 2"]
 
@@ -175,8 +175,8 @@ def test_real_files_hold_bad_rows(data):
     with pytest.raises(
         UserError, match=r"missing_condition\.jsonl line 2: an error step is \d+, expected a step from"
     ):
-        list(opened(Origin("prmbench", path=path), data))
-    reading = opened(Origin("prmbench", path=path, skip_bad=True), data)
+        list(opened(TraceOrigin("prmbench", path=path), data))
+    reading = opened(TraceOrigin("prmbench", path=path, skip_bad=True), data)
     # 400 rows, of which 16 name an error step past the end.
     assert len(list(reading)) == 384
     assert len(reading.record["files"][0]["bad"]) == 16
@@ -188,12 +188,12 @@ def test_real_files_hold_bad_rows(data):
 
 def test_problems_need_no_solutions(lines, tmp_path):
     lines("a.jsonl", {"problem": "P", "answer": "1"}, {"question": "Q"}, {"problem": "R", "question": "no"})
-    reading = open_problems(Origin("problems", path="a.jsonl"), tmp_path, KEY)
+    reading = open_problems(TraceOrigin("problems", path="a.jsonl"), tmp_path, KEY)
     assert list(reading) == ["P", "Q", "R"]
     assert (reading.record["kind"], reading.record["files"][0]["rows"]) == ("problems", 3)
     lines("b.jsonl", {"problem": "P"}, {"text": "Q"})
     with pytest.raises(UserError, match=r"b\.jsonl line 2: the field 'question' is missing"):
-        list(open_problems(Origin("problems", path="b.jsonl"), tmp_path, KEY))
+        list(open_problems(TraceOrigin("problems", path="b.jsonl"), tmp_path, KEY))
 
 
 # --- the store ---
@@ -210,7 +210,7 @@ def stored(tmp_path, monkeypatch):
 
 
 def test_a_dataset_of_the_store_gives_its_traces_with_their_gold(stored, tmp_path):
-    reading = opened(Origin("store", dataset="sums"), tmp_path)
+    reading = opened(TraceOrigin("store", dataset="sums"), tmp_path)
     traces = list(reading)
     assert [format_trace(trace) for trace in traces] == [format_trace(trace) for trace in SAMPLES]
     assert [trace.digest for trace in traces] == [trace.digest for trace in SAMPLES]
@@ -229,7 +229,7 @@ def test_other_gold_gives_another_hash(stored, tmp_path):
         add(store, [other], "other")
     hashes = []
     for name in ("one", "other"):
-        reading = opened(Origin("store", dataset=name), tmp_path)
+        reading = opened(TraceOrigin("store", dataset=name), tmp_path)
         assert len(list(reading)) == 1
         hashes.append(reading.record["sha256"])
     assert hashes[0] != hashes[1]
@@ -237,7 +237,7 @@ def test_other_gold_gives_another_hash(stored, tmp_path):
 
 def test_a_dataset_that_is_not_there_is_found_out_at_once(stored, tmp_path):
     with pytest.raises(UserError, match=r"There is no dataset 'none'\. The store holds sums"):
-        opened(Origin("store", dataset="none"), tmp_path)
+        opened(TraceOrigin("store", dataset="none"), tmp_path)
 
 
 # --- labels by people ---
@@ -255,27 +255,27 @@ def campaigns(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("named", [None, "first"])
 def test_what_people_agree_on_takes_the_place_of_gold(campaigns, tmp_path, named):
-    reading = opened(Origin("store", dataset="sums", labels="relabel", campaign=named), tmp_path)
+    reading = opened(TraceOrigin("store", dataset="sums", labels="relabel", campaign=named), tmp_path)
     traces = {trace.id: [None if label is None else label.text for label in trace.labels] for trace in reading}
     assert traces == {id: list(labels) for id, labels in AGREED.items()}
     # 2 + 3 + 1 steps: one was decided, one is unsure.
     steps = {"adjudicated": 1, "majority": 4, "unsure": 1}
     assert reading.record["relabel"] == {"campaign": "first", "steps": steps}
     assert reading.record["traces"] == 3
-    gold = opened(Origin("store", dataset="sums"), tmp_path)
+    gold = opened(TraceOrigin("store", dataset="sums"), tmp_path)
     assert len(list(gold)) == 3
     assert gold.record["sha256"] != reading.record["sha256"]
 
 
 def test_a_campaign_that_is_not_there_or_not_clear_is_found_out_at_once(campaigns, tmp_path):
     with pytest.raises(UserError, match="There is no campaign 'none'"):
-        opened(Origin("store", dataset="sums", labels="relabel", campaign="none"), tmp_path)
+        opened(TraceOrigin("store", dataset="sums", labels="relabel", campaign="none"), tmp_path)
     campaign(campaigns, None, name="second")
     message = r"there are 2 campaigns over 'sums': second, first\. Name one with data\.sources\[0\]\.campaign"
     with pytest.raises(UserError, match=message):
-        opened(Origin("store", dataset="sums", labels="relabel"), tmp_path)
+        opened(TraceOrigin("store", dataset="sums", labels="relabel"), tmp_path)
     with pytest.raises(UserError, match="Nobody has labelled traces of 'sums' in the campaign 'second'"):
-        list(opened(Origin("store", dataset="sums", labels="relabel", campaign="second"), tmp_path))
+        list(opened(TraceOrigin("store", dataset="sums", labels="relabel", campaign="second"), tmp_path))
     add(campaigns, SAMPLES, "unlabelled")
     with pytest.raises(UserError, match="there is no campaign over 'unlabelled'"):
-        opened(Origin("store", dataset="unlabelled", labels="relabel"), tmp_path)
+        opened(TraceOrigin("store", dataset="unlabelled", labels="relabel"), tmp_path)

@@ -4,7 +4,7 @@ from pydantic_core import PydanticCustomError
 from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
 from stepsight.storage.importers import ALIASES, KINDS
-from stepsight.training.data.sources_config import Data, Origin, check_continued, describe
+from stepsight.training.data.sources_config import Data, TraceOrigin, check_continued, describe
 
 SYNTHETIC = {"kind": "synthetic", "size": 10}
 FILE = {"kind": "prm800k", "path": "a.jsonl"}
@@ -24,7 +24,7 @@ def test_every_kind_of_file_can_be_a_source_and_a_benchmark(kind):
 def test_what_is_no_file_can_be_both_too_and_a_list_of_problems_a_benchmark():
     others = [{"kind": "synthetic", "size": 5, "seed": 1}, {"kind": "store", "dataset": "b"}]
     data = check([SYNTHETIC, STORED], [*others, {"kind": "problems", "path": "c.jsonl"}])
-    assert data.benchmarks[2] == Origin("problems", path="c.jsonl")
+    assert data.benchmarks[2] == TraceOrigin("problems", path="c.jsonl")
 
 
 BAD_SOURCES = [

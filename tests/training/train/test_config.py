@@ -7,7 +7,7 @@ import yaml
 
 import stepsight.training.data.sources_config
 from stepsight.core.errors import UserError
-from stepsight.training.data.sources_config import Data, Origin, Source
+from stepsight.training.data.sources_config import Data, Source, TraceOrigin
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, TrainConfig, read_config
 from tests.conftest import ROOT
@@ -77,7 +77,9 @@ def test_every_key_can_be_set(read):
         Source("prmbench", path="a/*.jsonl", skip_bad=True, rho=0.5, every_label=True, valid="pos", weight=0.25),
         Source("store", dataset="mine"),
     )
-    assert config.data == Data(sources, (Origin("problems", path="b.jsonl"), Origin("synthetic", size=10, seed=5)))
+    assert config.data == Data(
+        sources, (TraceOrigin("problems", path="b.jsonl"), TraceOrigin("synthetic", size=10, seed=5))
+    )
     assert config.backbone.context == 128
     assert config.plan == Expected("h200", 2, 5, 6, Backbone(32, 1, 2, 48), 7)
     # Whole numbers become real ones where those are meant.

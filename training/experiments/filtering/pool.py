@@ -10,7 +10,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.training.data.leakage import Benchmarks
-from stepsight.training.data.sources_config import PROBLEMS, Origin
+from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 from stepsight.training.experiments.filtering.solutions import (
     FIELD_NAMES,
     Fields,
@@ -139,7 +139,7 @@ def _read_benchmark(path: Path) -> Benchmarks:
         raise UserError(f"there is no file {path}.", "Check the path of the benchmark.")
     whole = path.resolve()
     # A benchmark's file is often called no more than test.jsonl: its folder tells which one it is.
-    named = Origin(PROBLEMS, path=f"{whole.parent.name}/{whole.name}")
+    named = TraceOrigin(PROBLEMS, path=f"{whole.parent.name}/{whole.name}")
     try:
         return Benchmarks([named], whole.parent.parent)
     except UserError as error:

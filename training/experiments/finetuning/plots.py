@@ -13,7 +13,7 @@ from stepsight.training.report.plots import INKS, Plot, make_figure, make_plot, 
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Point:
     scorer: str
     subset: str
     accuracy: float
@@ -25,7 +25,7 @@ def subset_plots(results: Iterable[Result]) -> list[Plot]:
     """Pass@1 and length of the runs on a pool's subsets, an evaluator's in one colour."""
     return _plots(
         [
-            _Run(one.scorer, one.subset, one.accuracy, one.length, "" if one.seed is None else f"seed {one.seed}")
+            _Point(one.scorer, one.subset, one.accuracy, one.length, "" if one.seed is None else f"seed {one.seed}")
             for one in results
         ]
     )
@@ -33,10 +33,10 @@ def subset_plots(results: Iterable[Result]) -> list[Plot]:
 
 def printed_plots(printed: Iterable[Printed]) -> list[Plot]:
     """The same of the paper's means."""
-    return _plots([_Run(row.scorer, row.subset, row.accuracy, row.length) for row in printed])
+    return _plots([_Point(row.scorer, row.subset, row.accuracy, row.length) for row in printed])
 
 
-def _plots(runs: Sequence[_Run]) -> list[Plot]:
+def _plots(runs: Sequence[_Point]) -> list[Plot]:
     drawn = [run for run in runs if run.subset in SUBSETS]
     notes = ["Runs on no such subset are not drawn."] if len(drawn) < len(runs) else []
     percent = make_figure("Subset", "Pass@1, %")
@@ -52,7 +52,7 @@ def _plots(runs: Sequence[_Run]) -> list[Plot]:
     return [make_plot("Pass@1 by subset", percent, notes), make_plot("Length by subset", tokens, notes)]
 
 
-def _draw(figure: go.Figure, runs: Sequence[_Run], values: Sequence[float]) -> None:
+def _draw(figure: go.Figure, runs: Sequence[_Point], values: Sequence[float]) -> None:
     """Each evaluator's points beside the others', with a dash at the mean of each subset that has several."""
     scorers = list(dict.fromkeys(run.scorer for run in runs))
     for place, scorer in enumerate(scorers):

@@ -29,7 +29,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate, validate_yaml
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.data.sources_config import Data, Origin, Source
+from stepsight.training.data.sources_config import Data, Source, TraceOrigin
 from stepsight.training.train.config import Attention, TrainConfig
 
 # What a run sets itself.
@@ -155,5 +155,5 @@ def read_design(path: str | Path) -> Design:
     return design
 
 
-def _origin(source: Source) -> Origin:
-    return Origin(**{item.name: getattr(source, item.name) for item in dataclasses.fields(Origin)})
+def _origin(source: Source) -> TraceOrigin:
+    return TraceOrigin(**{item.name: getattr(source, item.name) for item in dataclasses.fields(TraceOrigin)})

@@ -3,7 +3,7 @@ import copy
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.data.sources_config import Origin
+from stepsight.training.data.sources_config import TraceOrigin
 from stepsight.training.experiments.grid.design import RunSettings, read_design
 from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import TOY, write_toy
@@ -28,7 +28,7 @@ def test_a_run_has_the_keys_of_its_size_and_data_and_leaves_out_the_tests(tmp_pa
     config = design.config(RunSettings("b", "24", "causal", 13), "/somewhere")
     assert (config.attention, config.seed, config.epochs, config.tokenizer) == ("causal", 13, 2, "/somewhere")
     assert config.data.sources[0].sample == 24
-    assert config.data.benchmarks == (Origin("synthetic", size=12, seed=4),)
+    assert config.data.benchmarks == (TraceOrigin("synthetic", size=12, seed=4),)
     # Two tests of the same traces, one with a condition, are one benchmark.
     twice = [TOY["tests"][0], {"name": "other", "source": {"kind": "synthetic", "size": 12, "seed": 4, "rho": 0.5}}]
     shared = read_design(write_toy(tmp_path, tests=twice))
