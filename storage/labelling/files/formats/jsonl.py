@@ -8,8 +8,8 @@
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
 Lists have an entry per step, null where there is none; `step` is 0-based. A row of one annotator has no `how` and
-no `decisions`. `digest` tells the trace, with its gold, from any other of the same id. Nothing of the annotations is
-lost: which labels, notes and decisions, whose, when, and how long it took; each event is in the format `events`.
+no `decisions`. `digest` tells the trace, with its gold, from any other of the same id. Nothing of the annotations
+is lost: which labels, notes and decisions, whose, when, and how long it took; each event is in the format `events`.
 """
 
 from collections.abc import Iterable, Mapping
