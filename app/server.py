@@ -12,7 +12,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, Response
@@ -44,7 +44,7 @@ from stepsight.app.web.frame import HEAD
 from stepsight.app.web.gate import Gate
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
 from stepsight.app.web.login import login_routes
-from stepsight.app.web.rights import Right, has_right
+from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.storage.database.store import Store
@@ -124,7 +124,7 @@ def _guard(
 ) -> None:
     """Put in front of everything what decides who may ask for what; the last one added comes first."""
     application.add_middleware(DeepLinks, checks=_checks(store, evaluators))
-    application.add_middleware(Access, store=store, public=public, loopback=loopback)
+    application.add_middleware(Access, store=store, routes=application.routes, public=public, loopback=loopback)
     # No page elsewhere may read an answer, and Gradio's own rule, which lets some, stands down.
     application.add_middleware(CORSMiddleware, allow_origins=[])
     application.add_middleware(Gate)
@@ -158,7 +158,7 @@ def _add_fragments(application: FastAPI, store: Store, evaluators: Evaluators, r
         assert isinstance(error, UserError)
         return error_response(request.scope, error)
 
-    @application.get("/jobs/list", include_in_schema=False)
+    @application.get("/jobs/list", include_in_schema=False, dependencies=[Depends(Needs(Right.READ))])
     def jobs_list(request: Request) -> HTMLResponse:
         offers_nothing = read_only or not has_right(request, Right.WRITE)
         return HTMLResponse(jobs.jobs_html(store, evaluators, read_only=offers_nothing))

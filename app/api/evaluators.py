@@ -1,15 +1,16 @@
 """Evaluators: GET /evaluators."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import EvaluatorInfo
 from stepsight.app.api.scores import limits
+from stepsight.app.web.rights import LOOKING, Needs
 from stepsight.storage.judgments.evaluators import list_evaluators
 
 
 def routes(context: Context) -> APIRouter:
-    router = APIRouter(tags=["evaluators"])
+    router = APIRouter(tags=["evaluators"], dependencies=[Depends(Needs(*LOOKING))])
 
     @router.get("/evaluators", summary="The evaluators that score here, then those that the store has judgments of")
     def evaluators() -> list[EvaluatorInfo]:

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import JobInfo, JobRequest
+from stepsight.app.web.rights import Needs, Right
 from stepsight.storage.judgments.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
@@ -16,21 +17,22 @@ _SAME = ("dataset", "evaluator", "fingerprint", "mode", "state", "total", "done"
 def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["jobs"])
     store = context.store
+    reads, writes = ([Depends(Needs(right))] for right in (Right.READ, Right.WRITE))
 
-    @router.get("/jobs", summary="Jobs, the newest first")
+    @router.get("/jobs", dependencies=reads, summary="Jobs, the newest first")
     def jobs(
         limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0
     ) -> list[JobInfo]:
         return [_info(job) for job in list_jobs(store, limit, offset)]
 
-    @router.get("/jobs/{job}", summary="How far a job is")
+    @router.get("/jobs/{job}", dependencies=reads, summary="How far a job is")
     def job(job: int) -> JobInfo:
         return _info(get_job(store, job))
 
     if context.read_only:
         return router
 
-    @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
+    @router.post("/jobs", dependencies=writes, summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
         """Only what is not judged yet is scored. A job that does the same already is given instead."""
         evaluator = context.evaluators.scorer(request.evaluator).evaluator
@@ -46,11 +48,11 @@ def routes(context: Context) -> APIRouter:
         )
         return _info(started)
 
-    @router.post("/jobs/{job}/cancel", summary="End a job; what is judged stays")
+    @router.post("/jobs/{job}/cancel", dependencies=writes, summary="End a job; what is judged stays")
     def cancel(job: int) -> JobInfo:
         return _info(cancel_job(store, job))
 
-    @router.post("/jobs/{job}/resume", summary="Go on with a failed or cancelled job")
+    @router.post("/jobs/{job}/resume", dependencies=writes, summary="Go on with a failed or cancelled job")
     def resume(job: int) -> JobInfo:
         return _info(resume_job(store, job))
 

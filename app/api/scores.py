@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from anyio import to_thread
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import Limits, ScoreAnswer, ScoreRequest
+from stepsight.app.web.rights import Needs, Right
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, Thresholds
@@ -20,7 +21,7 @@ _UNSAID: dict[str, Any] = dict.fromkeys(LABEL_NAMES) | _UNSAID_OF_SOLUTION
 
 
 def routes(context: Context) -> APIRouter:
-    router = APIRouter(tags=["scores"])
+    router = APIRouter(tags=["scores"], dependencies=[Depends(Needs(Right.SCORE))])
 
     @router.post("/score", summary="Judge every step of a solution", response_model_exclude_unset=True)
     async def score(request: ScoreRequest) -> ScoreAnswer:

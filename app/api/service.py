@@ -2,7 +2,7 @@
 
 import logging
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
@@ -14,6 +14,7 @@ from stepsight.app.api.description import description_html
 from stepsight.app.api.models import Failure
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_json, failure_json
+from stepsight.app.web.rights import LOOKING, Needs
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 
@@ -50,7 +51,7 @@ def build_api(store: Store, evaluators_: Evaluators, *, read_only: bool = False)
     api.add_exception_handler(HTTPException, _refused)
     api.add_exception_handler(Exception, _failed)
 
-    @api.get("/docs", include_in_schema=False)
+    @api.get("/docs", include_in_schema=False, dependencies=[Depends(Needs(*LOOKING))])
     def docs() -> HTMLResponse:
         return HTMLResponse(description_html(api.openapi(), PREFIX))
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import (
@@ -17,7 +17,7 @@ from stepsight.app.api.models import (
 )
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
-from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs, StepScores
@@ -30,7 +30,7 @@ _COUNTS = ("name", "kind", "traces", "errors", "steps", "substeps", "left_out")
 
 
 def routes(context: Context) -> APIRouter:
-    router = APIRouter(tags=["traces"])
+    router = APIRouter(tags=["traces"], dependencies=[Depends(Needs(Right.READ))])
 
     @router.get("/datasets", summary="Every dataset, with its counts")
     def datasets() -> list[DatasetInfo]:

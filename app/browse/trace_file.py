@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
@@ -14,7 +14,7 @@ from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import format_trace
@@ -34,7 +34,7 @@ _HEAD = ("step", "substep", "text", "gold", "evaluator", "mode", *LABEL_NAMES, "
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
     """Both files of a trace, under the query of its page."""
-    routes = APIRouter()
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.READ))])
 
     def answer(request: Request) -> Response:
         try:
@@ -48,7 +48,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
         return _file(text, "application/json", trace, "json")
 
     for path in (JSON_PATH, CSV_PATH):
-        routes.add_api_route(path, answer, methods=["GET"], include_in_schema=False)
+        routes.add_api_route(path, answer, methods=["GET"])
     return routes
 
 

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
 from stepsight.app.evidence.address import EvidenceAddress, read_address
@@ -12,7 +12,7 @@ from stepsight.app.evidence.file import evidence_file
 from stepsight.app.evidence.left_out import LeftOuts
 from stepsight.app.evidence.trace import left_out_record
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace
@@ -26,7 +26,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
 
     They raise `UserError`, which the application answers.
     """
-    routes = APIRouter(include_in_schema=False)
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.READ))])
     left_outs = LeftOuts()
 
     @routes.get(LEFT_OUT)

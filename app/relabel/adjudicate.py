@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 
@@ -23,7 +23,7 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Number, PageQuery, read_query
-from stepsight.app.web.rights import Right, require
+from stepsight.app.web.rights import Adjudicator
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
@@ -142,13 +142,6 @@ def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreem
         "onward": urls[items.index(following.item_id)] if following else "",
         "finished": decided and following is None,
     }
-
-
-def _adjudicator(request: Request) -> User:
-    return require(request, Right.ADJUDICATE)
-
-
-Adjudicator = Annotated[User, Depends(_adjudicator)]
 
 
 def router(store: Store) -> APIRouter:

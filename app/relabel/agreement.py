@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
@@ -15,7 +15,7 @@ from stepsight.app.relabel.campaigns import choose_html, terms
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_query
-from stepsight.app.web.rights import Right, find_user_of, has_right
+from stepsight.app.web.rights import Needs, Right, find_user_of, has_right
 from stepsight.app.web.text import counted
 from stepsight.core.metrics.value import Value
 from stepsight.core.validation import choice
@@ -113,10 +113,8 @@ def router(store: Store) -> APIRouter:
     """The page and its files. They raise `UserError`, which the application answers."""
     routes = APIRouter(include_in_schema=False)
 
-    @routes.get(AgreementAddress.PATH)
+    @routes.get(AgreementAddress.PATH, dependencies=[Depends(Needs(Right.READ, Right.ADJUDICATE))])
     def agreement(request: Request) -> Response:
-        if not (has_right(request, Right.READ) or has_right(request, Right.ADJUDICATE)):
-            raise ForbiddenError("Others' labels are not for you now.", "Label first, or log in as somebody else.")
         address = AgreementAddress.exact(read_query(request.url.query))
         if not address.campaign:
             links = choose_html(store, "Agreement", AgreementAddress.PATH)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 
 from stepsight.app.relabel.campaigns import sees_everybody
 from stepsight.app.web.bodies import body
 from stepsight.app.web.failures import error_json
-from stepsight.app.web.rights import Right, require
+from stepsight.app.web.rights import Annotator
 from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
@@ -45,39 +45,32 @@ class _JsonErrors(APIRoute):
         return answer
 
 
-def _annotator(request: Request) -> User:
-    return require(request, Right.LABEL)
-
-
 class _Key(Model):
     key: Key
-
-
-Annotator = Annotated[User, Depends(_annotator)]
 
 
 def router(store: Store) -> APIRouter:
     """The routes, all of which need the right to label."""
     routes = APIRouter(prefix="/relabel", include_in_schema=False, route_class=_JsonErrors)
 
-    @routes.post("/campaigns/{campaign:int}/claim")
+    @routes.post("/campaigns/{campaign:number}/claim")
     def claim(campaign: int, user: Annotator) -> Response:
         assignment = assign_next(store, campaign, user)
         return Response(status_code=204) if assignment is None else _assigned(store, assignment, user)
 
-    @routes.get("/slots/{slot:int}")
+    @routes.get("/slots/{slot:number}")
     def read_slot(slot: int, user: Annotator) -> JSONResponse:
         return _assigned(store, open_slot(store, slot, user), user)
 
-    @routes.post("/slots/{slot:int}/events")
+    @routes.post("/slots/{slot:number}/events")
     def add_event(slot: int, user: Annotator, event: Annotated[NewEvent, body(NewEvent)]) -> JSONResponse:
         return _recorded(record(store, slot, user, event))
 
-    @routes.post("/slots/{slot:int}/undo")
+    @routes.post("/slots/{slot:number}/undo")
     def undo(slot: int, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
         return _recorded(record(store, slot, user, NewEvent(key=sent.key, cause="undo")))
 
-    @routes.post("/slots/{slot:int}/redo")
+    @routes.post("/slots/{slot:number}/redo")
     def redo(slot: int, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
         return _recorded(record(store, slot, user, NewEvent(key=sent.key, cause="redo")))
 

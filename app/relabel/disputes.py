@@ -18,7 +18,7 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_query
-from stepsight.app.web.rights import Right, find_user_of, has_right, require, user_of_request
+from stepsight.app.web.rights import Annotator, Needs, Right, find_user_of, has_right, user_of_request
 from stepsight.app.web.text import MARKS
 from stepsight.core.errors import UserError
 from stepsight.core.patch import GOLD_VALUES, format_patch, gold_of
@@ -163,13 +163,6 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
     )
 
 
-def _annotator(request: Request) -> User:
-    return require(request, Right.LABEL)
-
-
-Annotator = Annotated[User, Depends(_annotator)]
-
-
 def router(store: Store) -> APIRouter:
     """The pages and their routes. They raise `UserError`, which the application answers."""
     routes = APIRouter(include_in_schema=False)
@@ -179,7 +172,9 @@ def router(store: Store) -> APIRouter:
 
 
 def _add_pages(routes: APIRouter, store: Store) -> None:
-    @routes.get(DisputesAddress.PATH)
+    seeing = [Depends(Needs(Right.READ, Right.LABEL))]
+
+    @routes.get(DisputesAddress.PATH, dependencies=seeing)
     def disputes(request: Request) -> HTMLResponse:
         address = DisputesAddress.exact(read_query(request.url.query))
         unblinded_for = None if has_right(request, Right.READ) else user_of_request(request).id
@@ -188,10 +183,8 @@ def _add_pages(routes: APIRouter, store: Store) -> None:
         _note_gold(store, request, *(dispute.trace_id for dispute in shown))
         return _page("Disputes", list_html(store, address, shown, unblinded_for))
 
-    @routes.get(f"{DisputesAddress.PATH}/patch")
+    @routes.get(f"{DisputesAddress.PATH}/patch", dependencies=[Depends(Needs(Right.READ))])
     def patch(request: Request, dataset: str = "") -> Response:
-        if not has_right(request, Right.READ):
-            raise ForbiddenError("A label patch tells the gold of traces.", "Ask again once no campaign is blind.")
         stored = find_dataset(store, dataset)
         accepted = list_disputes(store, DisputeFilter(dataset=stored.name, state=DisputeState.ACCEPTED))
         _note_gold(store, request, *(dispute.trace_id for dispute in accepted))
@@ -199,7 +192,7 @@ def _add_pages(routes: APIRouter, store: Store) -> None:
         headers = {"content-disposition": f'attachment; filename="{_FILE}"'}
         return Response(format_patch(patch), media_type="application/json", headers=headers)
 
-    @routes.get(f"{DisputesAddress.PATH}/{{number:int}}")
+    @routes.get(f"{DisputesAddress.PATH}/{{number:number}}", dependencies=seeing)
     def dispute(request: Request, number: int) -> HTMLResponse:
         dispute = get_dispute(store, number)
         _check_unblinded(store, request, dispute.trace_id)
@@ -221,7 +214,7 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
         dispute = open_dispute(store, new.trace, new.step, new.proposed, new.reason, user, new.digest or None)
         return _stored(dispute, 201)
 
-    @routes.post(f"{DisputesAddress.PATH}/{{number:int}}/entries")
+    @routes.post(f"{DisputesAddress.PATH}/{{number:number}}/entries")
     def add(
         request: Request, number: int, user: Annotator, new: Annotated[_NewEntry, body(_NewEntry)]
     ) -> JSONResponse:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
 
@@ -15,7 +15,7 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import macro, render
 from stepsight.app.web.page_address import number_reader, read_query
-from stepsight.app.web.rights import Right, require, user_of_request
+from stepsight.app.web.rights import Annotator, Manager, Person
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import (
@@ -34,18 +34,6 @@ from stepsight.storage.people.users import User
 LABEL = "/relabel/label"
 
 
-def _annotator(request: Request) -> User:
-    return require(request, Right.LABEL)
-
-
-def _manager(request: Request) -> User:
-    return require(request, Right.MANAGE)
-
-
-Annotator = Annotated[User, Depends(_annotator)]
-Manager = Annotated[User, Depends(_manager)]
-
-
 class _NewGuideline(Model):
     text: str = ""
 
@@ -57,8 +45,8 @@ def pages(store: Store, evaluators: Evaluators) -> APIRouter:
     _add_management(routes, store, evaluators)
 
     @routes.get("/relabel")
-    def campaigns(request: Request) -> HTMLResponse:
-        return _page("Relabel", list_html(store, user_of_request(request)))
+    def campaigns(user: Person) -> HTMLResponse:
+        return _page("Relabel", list_html(store, user))
 
     return routes
 
@@ -102,12 +90,12 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
         campaign = create_campaign(store, read_plan(store, evaluators, form), user)
         return JSONResponse({"campaign": campaign.id, "go": f"/relabel/campaign?campaign={campaign.id}"}, 201)
 
-    @routes.post("/relabel/campaigns/{campaign:int}/guideline")
+    @routes.post("/relabel/campaigns/{campaign:number}/guideline")
     def amend(campaign: int, user: Manager, new: Annotated[_NewGuideline, body(_NewGuideline)]) -> JSONResponse:
         version = add_guideline(store, campaign, new.text.strip(), user)
         return JSONResponse({"version": version, "go": f"/relabel/campaign?campaign={campaign}"})
 
-    @routes.post("/relabel/campaigns/{campaign:int}/close")
+    @routes.post("/relabel/campaigns/{campaign:number}/close")
     def close(campaign: int, user: Manager) -> JSONResponse:
         closed = close_campaign(store, campaign)
         return JSONResponse({"campaign": closed.id, "go": f"/relabel/campaign?campaign={closed.id}"})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from plotly import __file__ as plotly_module
 
@@ -13,6 +13,7 @@ from stepsight.app.results.computations import Pending
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_table
 from stepsight.app.results.page import PLOTLY
+from stepsight.app.web.rights import Needs, Right
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces.queries import find_dataset, list_datasets
@@ -35,11 +36,13 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
     """The routes of the files, and of Plotly's script for the figures of the page."""
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/results/table")
+    needs_reading = [Depends(Needs(Right.READ))]
+
+    @router.get("/results/table", dependencies=needs_reading)
     def table(request: Request) -> Response:
         return _file(lambda: _table(store, measurements, request.query_params))
 
-    @router.get("/results/report")
+    @router.get("/results/report", dependencies=needs_reading)
     def report(request: Request) -> Response:
         return _file(lambda: _report(store, measurements, checked_address(request.query_params)))
 

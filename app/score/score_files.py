@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from stepsight.app.score.permalink import ScoreForm
@@ -14,6 +14,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.judged import step_name
+from stepsight.app.web.rights import Needs, Right
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
@@ -27,7 +28,7 @@ _COLUMNS = (*LABEL_NAMES, "validity", "redundancy", "valid", "redundant")
 
 def score_files(evaluators: Evaluators) -> APIRouter:
     """Both files of a result: `s` is its permalink's token, `valid` and `redundant` are other thresholds."""
-    routes = APIRouter()
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.SCORE))])
 
     def answer(request: Request) -> Response:
         try:
@@ -41,7 +42,7 @@ def score_files(evaluators: Evaluators) -> APIRouter:
             return error_response(request.scope, error)
 
     for path in (JSON_PATH, CSV_PATH):
-        routes.add_api_route(path, answer, methods=["GET"], include_in_schema=False)
+        routes.add_api_route(path, answer, methods=["GET"])
     return routes
 
 

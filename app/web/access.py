@@ -1,18 +1,20 @@
-"""Who gets through to a route: `app.web.rules` says which rights it asks for."""
+"""Who gets through to a route: who has a right that the route asks for."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from urllib.parse import quote
 
 from anyio import to_thread
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stepsight.app.web.failures import error_response, failure_json, failure_response, is_navigation
 from stepsight.app.web.rights import LOOKING, Right, cookie_name, rights_of
-from stepsight.app.web.rules import API, LOGIN, RULES, Rule, find_rule
+from stepsight.app.web.rules import API, LOGIN, Rule, Rules
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.people.exposures import is_something_hidden
@@ -42,9 +44,19 @@ class Access:
     With `public`, somebody who is not logged in may look and score.
     """
 
-    def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        store: Store,
+        routes: Sequence[BaseRoute],
+        *,
+        public: bool = False,
+        loopback: bool = True,
+    ) -> None:
+        """`routes` are those of the whole application, once it is asked for the first time."""
         self.app = app
         self.store = store
+        self._routes = routes
         self.public = public
         self.loopback = loopback
         self._known = has_users(store)
@@ -53,9 +65,9 @@ class Access:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        rule = find_rule(scope["method"], scope["path"])
+        rule = self.rules.find(scope["method"], scope["path"])
         if rule is None:
-            await _unknown(scope)(scope, receive, send)
+            await _unknown(scope, self.rules)(scope, receive, send)
             return
         if rule.rights is None:
             await self.app(scope, receive, send)
@@ -67,7 +79,7 @@ class Access:
                 await error_response(scope, error)(scope, receive, send)
                 return
             asker = Asker(None, _ALONE, known=False)
-        state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights}
+        state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights, "rules": self.rules}
         scope = {**scope, "state": state}
         refused = rule.rights and not rule.rights & asker.rights
         if asker.known:
@@ -77,6 +89,10 @@ class Access:
             # After the answer: an import that holds the database keeps nobody waiting.
             with suppress(UnavailableError):
                 await to_thread.run_sync(renew, self.store, asker.token)
+
+    @cached_property
+    def rules(self) -> Rules:
+        return Rules(self._routes)
 
     def identify(self, token: str | None) -> Asker:
         """Who comes with this token, or without one. Raises `UserError` where the store fails."""
@@ -101,17 +117,16 @@ def _token(scope: Scope) -> str | None:
     return request.cookies.get(cookie_name(request))
 
 
-def _unknown(scope: Scope) -> Response:
+def _unknown(scope: Scope, rules: Rules) -> Response:
     """Nothing is there, or not for this method."""
-    path = scope["path"]
-    methods = sorted({method for rule in RULES if rule.path.fullmatch(path) for method in rule.methods})
+    methods = rules.methods(scope["path"])
     if methods:
-        response = _told(scope, 405, "This route does not take that method.", f"See {API}/docs.")
+        response = _refused(scope, 405, "This route does not take that method.", f"See {API}/docs.")
         response.headers["allow"] = ", ".join(methods)
         return response
     if _is_api(scope):
-        return _told(scope, 404, "There is no such route.", f"See {API}/docs.")
-    return _told(scope, 404, "There is no such page.", "Choose one of those above.")
+        return _refused(scope, 404, "There is no such route.", f"See {API}/docs.")
+    return _refused(scope, 404, "There is no such page.", "Choose one of those above.")
 
 
 def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
@@ -119,17 +134,17 @@ def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
     if asker.user is not None:
         if asker.user.role is Role.ANNOTATOR and rule.rights and rule.rights <= LOOKING:
             why = "Annotators see no scores and no gold while a blind campaign is open."
-            return _told(scope, 403, why, "Go on with Relabel.")
-        return _told(scope, 403, f"This is not for the role {asker.user.role}.", "Ask who runs this server.")
+            return _refused(scope, 403, why, "Go on with Relabel.")
+        return _refused(scope, 403, f"This is not for the role {asker.user.role}.", "Ask who runs this server.")
     if not asker.known:
         hint = "Start StepSight on your own machine to change something."
-        return _told(scope, 403, "This server is read-only.", hint)
+        return _refused(scope, 403, "This server is read-only.", hint)
     if is_navigation(scope) and not _is_api(scope):
         return RedirectResponse(f"{LOGIN}?next={quote(_address(scope), safe='/')}", 303)
-    return _told(scope, 401, "Nobody is logged in.", f"Log in: {LOGIN}")
+    return _refused(scope, 401, "Nobody is logged in.", f"Log in: {LOGIN}")
 
 
-def _told(scope: Scope, status: int, message: str, hint: str) -> Response:
+def _refused(scope: Scope, status: int, message: str, hint: str) -> Response:
     # Who looks at the API in a browser sees what a program would.
     return (failure_json if _is_api(scope) else partial(failure_response, scope))(status, message, hint)
 

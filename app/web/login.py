@@ -3,14 +3,14 @@
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PAGES
-from stepsight.app.web.rights import Right, cookie_name, find_user_of, rights_of, user_of_request
-from stepsight.app.web.rules import LOGIN, find_rule
+from stepsight.app.web.rights import Needs, Person, Right, cookie_name, find_user_of, rights_of, state_of
+from stepsight.app.web.rules import LOGIN, Rules
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.attempts import LimitError
@@ -32,31 +32,32 @@ Text = Annotated[str, Form()]
 def login_routes(store: Store) -> APIRouter:
     """The pages, `POST /logout`, and `GET /login/who`, which tells a page's script whom it is for."""
     routes = APIRouter(include_in_schema=False)
+    everybody = [Depends(Needs())]
 
-    @routes.get(LOGIN)
+    @routes.get(LOGIN, dependencies=everybody)
     def login(request: Request, next: str = "") -> Response:
         user = find_user_of(request)
         if user is not None and user.name != LOCAL:
-            return RedirectResponse(_place(store, user, next), 303)
+            return RedirectResponse(_place(request, store, user, next), 303)
         return _login_page(next, open=has_users(store))
 
-    @routes.post(LOGIN)
+    @routes.post(LOGIN, dependencies=everybody)
     def begin(request: Request, name: Text = "", password: Text = "", next: Text = "") -> Response:
         try:
             token = log_in(store, name, password, _network_address(request))
         except (LimitError, WrongLoginError) as error:
             return _refused(error, _login_page(next, name, error))
         user = user_of(store, token)
-        return _logged_in(request, _place(store, user, next) if user else LOGIN, token)
+        return _logged_in(request, _place(request, store, user, next) if user else LOGIN, token)
 
-    @routes.post(LOGOUT)
+    @routes.post(LOGOUT, dependencies=everybody)
     def end(request: Request) -> Response:
         log_out(store, request.cookies.get(cookie_name(request), ""))
         response = RedirectResponse(LOGIN, 303)
         response.delete_cookie(cookie_name(request), secure=_is_secure(request), httponly=True, samesite="lax")
         return response
 
-    @routes.get(WHO)
+    @routes.get(WHO, dependencies=everybody)
     def who(request: Request) -> JSONResponse:
         user = find_user_of(request)
         named = user is not None and user.name != LOCAL
@@ -64,7 +65,7 @@ def login_routes(store: Store) -> APIRouter:
             {
                 "name": user.name if user is not None and named else None,
                 "login": not named and has_users(store),
-                "pages": _pages(request.scope["state"]["rights"]),
+                "pages": _pages(state_of(request)["rights"]),
             }
         )
 
@@ -74,12 +75,11 @@ def login_routes(store: Store) -> APIRouter:
 
 def _add_password_page(routes: APIRouter, store: Store) -> None:
     @routes.get(PASSWORD)
-    def password(request: Request) -> Response:
-        return _password_page(user_of_request(request))
+    def password(user: Person) -> Response:
+        return _password_page(user)
 
     @routes.post(PASSWORD)
-    def change(request: Request, present: Text = "", new: Text = "", again: Text = "") -> Response:
-        user = user_of_request(request)
+    def change(request: Request, user: Person, present: Text = "", new: Text = "", again: Text = "") -> Response:
         if user.name == LOCAL:
             return _password_page(user)
         try:
@@ -96,10 +96,11 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
         return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
 
 
-def _place(store: Store, user: User, next: str) -> str:
+def _place(request: Request, store: Store, user: User, next: str) -> str:
     """Where a person wanted to go, if it is here and theirs, else the first page that is."""
     rights = rights_of(user, store)
-    rule = find_rule("GET", next.partition("?")[0]) if _OWN_ADDRESS.fullmatch(next) else None
+    rules: Rules = state_of(request)["rules"]
+    rule = rules.find("GET", next.partition("?")[0]) if _OWN_ADDRESS.fullmatch(next) else None
     if rule is not None and rule.rights and rule.rights & rights:
         return next
     return _pages(rights)[0]
@@ -107,8 +108,7 @@ def _place(store: Store, user: User, next: str) -> str:
 
 def _pages(rights: frozenset[Right]) -> list[str]:
     """The pages that somebody may open, in their order."""
-    rules = [(path, find_rule("GET", path)) for _, path in PAGES]
-    return [path for path, rule in rules if rule is not None and rule.rights and rule.rights & rights]
+    return [page.path for page in PAGES if page.right in rights]
 
 
 def _logged_in(request: Request, place: str, token: str) -> Response:

@@ -1,10 +1,23 @@
-"""The pages of the workbench, in the order of the line at the top: name and address."""
+"""The pages of the workbench, in the order of the line at the top, and who may open them."""
+
+from typing import NamedTuple
+
+from stepsight.app.web.rights import Right
+
+
+class Page(NamedTuple):
+    """A page's name, its address, and the right to open it."""
+
+    name: str
+    path: str
+    right: Right
+
 
 PAGES = (
-    ("Score", "/"),
-    ("Evidence", "/evidence"),
-    ("Browse", "/browse"),
-    ("Results", "/results"),
-    ("Relabel", "/relabel"),
-    ("Jobs", "/jobs"),
+    Page("Score", "/", Right.SCORE),
+    Page("Evidence", "/evidence", Right.READ),
+    Page("Browse", "/browse", Right.READ),
+    Page("Results", "/results", Right.READ),
+    Page("Relabel", "/relabel", Right.ENTER),
+    Page("Jobs", "/jobs", Right.READ),
 )

@@ -1,11 +1,13 @@
-"""What a person may do, by role."""
+"""Who asks, and what they may do by their role."""
 
 import re
 from collections.abc import Collection
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import gradio as gr
+from fastapi import Depends, Request
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import HTTPConnection
 
 from stepsight.storage.database.store import ForbiddenError, Store
@@ -42,7 +44,7 @@ def user_of_request(request: Asked) -> User:
 
 
 def state_of(request: Asked) -> dict[str, Any]:
-    """What is known of who asks: `user`, and the `rights` of the moment."""
+    """What `app.web.access` knows of who asks: `user`, and the `rights` of the moment."""
     inner = request.request if isinstance(request, gr.Request) else request
     assert inner is not None, "an event that came without a request"
     state: dict[str, Any] = inner.scope["state"]
@@ -89,12 +91,52 @@ def has_right(request: Asked, right: Right) -> bool:
     return right in state_of(request)["rights"]
 
 
-def require(request: Asked, right: Right) -> User:
-    """Who asks. Raises `ForbiddenError` where nobody is logged in or the person lacks the right."""
-    user = user_of_request(request)
-    if not has_right(request, right):
+def require(request: Asked, *rights: Right) -> User | None:
+    """Who asks; None for somebody who is not logged in, where such have one of the rights. Raises `ForbiddenError`
+    where the person has none of them."""
+    user = find_user_of(request)
+    if not any(has_right(request, right) for right in rights):
+        if user is None:
+            raise ForbiddenError("Nobody is logged in.", "Log in.")
         raise ForbiddenError(f"This is not for the role {user.role}.", "Ask who runs this server.")
     return user
+
+
+class Needs:
+    """What a route says of who may ask for it: whoever has one of the rights, and without rights everybody.
+
+    As a dependency of the route it gives who asks. `app.web.access` reads it from the route and refuses others
+    before the route is reached; a route that says nothing is not there at all.
+    """
+
+    def __init__(self, *rights: Right) -> None:
+        self.rights = frozenset(rights)
+
+    async def __call__(self, request: Request) -> User | None:
+        return require(request, *self.rights) if self.rights else find_user_of(request)
+
+
+Person = Annotated[User, Depends(Needs(Right.ENTER))]
+Annotator = Annotated[User, Depends(Needs(Right.LABEL))]
+Adjudicator = Annotated[User, Depends(Needs(Right.ADJUDICATE))]
+Manager = Annotated[User, Depends(Needs(Right.MANAGE))]
+"""Who asks, as a parameter of a route that is for such people alone."""
+
+
+class _Number(Convertor[int]):
+    """A part of a path, as in `{slot:number}`. What is longer is no number of anything here, and Python refuses to
+    read it as one at all."""
+
+    regex = "[0-9]{1,12}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("number", _Number())
 
 
 def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> None:

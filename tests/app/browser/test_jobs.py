@@ -71,7 +71,7 @@ def test_the_pages_need_all_that_is_let_through_of_gradio_and_nothing_else(opene
     with opened() as page:
         page.on("request", lambda request: asked.add(urlsplit(request.url).path))
         page.on("response", lambda response: refused.append(response.url) if response.status >= 400 else None)
-        for _, path in PAGES:
+        for _, path, _ in PAGES:
             page.goto(path)
             page.wait_for_timeout(500)
     assert refused == []

@@ -12,7 +12,7 @@ from starlette.routing import Mount
 
 from stepsight.app.server import build_app
 from stepsight.app.web.rights import COOKIE
-from stepsight.app.web.rules import RULES, find_rule
+from stepsight.app.web.rules import Rules
 from stepsight.storage.database.people_schema import LoginRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import open_store
@@ -125,15 +125,17 @@ def logged_in(store, name):
 
 
 def test_every_route_is_known_here_and_what_gradio_adds_is_there_for_nobody(stores, evaluators):
-    *ours, gradio = build_app(stores["free"], evaluators).routes
+    application = build_app(stores["free"], evaluators)
+    *ours, gradio = application.routes
     assert isinstance(gradio, Mount)
     assert gradio.path == ""
     added = set(walk(gradio.routes))
     assert len(added) > 30
-    used = {route for route in added if find_rule(*concrete(route).split(" "))}
+    rules = Rules(application.routes)
+    used = {route for route in added if rules.find(*concrete(route).split(" "))}
     assert set(walk(ours)) | used == set(EXPECTED)
-    meant = {find_rule(*concrete(route).split(" ")) for route in EXPECTED}
-    assert [rule.path.pattern for rule in RULES if rule not in meant] == []
+    meant = {rules.find(*concrete(route).split(" ")) for route in EXPECTED}
+    assert [rule.path.pattern for rule in rules.rules if rule not in meant] == []
 
 
 @pytest.mark.parametrize("route", sorted(EXPECTED))

@@ -1,9 +1,25 @@
 """Rules found by method and path; which rights each route asks for is tested in `test_access`, by asking."""
 
 import pytest
+from fastapi import APIRouter, Depends, FastAPI
 
-from stepsight.app.web.rights import Right
-from stepsight.app.web.rules import find_rule
+from stepsight.app.web.rights import Needs, Right
+from stepsight.app.web.rules import Rules
+
+
+@pytest.fixture(scope="module")
+def rules():
+    """Of routes of an application, of a router, and of an application that is mounted."""
+    application, api = FastAPI(openapi_url=None), FastAPI()
+    router = APIRouter(dependencies=[Depends(Needs(Right.READ))])
+    router.add_api_route("/table.json", lambda: None)
+    router.add_api_route("/tables/{table:number}", lambda table: None, methods=["POST"])
+    api.add_api_route("/sets/{name:path}/rows", lambda name: None, dependencies=[Depends(Needs(Right.WRITE))])
+    application.add_api_route("/hello", lambda: None, dependencies=[Depends(Needs())])
+    application.add_api_route("/forgotten", lambda: None)
+    application.include_router(router)
+    application.mount("/api/v1", api)
+    return Rules(application.routes)
 
 
 @pytest.mark.parametrize(
@@ -12,15 +28,16 @@ from stepsight.app.web.rules import find_rule
         ("GET", "/", {Right.SCORE}),
         ("HEAD", "/", {Right.SCORE}),
         ("GET", "/browse", {Right.READ}),
-        ("GET", "/api/v1/datasets/a/b c/traces", {Right.READ}),
-        ("GET", "/relabel/disputes/patch", {Right.READ}),
-        ("GET", "/relabel/disputes/7", {Right.READ, Right.LABEL}),
-        ("GET", "/login", set()),
+        ("GET", "/browse/", {Right.READ}),
         ("GET", "/stepsight/js/main.js", None),
+        ("GET", "/hello", set()),
+        ("GET", "/table.json", {Right.READ}),
+        ("POST", "/tables/7", {Right.READ}),
+        ("GET", "/api/v1/sets/a/b c/rows", {Right.WRITE}),
     ],
 )
-def test_a_rule_is_found_by_method_and_path(method, path, rights):
-    assert find_rule(method, path).rights == rights
+def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
+    assert rules.find(method, path).rights == rights
 
 
 @pytest.mark.parametrize(
@@ -32,13 +49,20 @@ def test_a_rule_is_found_by_method_and_path(method, path, rights):
         ("GET", "//"),
         ("GET", "/browse\n"),
         ("GET", "/x/browse"),
-        ("GET", "/browse/trace.json/x"),
-        ("GET", "/browse/traceXjson"),
-        ("GET", "/relabel/slots/1/2"),
-        ("GET", "/relabel/slots/"),
         ("GET", "/stepsight/"),
         ("get", "/browse"),
+        ("GET", "/table.json\n"),
+        ("GET", "/table.json/x"),
+        ("GET", "/tableXjson"),
+        ("GET", "/tables/7"),
+        ("POST", "/tables/1/2"),
+        ("POST", "/tables/1234567890123"),
+        ("GET", "/forgotten"),
     ],
 )
-def test_what_no_rule_names_has_none(method, path):
-    assert find_rule(method, path) is None
+def test_what_no_rule_names_is_not_there(rules, method, path):
+    assert rules.find(method, path) is None
+
+
+def test_the_methods_of_a_path(rules):
+    assert (rules.methods("/tables/7"), rules.methods("/forgotten")) == (["POST"], [])
