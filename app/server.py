@@ -36,7 +36,7 @@ from stepsight.app.results.address import check_results
 from stepsight.app.results.files import result_files
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.score import page as score
-from stepsight.app.score.score_files import score_files
+from stepsight.app.score.files import score_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Access
 from stepsight.app.web.failures import error_response
@@ -124,7 +124,7 @@ def _guard(
 ) -> None:
     """Put in front of everything what decides who may ask for what; the last one added comes first."""
     application.add_middleware(DeepLinks, checks=_checks(store, evaluators))
-    application.add_middleware(Access, store=store, routes=application.routes, public=public, loopback=loopback)
+    application.add_middleware(Access, store=store, public=public, loopback=loopback)
     # No page elsewhere may read an answer, and Gradio's own rule, which lets some, stands down.
     application.add_middleware(CORSMiddleware, allow_origins=[])
     application.add_middleware(Gate)

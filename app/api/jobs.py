@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import JobInfo, JobRequest
 from stepsight.app.web.rights import Needs, Right
+from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.judgments.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
@@ -17,7 +18,9 @@ _SAME = ("dataset", "evaluator", "fingerprint", "mode", "state", "total", "done"
 def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["jobs"])
     store = context.store
-    reads, writes = ([Depends(Needs(right))] for right in (Right.READ, Right.WRITE))
+    reads, writes = [Depends(Needs(Right.READ))], [Depends(Needs(Right.WRITE))]
+    if context.read_only:
+        writes.append(Depends(_refuse))
 
     @router.get("/jobs", dependencies=reads, summary="Jobs, the newest first")
     def jobs(
@@ -28,9 +31,6 @@ def routes(context: Context) -> APIRouter:
     @router.get("/jobs/{job}", dependencies=reads, summary="How far a job is")
     def job(job: int) -> JobInfo:
         return _info(get_job(store, job))
-
-    if context.read_only:
-        return router
 
     @router.post("/jobs", dependencies=writes, summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
@@ -61,3 +61,7 @@ def routes(context: Context) -> APIRouter:
 
 def _info(job: Job) -> JobInfo:
     return JobInfo(job=job.id, **{name: getattr(job, name) for name in _SAME})
+
+
+def _refuse() -> None:
+    raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to change something.")

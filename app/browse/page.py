@@ -18,7 +18,7 @@ from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
-from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.gradio_page import DIRECT, QUERY, block, header
 from stepsight.app.web.html import macro, render

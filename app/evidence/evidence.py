@@ -9,7 +9,7 @@ from stepsight.app.browse.evaluator_choice import find_choice, list_choices
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.story import change_sentence, gold_sentence, left_out_sentence
-from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.judged import step_name
 from stepsight.core.arrays import Floats32

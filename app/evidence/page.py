@@ -15,7 +15,7 @@ from stepsight.app.evidence.file import title
 from stepsight.app.evidence.gallery import gallery_html, open_gallery, page_of, turn_of
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
 from stepsight.app.evidence.trace import evidence_html
-from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.gradio_page import build_address_page
 from stepsight.app.web.html import render

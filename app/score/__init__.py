@@ -1,8 +1,7 @@
 """The Score page.
 
-- page, entry, permalink: the page; the state it keeps; its address
-- steps_view: how a text is split, and the tools to correct it
-- scoring, comparison: scoring what was entered; an earlier result against it
-- score_view, exports: the result; links, downloads, saving
-- score_files, snippets: JSON and CSV; lines that reproduce it
+- page, form: the page; what was entered, as a trace and as an address
+- steps: how a text is split, and the steps to be corrected
+- result, comparison: scoring what was entered; an earlier result against it
+- exports, files: links, lines that reproduce a result, saving; JSON and CSV
 """

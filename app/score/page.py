@@ -11,11 +11,10 @@ from urllib.parse import parse_qsl
 import gradio as gr
 from markupsafe import Markup
 
-from stepsight.app.score.entry import Entry
-from stepsight.app.score.permalink import ScoreForm, solution_text, steps_text
-from stepsight.app.score.score_files import read_query
-from stepsight.app.score.scoring import result_html
-from stepsight.app.score.steps_view import EMPTY, split_html, steps_html
+from stepsight.app.score.files import read_query
+from stepsight.app.score.form import PageState, ScoreForm, steps_of, steps_text
+from stepsight.app.score.result import result_html
+from stepsight.app.score.steps import EMPTY, corrected_html, split_html, steps_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.seed import DATASET
 from stepsight.app.web.gradio_page import DIRECT, QUERY, block, header
@@ -80,9 +79,10 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
 
     def open_example(example: int, names: list[str], state: str, request: gr.Request) -> list[str]:
         trace = read_gallery()[example]
-        solution = solution_text(trace)
+        steps = steps_of(trace)
+        solution = steps_text(steps)
         result = score(trace.problem, solution, names, state, request)
-        return [trace.problem, solution, split_html(solution), *result]
+        return [trace.problem, solution, steps_html(steps, solution), *result]
 
     def save_result(problem: str, solution: str, names: list[str], state: str, request: gr.Request) -> str:
         try:
@@ -96,7 +96,7 @@ def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> N
 
     form = [problem, solution, names, state]
     solution.change(split_html, solution, preview, trigger_mode="always_last", **quiet)
-    show_steps.click(corrected_html, state, preview, js=_DRAWN, trigger_mode="always_last", **quiet)
+    show_steps.click(corrected, state, preview, js=_DRAWN, trigger_mode="always_last", **quiet)
     write_steps.click(written, state, [solution, preview], js=_STATE, trigger_mode="always_last", **quiet)
     for event in (button.click, problem.submit, solution.submit):
         event(score, form, [result, saved], js=_STATE, **busy)
@@ -137,11 +137,11 @@ def scored(
 ) -> Markup:
     """The result of what a person entered, against the one in view before it where this is an edit of that."""
     try:
-        entry = Entry.read(state)
-        form = entry.form(problem, solution, names)
+        page = PageState.read(state)
     except UserError as error:
         return notice_html(str(error))
-    return result_html(evaluators, form, entry.before, kept=entry.kept, read_only=read_only)
+    form = page.form(problem, solution, names)
+    return result_html(evaluators, form, page.before, kept=page.kept, read_only=read_only)
 
 
 def opened(evaluators: Evaluators, query: Mapping[str, str], *, read_only: bool = False) -> list[object]:
@@ -149,36 +149,38 @@ def opened(evaluators: Evaluators, query: Mapping[str, str], *, read_only: bool 
 
     Without a permalink, or with one that is none, what is typed stays.
     """
-    kept = [gr.skip()] * 4
+    unchanged = [gr.skip()] * 4
     if not query.get("s"):
-        return [*kept, "", ""]
+        return [*unchanged, "", ""]
     try:
         form = read_query(query)
     except UserError as error:
-        return [*kept, notice_html(str(error)), ""]
-    here = [name for name in form.evaluators if name in evaluators.names]
+        return [*unchanged, notice_html(str(error)), ""]
+    names = [name for name in form.evaluators if name in evaluators.names]
     before = query.get("kept") or query.get("before", "")
     result = result_html(evaluators, form, before, kept="kept" in query, read_only=read_only)
-    return [form.problem, form.solution, here or gr.skip(), split_html(form.solution), result, ""]
+    text = form.text
+    preview = split_html(text) if form.solution is text else steps_html(form.steps(), text)
+    return [form.problem, text, names or gr.skip(), preview, result, ""]
 
 
-def corrected_html(state: str) -> Markup:
+def corrected(state: str) -> Markup:
     """The steps as a person corrected them."""
     try:
-        entry = Entry.read(state)
+        page = PageState.read(state)
     except UserError as error:
         return notice_html(str(error))
-    return steps_html(entry.steps, entry.key, "person") if entry.steps else EMPTY
+    return corrected_html(page.steps, page.key)
 
 
 def written(state: str) -> list[object]:
     """The corrected steps as text for the box, and how that is split: into the same steps."""
     try:
-        entry = Entry.read(state)
+        page = PageState.read(state)
     except UserError as error:
         return [gr.skip(), notice_html(str(error))]
-    text = steps_text(entry.steps)
-    return [text, split_html(text)]
+    text = steps_text(page.steps)
+    return [text, steps_html(page.steps, text)]
 
 
 def saved_html(
@@ -187,12 +189,12 @@ def saved_html(
     """Save the result in view, with its judgments, and say where it is; where it has no permalink, what is
     entered."""
     try:
-        entry = Entry.read(state)
-        form = ScoreForm.from_token(entry.token) if entry.token else entry.form(problem, solution, names)
-        saved = save_trace(store, form.trace(), entry.dataset)
-        trace = saved.trace
+        page = PageState.read(state)
+        form = ScoreForm.from_token(page.token) if page.token else page.form(problem, solution, names)
+        saved = save_trace(store, form.trace(), page.dataset)
         for name in (name for name in form.evaluators if name in evaluators.names):
-            save_judgments(store, evaluators.register(store, name).id, [evaluators.judge(name, trace)])
+            judgment = evaluators.judge(name, saved.trace)
+            save_judgments(store, evaluators.register(store, name).id, [judgment])
     except UserError as error:
         return notice_html(str(error))
     return render("score/saved.html", saved=saved)

@@ -11,6 +11,7 @@ from math import ceil
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
@@ -34,6 +35,7 @@ class BusyError(UserError):
 @dataclass
 class _Request:
     trace: Trace
+    encoded: Encoded
     mode: Mode
     keep: Callable[[Judgment], None] | None
     future: "Future[Judgment]" = field(default_factory=Future)
@@ -63,8 +65,7 @@ class Batcher:
         Raises `BusyError` where the queue is full, `UserError` on a trace too long.
         """
         # Here rather than in the batch, which others share.
-        self._scorer.evaluator.encode(trace)
-        request = _Request(trace, mode, keep)
+        request = _Request(trace, self._scorer.evaluator.encode(trace), mode, keep)
         with self._lock:
             if len(self._waiting) >= self._most:
                 name = self._scorer.evaluator.name
@@ -99,7 +100,8 @@ class Batcher:
     def _score(self, mode: Mode, requests: list[_Request]) -> None:
         left = iter(requests)
         try:
-            for judgment in self._scorer.score([request.trace for request in requests], mode):
+            traces = [(request.trace, request.encoded) for request in requests]
+            for judgment in self._scorer.score_encoded(traces, mode):
                 request = next(left)
                 if request.keep is not None:
                     request.keep(judgment)

@@ -42,6 +42,7 @@ class Evaluators:
         """
         self._scorers: dict[str, Scorer] = {}
         self._specs: dict[str, str] = {}
+        self._dtypes: dict[str, str] = {}
         self._batchers: dict[str, Batcher] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
         self._begun: OrderedDict[tuple[str, str], Future[Judgment]] = OrderedDict()
@@ -64,6 +65,7 @@ class Evaluators:
         scorer = Scorer(evaluator)
         self._scorers[evaluator.name] = scorer
         self._specs[evaluator.name] = _spec(spec)
+        self._dtypes[evaluator.name] = evaluator.dtype
         self._batchers[evaluator.name] = Batcher(scorer, self._places)
 
     @property
@@ -81,6 +83,11 @@ class Evaluators:
         """What `load_evaluator` takes for it, in any process on this machine: a shipped name or a folder."""
         self.scorer(name)
         return self._specs[name]
+
+    def dtype(self, name: str) -> str:
+        """The type of its weights, such as float32."""
+        self.scorer(name)
+        return self._dtypes[name]
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
         """Those in force: calibrated ones where there are any, else the evaluator's own."""

@@ -1,15 +1,13 @@
 """Who gets through to a route: who has a right that the route asks for."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from urllib.parse import quote
 
 from anyio import to_thread
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stepsight.app.web.failures import error_response, failure_json, failure_response, is_navigation
@@ -44,30 +42,23 @@ class Access:
     With `public`, somebody who is not logged in may look and score.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        store: Store,
-        routes: Sequence[BaseRoute],
-        *,
-        public: bool = False,
-        loopback: bool = True,
-    ) -> None:
-        """`routes` are those of the whole application, once it is asked for the first time."""
+    def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
         self.app = app
         self.store = store
-        self._routes = routes
         self.public = public
         self.loopback = loopback
+        self._rules: Rules | None = None
         self._known = has_users(store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        rule = self.rules.find(scope["method"], scope["path"])
+        # Once the application is asked, all of its routes are there.
+        rules = self._rules = self._rules or Rules(scope["app"].routes)
+        rule = rules.find(scope["method"], scope["path"])
         if rule is None:
-            await _unknown(scope, self.rules)(scope, receive, send)
+            await _unknown(scope, rules)(scope, receive, send)
             return
         if rule.rights is None:
             await self.app(scope, receive, send)
@@ -79,7 +70,7 @@ class Access:
                 await error_response(scope, error)(scope, receive, send)
                 return
             asker = Asker(None, _ALONE, known=False)
-        state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights, "rules": self.rules}
+        state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights, "rules": rules}
         scope = {**scope, "state": state}
         refused = rule.rights and not rule.rights & asker.rights
         if asker.known:
@@ -89,10 +80,6 @@ class Access:
             # After the answer: an import that holds the database keeps nobody waiting.
             with suppress(UnavailableError):
                 await to_thread.run_sync(renew, self.store, asker.token)
-
-    @cached_property
-    def rules(self) -> Rules:
-        return Rules(self._routes)
 
     def identify(self, token: str | None) -> Asker:
         """Who comes with this token, or without one. Raises `UserError` where the store fails."""

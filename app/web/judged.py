@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from stepsight.app.web.html import macro
 from stepsight.core.arrays import Floats32
-from stepsight.core.label import Label
+from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, StepScores, Thresholds, judge_solution
 from stepsight.core.trace import Step, Trace
 
@@ -65,7 +65,7 @@ def bar_html(
 ) -> Markup:
     """The three probabilities of a sub-step as a bar with its mark and validity, or validity alone where the
     evaluator's `outputs` are not three-way; `name` is its name, where several stand side by side."""
-    values = {label.text: float(probs[label]) for label in Label}
+    values = {name: float(p) for name, p in zip(LABEL_NAMES, probs, strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
     verdict = "not valid"
     if validity >= thresholds.validity:

@@ -47,9 +47,14 @@ class Scorer:
         than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also
         raises it where a probability is not a number.
         """
-        mode = Mode(mode)
-        encoded = self._encode(traces, on_skip)
-        while window := list(islice(encoded, self.window)):
+        return self.score_encoded(self._encode(traces, on_skip), mode)
+
+    def score_encoded(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode | str = Mode.OFFLINE
+    ) -> Iterator[Judgment]:
+        """`score` for traces that were encoded before, by `Evaluator.encode`."""
+        mode, rest = Mode(mode), iter(encoded)
+        while window := list(islice(rest, self.window)):
             yield from self._score_window(window, mode)
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:

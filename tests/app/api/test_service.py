@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 import stepsight.app.api.evaluators
 from stepsight.app.api.service import build_api
 from stepsight.storage.database.store import open_store
-from tests.app.client import asking
+from tests.app.client import asking, let_in
 from tests.storage.samples import add
 
 
@@ -81,7 +81,9 @@ def failing(filled, evaluators, monkeypatch):
         raise RuntimeError("secret of ours")
 
     monkeypatch.setattr(stepsight.app.api.evaluators, "list_evaluators", fail)
-    return TestClient(build_api(filled, evaluators), raise_server_exceptions=False)
+    application = let_in()
+    application.mount("/", build_api(filled, evaluators))
+    return TestClient(application, raise_server_exceptions=False)
 
 
 def test_a_fault_of_ours_tells_nothing_of_itself(failing, caplog):

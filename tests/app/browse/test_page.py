@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.browse.page import browse_html
-from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.text import text_html
 from stepsight.core.judgment import Judgment, Mode

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.form import ScoreForm
 from tests.app.browser.acts import PROBLEM, SOLUTION
 from tests.app.injection import HTML
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.form import ScoreForm
 from stepsight.core.trace import Trace
 from tests.app.browser.acts import PROBLEM, SOLUTION, bars, score
 from tests.serving import served

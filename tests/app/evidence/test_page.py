@@ -12,7 +12,7 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import open_evidence
 from stepsight.app.evidence.page import page_html
 from stepsight.app.evidence.trace import evidence_html
-from stepsight.app.score.permalink import ScoreForm
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut

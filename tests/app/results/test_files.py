@@ -2,7 +2,6 @@ import csv
 import io
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from stepsight.app.results.files import result_files
@@ -10,6 +9,7 @@ from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import PLOTLY
 from stepsight.core.errors import UserError
 from stepsight.storage.traces.queries import list_datasets
+from tests.app.client import let_in
 from tests.app.results.measured import measured
 from tests.training.judged import NAME, fill
 
@@ -20,9 +20,7 @@ def client(sqlite_store):
     results = Measurements(sqlite_store)
     for dataset in list_datasets(sqlite_store):
         measured(sqlite_store, dataset.name, results)
-    application = FastAPI()
-    application.include_router(result_files(sqlite_store, results))
-    return TestClient(application)
+    return TestClient(let_in(result_files(sqlite_store, results)))
 
 
 def test_a_table_of_a_dataset_in_each_format(client):

@@ -3,9 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.app.score.exports import exports_html
-from stepsight.app.score.permalink import ScoreForm
-from stepsight.app.score.snippets import ADDRESS, curl_lines, python_snippet
+from stepsight.app.score.exports import ADDRESS, curl_lines, exports_html, python_snippet
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
@@ -15,7 +14,7 @@ FORM = ScoreForm("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-cau
 
 
 def exports(evaluators, form=FORM, **options):
-    return read(exports_html(evaluators, form, form.trace(), **options))
+    return read(exports_html(evaluators, form, form.trace(), form.token(), **options))
 
 
 def test_links_lead_to_the_result_its_evidence_and_its_files(evaluators):
@@ -60,10 +59,10 @@ def test_who_only_reads_cannot_save_and_learns_no_folder(evaluators, tiny):
 def test_the_type_of_the_weights_comes_back_with_the_code(tiny):
     placed = Evaluators([tiny, "mini-causal"], shipped=False, place=Placement(dtype="bfloat16"))
     form = replace(FORM, evaluators=("tiny (bfloat16)", "mini-causal (bfloat16)"))
-    assert f"'tiny (bfloat16)': ({str(tiny)!r}, torch.bfloat16)" in exports(placed, form).text
+    assert f"'tiny (bfloat16)': ({str(tiny)!r}, 'bfloat16')" in exports(placed, form).text
     public = exports(placed, form, read_only=True).text
-    assert "'tiny (bfloat16)': ('tiny', torch.bfloat16)" in public
-    assert "'mini-causal (bfloat16)': ('mini-causal', torch.bfloat16)" in public
+    assert "'tiny (bfloat16)': ('tiny', 'bfloat16')" in public
+    assert "'mini-causal (bfloat16)': ('mini-causal', 'bfloat16')" in public
 
 
 def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):

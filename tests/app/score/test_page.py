@@ -3,9 +3,9 @@ import json
 import gradio as gr
 import pytest
 
-from stepsight.app.score.page import build, check_address, corrected_html, opened, saved_html, scored, written
-from stepsight.app.score.permalink import ScoreForm
-from stepsight.app.score.steps_view import EMPTY
+from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.page import build, check_address, corrected, opened, saved_html, scored, written
+from stepsight.app.score.steps import EMPTY
 from stepsight.app.web.text import text_key
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -110,16 +110,16 @@ def test_a_link_with_an_evaluator_that_is_gone_brings_the_text_and_says_so(evalu
 
 
 def test_corrected_steps_are_drawn_and_written_into_the_box():
-    corrected = state(steps=[["one"], ["two", "three"]], corrected=True)
-    found = read(corrected_html(corrected)).one("ol")
+    person = state(steps=[["one"], ["two", "three"]], corrected=True)
+    found = read(corrected(person)).one("ol")
     assert (found["data-origin"], found["data-key"]) == ("person", text_key(SOLUTION))
-    text, split = written(corrected)
+    text, split = written(person)
     assert json.loads(text) == ["one", ["two", "three"]]
     assert json.loads(read(split).one("ol")["data-steps"]) == [["one"], ["two", "three"]]
     assert read(split).one("ol")["data-key"] == text_key(text)
     assert written(state(steps=[["one"], ["two"]]))[0] == "1. one\n2. two"
-    assert corrected_html(state()) == EMPTY
-    assert "Reload the page." in corrected_html("{")
+    assert corrected(state()) == EMPTY
+    assert "Reload the page." in corrected("{")
 
 
 def test_a_result_is_saved_with_its_judgments(store, evaluators):

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from stepsight.app.score.permalink import ScoreForm
-from stepsight.app.score.scoring import result_html
+from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.result import result_html
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.markup import INJECTIONS, read

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from stepsight.app.score.snippets import ADDRESS, curl_lines, python_snippet
+from stepsight.app.score.exports import ADDRESS, curl_lines, python_snippet
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scores import Thresholds, judge_solution
 from stepsight.core.scoring.scorer import Scorer
@@ -38,7 +38,7 @@ def test_the_program_runs_and_prints_what_the_page_shows(evaluators, tiny, tiny_
 
 def test_the_program_holds_every_text_as_it_is():
     program = python_snippet(WILD, {"it's": "a\\b"}, Thresholds())
-    before_evaluators = program.split("thresholds = ")[0].replace("from core", "# from core")
+    before_evaluators = program.split("thresholds = ")[0].replace("from stepsight", "# from stepsight")
     found = {"Trace": Trace}
     exec(before_evaluators, found)  # only literals and Trace.of are left
     assert found["trace"] == WILD
@@ -82,4 +82,4 @@ def test_the_type_of_the_weights_stands_in_the_program(tiny, capsys):
         assert line.startswith(f"{evaluator.name} ")
         online = Scorer(evaluator).score_one(trace).hindsight.online
         assert f" online {online.validity[0]:.4f} " in line
-    assert "torch" not in python_snippet(trace, specs, Thresholds())
+    assert "dtype" not in python_snippet(trace, specs, Thresholds(), dict.fromkeys(specs, "float32"))

@@ -20,11 +20,11 @@ class Watched:
         self.scorer, self.evaluator = scorer, scorer.evaluator
         self.calls, self.at_work, self.go = [], threading.Event(), threading.Event()
 
-    def score(self, traces, mode):
+    def score_encoded(self, traces, mode):
         self.calls.append((len(traces), mode))
         self.at_work.set()
         assert self.go.wait(30)
-        return self.scorer.score(traces, mode)
+        return self.scorer.score_encoded(traces, mode)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from stepsight.app.score.steps_view import EMPTY, split_html, steps_html
+from stepsight.app.score.steps import EMPTY, corrected_html, split_html
 from stepsight.app.web.html import render
 from stepsight.app.web.text import text_key
 from tests.app.markup import INJECTIONS, read
@@ -26,7 +26,7 @@ def test_the_script_finds_the_steps_and_the_text_that_they_are_of():
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_steps_are_escaped(text):
-    for html in (split_html(json.dumps([text, [text, text]])), steps_html([text, [text, text]], text, text)):
+    for html in (split_html(json.dumps([text, [text, text]])), corrected_html(((text,), (text, text)), text)):
         page = read(html)
         items = page.one("ol", cls="preview").all("li")
         assert len(items) == 2

@@ -8,8 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from stepsight.app.score.permalink import ScoreForm
-from stepsight.app.score.snippets import plain_steps
+from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.failures import error_response
@@ -66,7 +65,7 @@ def score_record(
     are those of each."""
     return {
         "problem": trace.problem,
-        "steps": plain_steps(trace),
+        "steps": plain_steps(steps_of(trace)),
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
         "judgments": [
             judgment_record(judgment, name, thresholds, outputs[name]) for name, judgment in judgments.items()

@@ -3,14 +3,14 @@ import io
 import json
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from stepsight.app.score.permalink import ScoreForm
-from stepsight.app.score.score_files import CSV_PATH, JSON_PATH, score_files
+from stepsight.app.score.files import CSV_PATH, JSON_PATH, score_files
+from stepsight.app.score.form import ScoreForm
 from stepsight.core.judgment import judgment_record
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
+from tests.app.client import let_in
 
 TRACE = Trace.of("What is 2 + 3?", ["=2 + 3", ["So, 5.", '+1 "quoted"\nline']])
 FORM = ScoreForm.of(TRACE, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))
@@ -18,9 +18,7 @@ FORM = ScoreForm.of(TRACE, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))
 
 @pytest.fixture(scope="module")
 def client(evaluators):
-    application = FastAPI()
-    application.include_router(score_files(evaluators))
-    return TestClient(application)
+    return TestClient(let_in(score_files(evaluators)))
 
 
 def test_the_json_file_holds_what_the_command_writes(client, evaluators):
@@ -84,9 +82,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(client, path, query, mes
 
 
 def test_of_one_that_gives_validity_only_the_rest_is_left_out(mixed):
-    application = FastAPI()
-    application.include_router(score_files(mixed))
-    client = TestClient(application)
+    client = TestClient(let_in(score_files(mixed)))
     query = {"s": ScoreForm.of(TRACE, ["math-shepherd", "tiny"], Thresholds(0.5, 0.0)).token()}
     theirs, ours = json.loads(client.get(JSON_PATH, params=query).text)["judgments"]
     assert [list(step) for step in theirs["steps"]] == [["validity"]] * 3

@@ -6,7 +6,8 @@ import zlib
 
 import pytest
 
-from stepsight.app.score.permalink import ScoreForm, solution_text, steps_text
+from stepsight.app.score.form import PageState, ScoreForm, as_steps, steps_of, steps_text
+from stepsight.app.web.text import text_key
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
 from stepsight.core.split import split_steps
@@ -34,6 +35,8 @@ def opened(token):
 def test_a_form_comes_back_from_its_token():
     assert ScoreForm.from_token(FORM.token()) == FORM
     assert ScoreForm.from_token(ScoreForm().token()) == ScoreForm()
+    corrected = ScoreForm("q", (("One.",), ("Two.", "Three.")), NAMES)
+    assert ScoreForm.from_token(corrected.token()) == corrected
 
 
 def test_a_token_of_version_1_still_opens():
@@ -42,9 +45,15 @@ def test_a_token_of_version_1_still_opens():
     )
 
 
+def test_a_token_of_version_2_still_opens():
+    text = '[2, "What is $1 + 1$?", "It is a sum.", ["mini-bidir"], 0.25, 0.75]'
+    form = ScoreForm("What is $1 + 1$?", "It is a sum.", ("mini-bidir",), 0.25, 0.75)
+    assert ScoreForm.from_token(token_of(text)) == form
+
+
 def test_a_token_of_a_version_to_come_says_so():
     with pytest.raises(UserError, match=r"of another version of StepSight\. Paste the solution"):
-        ScoreForm.from_token(token_of('[3, {"problem": "p"}]'))
+        ScoreForm.from_token(token_of('[4, {"problem": "p"}]'))
 
 
 def test_a_token_needs_no_escaping_in_an_address():
@@ -87,6 +96,8 @@ def test_a_token_cut_or_changed_anywhere_is_refused_or_harmless():
         '[2, "p", "s", "e", 0.5]',
         '[2, "p", "s", 7, 0.5, 0.1]',
         '[2, "p", "s", ["\\ud800"], 0.5, 0.1]',
+        '[3, "p", [["\\ud800"]], [], 0.5, 0.1]',
+        '[3, "p", [7], [], 0.5, 0.1]',
         '["p", "s", "e", 0.5, 0.1, 1]',
         '["p", "s", "e", "half", 0.1]',
         '["p", "s", "e", null, 0.1]',
@@ -173,14 +184,49 @@ def test_a_trace_becomes_a_form_that_gives_it_back():
 )
 def test_steps_become_text_that_is_split_into_the_same_steps(steps):
     trace = Trace.of("q", steps)
-    assert Trace.of("q", split_steps(solution_text(trace))).steps == trace.steps
-    assert Trace.of("q", split_steps(steps_text(steps))).steps == trace.steps
+    assert Trace.of("q", split_steps(steps_text(steps_of(trace)))).steps == trace.steps
+    assert as_steps(split_steps(ScoreForm.of(trace).text)) == steps_of(trace)
 
 
 def test_plain_steps_become_a_numbered_list():
-    assert steps_text(["One.", ["Two."]]) == "1. One.\n2. Two."
+    assert steps_text((("One.",), ("Two.",))) == "1. One.\n2. Two."
 
 
 def test_every_trace_of_the_gallery_survives_the_text_box():
     for trace in read_gallery():
-        assert ScoreForm.of(trace).trace().substeps == trace.substeps, trace.id
+        assert ScoreForm(trace.problem, ScoreForm.of(trace).text).trace().substeps == trace.substeps, trace.id
+
+
+TEXT = "1. a\n2. b"
+
+
+def test_nothing_is_the_state_of_a_page_whose_script_did_not_run():
+    assert PageState.read("") == PageState()
+    assert PageState().form("q", TEXT, ["tiny"]) == ScoreForm("q", TEXT, ("tiny",))
+
+
+def test_a_state_is_read():
+    state = {"steps": [["a", "b"]], "corrected": True, "key": "k", "validity": 0.4, "redundancy": 1,
+             "before": "B", "kept": True, "token": "T", "dataset": "mine"}  # fmt: skip
+    assert PageState.read(json.dumps(state)).model_dump() == state | {"steps": (("a", "b"),)}
+
+
+@pytest.mark.parametrize(
+    "state", ["{", "[]", "7", "null", '{"steps": 7}', '{"steps": [7]}', '{"validity": 1.5}', "[" * 5000]
+)
+def test_what_is_no_state_is_refused(state):
+    with pytest.raises(UserError, match="Reload the page"):
+        PageState.read(state)
+
+
+def test_corrected_steps_count_while_the_text_is_the_one_they_are_of():
+    page = PageState(steps=(("b",), ("c", "d")), corrected=True, key=text_key(TEXT))
+    assert page.form("q", TEXT, []).trace().substeps == ("b", "c", "d")
+    assert page.form("q", "1. x\n2. y", []).trace().substeps == ("x", "y")
+    as_split = PageState(steps=(("a",), ("b",)), key=text_key(TEXT))
+    assert as_split.form("q", TEXT, []).solution == TEXT
+
+
+def test_steps_that_were_all_deleted_are_none():
+    with pytest.raises(UserError, match="There are no steps"):
+        PageState(corrected=True, key=text_key(TEXT)).form("q", TEXT, []).trace()

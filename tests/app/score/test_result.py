@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.score.comparison import Matches
-from stepsight.app.score.score_view import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
+from stepsight.app.score.result import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
 from tests.app.markup import INJECTIONS, read
