@@ -17,22 +17,33 @@ _SAME = ("dataset", "evaluator", "fingerprint", "mode", "state", "total", "done"
 
 def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["jobs"])
-    store = context.store
-    reads, writes = [Depends(Needs(Right.READ))], [Depends(Needs(Right.WRITE))]
-    if context.read_only:
-        writes.append(Depends(_refuse))
+    _add_reading(router, context)
+    _add_changes(router, context)
+    return router
 
-    @router.get("/jobs", dependencies=reads, summary="Jobs, the newest first")
+
+def _add_reading(router: APIRouter, context: Context) -> None:
+    needs, store = [Depends(Needs(Right.READ))], context.store
+
+    @router.get("/jobs", dependencies=needs, summary="Jobs, the newest first")
     def jobs(
         limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0
     ) -> list[JobInfo]:
         return [_info(job) for job in list_jobs(store, limit, offset)]
 
-    @router.get("/jobs/{job}", dependencies=reads, summary="How far a job is")
+    @router.get("/jobs/{job}", dependencies=needs, summary="How far a job is")
     def job(job: int) -> JobInfo:
         return _info(get_job(store, job))
 
-    @router.post("/jobs", dependencies=writes, summary="Have a dataset judged by an evaluator", status_code=201)
+
+def _add_changes(parent: APIRouter, context: Context) -> None:
+    """Start, cancel and resume. Where the server is read-only they are refused, and not described."""
+    dependencies, store = [Depends(Needs(Right.WRITE))], context.store
+    if context.read_only:
+        dependencies.append(Depends(_refuse))
+    router = APIRouter(dependencies=dependencies, include_in_schema=not context.read_only)
+
+    @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
         """Only what is not judged yet is scored. A job that does the same already is given instead."""
         evaluator = context.evaluators.scorer(request.evaluator).evaluator
@@ -48,15 +59,15 @@ def routes(context: Context) -> APIRouter:
         )
         return _info(started)
 
-    @router.post("/jobs/{job}/cancel", dependencies=writes, summary="End a job; what is judged stays")
+    @router.post("/jobs/{job}/cancel", summary="End a job; what is judged stays")
     def cancel(job: int) -> JobInfo:
         return _info(cancel_job(store, job))
 
-    @router.post("/jobs/{job}/resume", dependencies=writes, summary="Go on with a failed or cancelled job")
+    @router.post("/jobs/{job}/resume", summary="Go on with a failed or cancelled job")
     def resume(job: int) -> JobInfo:
         return _info(resume_job(store, job))
 
-    return router
+    parent.include_router(router)
 
 
 def _info(job: Job) -> JobInfo:

@@ -105,7 +105,7 @@ def test_a_fault_reaches_those_who_wait_and_the_next_is_scored(batcher, watched,
         raise RuntimeError("no memory")
 
     with monkeypatch.context() as patched:
-        patched.setattr(watched, "score", fail)
+        patched.setattr(watched, "score_encoded", fail)
         with pytest.raises(RuntimeError, match="no memory"):
             batcher.submit(trace(1), Mode.OFFLINE).result(30)
     watched.go.set()
