@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,17 +11,9 @@ from tests.app.browser.acts import MR_MATH
 from tests.browser import Windows, launch
 from tests.serving import serving
 
-# A page waits for its evaluator, which on a busy machine takes its time.
-expect.set_options(timeout=15_000)
-
-# On a busy machine a click may come between two of Gradio's drawings: what fails counts if it fails again.
-_AGAIN = pytest.mark.flaky(reruns=2)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(_AGAIN)
+# On a busy machine everything takes its time; milliseconds.
+_PATIENCE = 120_000
+expect.set_options(timeout=_PATIENCE)
 
 
 Opener = Callable[..., AbstractContextManager[Page]]
@@ -105,6 +96,7 @@ def _patient(page: Page) -> Page:
 
         return loading
 
+    page.set_default_timeout(_PATIENCE)
     page.goto, page.reload = waiting(page.goto), waiting(page.reload)  # type: ignore[method-assign]
     return page
 
