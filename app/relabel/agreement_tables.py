@@ -211,18 +211,8 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
         judged = ~np.isnan(valid)
         shares = [share(labels == label, trace, weights, NOTHING) for label in Label]
         right = share((labels[judged] != Label.NEG) == valid[judged], trace[judged], weights, NOTHING)
-        rows.append(
-            (
-                side.view,
-                side.campaign,
-                ratings.traces,
-                len(labels),
-                agreement.alpha,
-                agreement.agreeing,
-                *shares,
-                right,
-            )
-        )
+        counts = ratings.traces, len(labels)
+        rows.append((side.view, side.campaign, *counts, agreement.alpha, agreement.agreeing, *shares, right))
         values.append((f"{side.view}, {side.campaign}", agreement.alpha))
     return Table(
         "views",

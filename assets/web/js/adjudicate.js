@@ -1,7 +1,7 @@
 // The page on which disagreements are decided: its keys, and decisions that are stored before the page goes on.
+import { showNotice } from "./dom.js";
 import { register } from "./keys.js";
-import { AWAY, failure, post, showNotice } from "./requests.js";
-import { freshKey } from "./unsent.js";
+import { AWAY, failure, freshKey, post } from "./outbox.js";
 
 const STEP = "#adjudicate li[data-step]";
 const CHOICES = { 1: "neg", 2: "neu", 3: "pos", 0: "" };

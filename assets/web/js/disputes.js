@@ -1,5 +1,6 @@
 // The pages of disputes: their forms are sent without leaving the page, so that nothing typed is lost.
-import { AWAY, failure, post, showNotice } from "./requests.js";
+import { showNotice } from "./dom.js";
+import { AWAY, failure, post } from "./outbox.js";
 
 const busy = new WeakSet();
 

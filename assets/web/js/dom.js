@@ -1,3 +1,5 @@
+// Elements of a page, made and changed.
+
 const append = (node, attributes, content) => {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...content);
@@ -14,4 +16,10 @@ export const drawn = (tag, attributes = {}, ...content) =>
 /** Put a text into a node, which only counts as a change where it is another one. */
 export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text;
+};
+
+/** Show a message in `place`, with something to press; nothing where it is empty. */
+export const showNotice = (place, message, ...controls) => {
+  const spaced = controls.flatMap((control) => [" ", control]);
+  place.replaceChildren(...(message ? [element("div", { class: "notice", role: "alert" }, message, ...spaced)] : []));
 };

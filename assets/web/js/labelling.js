@@ -1,21 +1,45 @@
 // The page on which a trace is labelled. Each event goes to the server at once; the page shows the server's answer
 // with the events that are still on their way.
-import { lap } from "./clock.js";
 import { firstChange, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
 import { setText } from "./dom.js";
 import { register } from "./keys.js";
 import { listen } from "./labelling_input.js";
 import { handleRefusal } from "./labelling_refusals.js";
-import { paintRow, statusText } from "./labelling_rows.js";
-import { Texts } from "./labelling_texts.js";
-import { Outbox } from "./outbox.js";
-import { dropTexts, freshKey, keepText, keptText } from "./unsent.js";
+import { paintRow, statusText, Texts } from "./labelling_steps.js";
+import { dropTexts, freshKey, keepText, keptText, Outbox } from "./outbox.js";
 
 const LABELS = [["1", "neg"], ["2", "neu"], ["3", "pos"], ["u", "unsure"]];
 // The name under which the step is kept that the person was at.
 const HERE = "here";
 const AGAIN = 2000;
 const ON_ITS_WAY = "The next step is on its way.";
+
+// How long the person is at something: while the page is in view, and no longer than a while after the last movement.
+const IDLE = 60_000;
+const SIGNS = ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchmove"];
+let spent = 0;
+let since = performance.now();
+let running = !document.hidden;
+
+const countTime = () => {
+  const now = performance.now();
+  if (running) spent += Math.min(now - since, IDLE);
+  since = now;
+};
+
+for (const sign of SIGNS) document.addEventListener(sign, countTime, { passive: true, capture: true });
+document.addEventListener("visibilitychange", () => {
+  countTime();
+  running = !document.hidden;
+});
+
+// The seconds since this was asked last.
+const lap = () => {
+  countTime();
+  const seconds = Math.round(spent) / 1000;
+  spent = 0;
+  return seconds;
+};
 
 class Labelling {
   constructor(section) {

@@ -1,5 +1,5 @@
 // Clicks on the labelling page, and keys within its fields.
-import { stepOf } from "./labelling_texts.js";
+import { stepOf } from "./labelling_steps.js";
 
 const click = (page, { target }) => {
   const button = target.closest("button");

@@ -1,7 +1,6 @@
 // What the labelling page does where the server refuses an event: it says why, takes the mark back, and keeps what was
 // typed.
-import { element } from "./dom.js";
-import { showNotice } from "./requests.js";
+import { element, showNotice } from "./dom.js";
 
 const AGAIN = 2000;
 // The event may be fine, but the slot, the guideline or the campaign has changed since the page was loaded.

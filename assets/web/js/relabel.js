@@ -1,9 +1,7 @@
 // The pages around labelling: campaigns, their forms, a submitted trace; and what an earlier page could not send.
 import { register } from "./keys.js";
-import { element } from "./dom.js";
-import { Outbox } from "./outbox.js";
-import { AWAY, failure, post, showNotice } from "./requests.js";
-import { freshKey, keptSlots } from "./unsent.js";
+import { element, showNotice } from "./dom.js";
+import { AWAY, failure, freshKey, keptSlots, Outbox, post } from "./outbox.js";
 
 const page = document.querySelector("#relabel, #review, #labelling");
 

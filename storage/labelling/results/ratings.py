@@ -33,13 +33,13 @@ class RatedTrace:
 
 @dataclass(frozen=True, eq=False)
 class RatedTraces:
-    """Traces in the campaign's order, and what people said of them: in `last`, which stands, and in `first`, said
-    before the next step was seen. Where a campaign is not stepwise, the two are the same.
+    """Traces in the campaign's order with their ratings: `last`, which stand, and `first`, from before the next
+    step was seen. Where a campaign is not stepwise, the two are the same.
 
     `later`, shape (people, steps), is how many later steps were in view when a label that stands was given, NaN
-    where there is none. `gold` and `valid`, shape (steps,), are the benchmark's own labels and what it says of
-    validity, 1 or 0, NaN where it says nothing: one that only names the first error labels no other step, but says
-    that those before it are valid.
+    where there is none. `gold` and `valid`, shape (steps,), are the benchmark's labels and validity, 1 or 0, NaN
+    where it has none: a benchmark that only names the first error labels no other step, but those before it are
+    valid.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -67,8 +67,8 @@ class RatedTraces:
 
 @dataclass(frozen=True, eq=False)
 class CampaignRatings:
-    """What people said of the traces of the `queue` and of the `hidden` gold items, which stand apart: everybody
-    may get these, and they were chosen to test people.
+    """Ratings of the traces of the `queue`, and of the `hidden` gold items apart: everybody may get these, and they
+    were chosen to test people.
 
     Of `annotations`, `exposed` were given by people who had seen scores, gold or others' labels; these are in the
     arrays only where `with_exposed`. `changed` counts traces that are no longer what was labelled: they have no
@@ -156,9 +156,8 @@ def _arrays(
             seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(annotation.labels))]
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
     position = np.arange(shape[1]) - starts[trace]
-    gold, valid = (
-        np.concatenate([np.empty(0), *(gold_of[one.item_id][kind] for one in traces)]) for kind in (0, 1)
-    )
+    gold_rows = [gold_of[one.item_id] for one in traces]
+    gold, valid = (np.concatenate([np.empty(0), *(row[kind] for row in gold_rows)]) for kind in (0, 1))
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
     return RatedTraces(tuple(traces), standing, early, seen, gold, valid)
 
