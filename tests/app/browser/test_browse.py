@@ -176,10 +176,10 @@ def test_keys_pressed_quickly_are_all_followed(page):
     ("query", "message"),
     [
         ("trace=99999999", "There is no trace 99999999"),
-        ("trace=abc", "trace is 'abc', expected a number"),
+        ("trace=abc", "trace is 'abc', expected a whole number"),
         ("dataset=nowhere", "There is no dataset 'nowhere'"),
         ("gold=sideways", "gold is 'sideways'"),
-        ("page=-3", "page is '-3', expected a number"),
+        ("page=-3", "page is '-3', expected a whole number"),
         ("evaluator=nobody", "No evaluator 'nobody'"),
     ],
 )
