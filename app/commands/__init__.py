@@ -8,5 +8,5 @@ the command takes, and may set `parser.description`; its `run(args)` does it.
 so that it may import at its top whatever it needs, and `stepsight --help` waits for none of it. What several share:
 
 - cli: the command itself: every subcommand, and how errors end
-- judging, processes, figures, options: what several of them share
+- judging, processes, options: what several of them share
 """

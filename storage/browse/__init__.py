@@ -3,5 +3,5 @@
 - filters: which traces are meant: the conditions
 - browse, facets: the traces that meet them, by page; every condition's values with counts
 - columns, verdict_columns: what is filtered and sorted by: of traces, of an evaluator's verdicts
-- revisions: traces by what later steps did to their verdicts
+- flips: traces by what later steps did to their verdicts
 """

@@ -3,6 +3,6 @@
 - judgments, profiles: storing and reading judgments; those of a dataset, packed
 - columns: gold and judgments as columns, for metrics
 - evaluators, calibrations: the evaluators that judged, and their thresholds
-- imports: published score files
+- score_files: published score files
 - jobs: datasets to be judged, and which worker holds them
 """

@@ -2,5 +2,6 @@
 
 - export_labels, formats: the labels of a campaign in the layout of a benchmark, one module each
 - export_events, import_events: a campaign with its whole log, and back
-- import_labels, answer_file, import_answers: labels of a file into a campaign
+- import_labels, import_annotations, import_prm800k: labels of a file into a campaign
+- rows: the rows of label files, checked
 """

@@ -1,6 +1,6 @@
 """What the annotators of a campaign say together.
 
-- answers, ratings: submitted annotations; the same as arrays, beside gold
+- annotations, ratings: submitted annotations; the same as arrays, beside gold
 - consensus: what they say together of each step
 - disagreements, decisions: steps that somebody has to decide; what was decided
 """

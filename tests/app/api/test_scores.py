@@ -169,10 +169,10 @@ def test_a_full_queue_says_when_to_come_again(evaluators, tmp_path, monkeypatch)
     class Slow:
         evaluator = scorer.evaluator
 
-        def score(self, traces, mode):
+        def score_encoded(self, traces, mode):
             at_work.set()
             go.wait(30)
-            return scorer.score(traces, mode)
+            return scorer.score_encoded(traces, mode)
 
     monkeypatch.setitem(evaluators._batchers, "tiny", Batcher(Slow(), threading.Lock(), most=2))
     with (

@@ -640,14 +640,14 @@ def test_training_gives_an_evaluator_that_the_next_command_takes(run, file, tmp_
     assert lines[0] == f"Training into {output}; stop it whenever you like, the same command goes on."
     assert lines[1].startswith("16 traces, ")
     assert "2 steps of 8 in 1 epoch; " in lines[1]
-    assert lines[3].startswith("step 2 of 2, loss ")
+    assert lines[3].startswith("2 of 2 steps, loss ")
     assert {"log_history.json", "training.html"} < {path.name for path in output.iterdir()}
     scored = run("score", "--input", file, "--evaluator", output)
     assert [row["evaluator"] for row in scored.rows] == ["small"] * 3
     refused = run("train", config_file(tmp_path, seed=2), "--output", output)
     assert refused.code == 2
     assert refused.err.splitlines()[-1] == (
-        f"stepsight train: {output} holds a run with another configuration (seed). Choose another --output."
+        f"stepsight train: {output} holds another run (seed). Choose another --output."
     )
 
 

@@ -122,7 +122,7 @@ def test_a_benchmark_is_relabelled_and_trained_on(
     for one in ties:
         fields = {
             "campaign": campaign.id,
-            "item": one.item_id,
+            "item": one.annotations[0].item_id,
             "step": one.how.index("tie"),
             "key": f"k{next(_KEYS)}",
         }

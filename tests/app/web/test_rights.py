@@ -56,5 +56,6 @@ def test_what_is_required_is_had_or_refused(store):
         require(request(ada, [Right.LABEL]), Right.MANAGE)
     # Who only looks has no name to act by.
     assert has_right(request(None, LOOKING), Right.READ)
+    assert require(request(None, LOOKING), Right.READ) is None
     with pytest.raises(ForbiddenError, match=r"Nobody is logged in\. Log in\."):
-        require(request(None, LOOKING), Right.READ)
+        require(request(None, LOOKING), Right.WRITE)

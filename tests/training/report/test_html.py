@@ -2,6 +2,7 @@ import json
 from html.parser import HTMLParser
 
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from stepsight.core.metrics.value import Value
 from stepsight.training.report.html import Part, Section, content_html, page_html, plots_html, table_html
@@ -111,7 +112,7 @@ def test_words_and_tables_and_figures():
 
 def test_each_cell_can_be_wrapped_the_header_too():
     table = Table("t", "c", (Column("e", "Evaluator", CellKind.TEXT), Column("f1", "F1")), (("x<", Value(0.5)),))
-    html = table_html(table, lambda row, column, cell: f"<a>{row}.{column} {cell}</a>")
+    html = table_html(table, lambda row, column, cell: Markup("<a>{}.{} {}</a>").format(row, column, cell))
     page = Elements(html)
     assert page.open == []
     assert html.count("<a>") == 4
