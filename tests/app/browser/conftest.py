@@ -102,7 +102,7 @@ def _patient(page: Page) -> Page:
 
 
 def _has_our_scripts(response: Response | None) -> bool:
-    """Whether the page loads our scripts. Gradio's pages name them in their settings, and add them some time later."""
+    """Whether the page loads our scripts. Gradio's pages name them in their settings and add them late."""
     is_page = response is not None and response.headers.get("content-type", "").startswith("text/html")
     return is_page and "/stepsight/js/main.js" in response.text()
 

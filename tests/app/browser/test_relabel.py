@@ -568,8 +568,8 @@ def test_what_one_types_is_not_shown_to_who_comes_next_to_the_same_browser(evalu
         page.keyboard.type("What Ada thinks.")
         other = page.context.new_page()
         page.close()
-        other.context.set_offline(False)
         expire(store, int(slot))
+        other.context.set_offline(False)
         log_in_on(other, base, "bob")
         start(other, made)
         assert slot_of(other) == slot
