@@ -40,7 +40,7 @@ from stepsight.app.score.files import score_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Access
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.frame import HEAD
+from stepsight.app.web.frame import HEAD, SCRIPTS
 from stepsight.app.web.gate import Gate
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
 from stepsight.app.web.login import login_routes
@@ -130,7 +130,7 @@ def _guard(
     application.add_middleware(Gate)
     # Or a page elsewhere could have its own name point here, and read the store.
     application.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    application.add_middleware(PrivateHeaders)
+    application.add_middleware(PrivateHeaders, scripts=SCRIPTS)
 
 
 def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:

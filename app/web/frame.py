@@ -5,6 +5,7 @@ from markupsafe import Markup
 from stepsight.app.web.html import macro, render
 
 HEAD = macro("frame.html", "head")
+SCRIPTS = macro("frame.html", "scripts")
 
 
 def navigation(here: str) -> Markup:

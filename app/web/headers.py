@@ -8,6 +8,8 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+# What Gradio's pages have and no other.
+_GRADIO = b"<script data-gradio-mode>"
 _SCRIPT = re.compile(rb"<script(?=[\s>])")
 _POLICY = (
     "default-src 'self'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; script-src-attr 'none'; "
@@ -21,25 +23,30 @@ class PrivateHeaders:
 
     Gradio evaluates its own templates, hence `unsafe-eval`; injected markup still cannot run, because it has
     no nonce. Responses reach us uncompressed so that the nonce can be written into them.
+
+    `scripts` is HTML that Gradio's pages get before their own: what Gradio adds to a head comes only when it draws
+    the page, and what a person did before that would be lost.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, scripts: str = "") -> None:
         self.app = app
+        self._scripts = scripts.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         headers = [(k, v) for k, v in scope["headers"] if k.lower() != b"accept-encoding"]
-        response = _Response(send)
+        response = _Response(send, self._scripts)
         await self.app({**scope, "headers": headers}, receive, response.send)
 
 
 class _Response:
     """Holds a page back until it is whole, to write nonces into it; streams everything else."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, scripts: bytes) -> None:
         self._send = send
+        self._scripts = scripts
         self._start: Message | None = None
         self._body = b""
         self._nonce = secrets.token_urlsafe(16)
@@ -59,7 +66,10 @@ class _Response:
             await self._send(message)
 
     async def _finish(self, start: Message) -> None:
-        body = _SCRIPT.sub(b'<script nonce="' + self._nonce.encode() + b'"', self._body)
+        body = self._body
+        if _GRADIO in body:
+            body = body.replace(b"<script", self._scripts + b"<script", 1)
+        body = _SCRIPT.sub(b'<script nonce="' + self._nonce.encode() + b'"', body)
         kept = [(k, v) for k, v in start["headers"] if k.lower() != b"content-length"]
         await self._send({**start, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
         await self._send({"type": "http.response.body", "body": body})

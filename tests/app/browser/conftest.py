@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Response, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.app.browser.acts import MR_MATH
 from tests.browser import Windows, launch
@@ -84,27 +84,9 @@ def opened(windows: Windows, address: str) -> Opener:
 
 
 def _patient(page: Page) -> Page:
-    """The page, which after loading waits for its scripts: Gradio adds them late, and until then nobody listens."""
-
-    def waiting(load: Callable[..., Any]) -> Callable[..., Any]:
-        def loading(*args: Any, **options: Any) -> Any:
-            response = load(*args, **options)
-            if _has_our_scripts(response):
-                # All modules run at once, and one of them sets this.
-                page.wait_for_function("window.stepsightScore !== undefined")
-            return response
-
-        return loading
-
+    """The page, which waits for as long as a busy machine takes."""
     page.set_default_timeout(_PATIENCE)
-    page.goto, page.reload = waiting(page.goto), waiting(page.reload)  # type: ignore[method-assign]
     return page
-
-
-def _has_our_scripts(response: Response | None) -> bool:
-    """Whether the page loads our scripts. Gradio's pages name them in their settings and add them late."""
-    is_page = response is not None and response.headers.get("content-type", "").startswith("text/html")
-    return is_page and "/stepsight/js/main.js" in response.text()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -208,6 +209,15 @@ def test_a_phone_has_the_conditions_in_a_sheet(opened):
         page.get_by_role("checkbox", name="mini-causal").check()
         expect(page.locator("section.side.n2")).to_be_visible()
         assert sticking_out(page) == []
+
+
+def test_what_is_pressed_as_soon_as_it_shows_counts(opened):
+    """However late the page's script comes, nothing shows before it listens."""
+    with opened(width=390, height=800) as page:
+        page.route("**/js/main.js", lambda route: (time.sleep(2), route.continue_()))
+        page.goto("/browse?dataset=gallery", wait_until="commit")
+        page.get_by_role("button", name="Filters").click()
+        expect(page.locator(".facets")).to_be_visible()
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,10 @@ async def page(request):
     return HTMLResponse(PAGE, status_code=201, headers={"x-ours": "kept"})
 
 
+async def gradio(request):
+    return HTMLResponse('<head><script data-gradio-mode>a</script><script src="/g.js"></script></head>')
+
+
 async def pieces(request):
     async def body():
         # The tag lies across two pieces.
@@ -51,6 +55,7 @@ async def echo(socket):
 
 ROUTES = [
     Route("/", page),
+    Route("/gradio", gradio),
     Route("/pieces", pieces),
     Route("/data", data),
     Route("/text", text),
@@ -63,7 +68,7 @@ ROUTES = [
 def client():
     application = Starlette(routes=ROUTES)
     application.add_middleware(GZipMiddleware, minimum_size=1)
-    application.add_middleware(PrivateHeaders)
+    application.add_middleware(PrivateHeaders, scripts='<script src="/ours.js"></script>')
     with TestClient(application) as client:
         yield client
 
@@ -79,6 +84,13 @@ def test_every_script_of_a_page_carries_the_nonce_of_the_policy(client, path):
     tags = re.findall(r"<script\b[^>]*>", response.text)
     assert len(tags) == {"/": 3, "/pieces": 1}[path]
     assert all(f'nonce="{nonce_of(response)}"' in tag for tag in tags)
+
+
+def test_ours_come_before_those_of_gradio(client):
+    response = client.get("/gradio")
+    assert re.findall(r'<script nonce="[^"]+" ([^>]*)>', response.text) == [
+        'src="/ours.js"', "data-gradio-mode", 'src="/g.js"'
+    ]  # fmt: skip
 
 
 def test_nothing_else_of_a_page_changes(client):
