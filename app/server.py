@@ -22,8 +22,8 @@ from stepsight.app.browse import page as browse
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
 from stepsight.app.browse.trace_file import router as trace_files
-from stepsight.app.evidence import address as evidence_address
 from stepsight.app.evidence import page as evidence
+from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.routes import router as evidence_routes
 from stepsight.app.jobs import page as jobs
 from stepsight.app.relabel.adjudicate import router as adjudication_routes
@@ -136,7 +136,7 @@ def _guard(
 def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
     """What raises where the address of a page cannot be shown."""
     browsed = partial(check_query, store, evaluators, lambda query: Address.read(query)[1])
-    shown = partial(check_query, store, evaluators, lambda query: evidence_address.read_address(query)[1])
+    shown = partial(check_query, store, evaluators, lambda query: EvidenceAddress.read(query)[1])
 
     def linked(query: Mapping[str, str]) -> None:
         shown(query)

@@ -1,7 +1,7 @@
 """The gallery of evidence: the traces of a dataset in which later steps turned a verdict, largest change first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -155,7 +155,7 @@ def _kind(gallery: Gallery, here: EvidenceAddress, kind: str) -> dict[str, objec
     return {
         "title": _TITLES[kind],
         "count": f"{gallery.count(kind):,}",
-        "url": replace(here, page=1).url(kind=kind),
+        "url": here.url(kind=kind, page=1),
         "current": kind == here.kind,
     }
 

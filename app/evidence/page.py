@@ -4,12 +4,11 @@ Everything it shows follows from the address; the page's script changes the addr
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from markupsafe import Markup
 
 from stepsight.app.browse.selection import ListPlace
-from stepsight.app.evidence.address import EvidenceAddress, read_address
+from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import title
 from stepsight.app.evidence.gallery import gallery_html, open_gallery, page_of, turn_of
@@ -39,7 +38,7 @@ def build(store: Store, evaluators: Evaluators) -> None:
 def page_html(store: Store, evaluators: Evaluators, query: Query, user: User | None = None) -> Markup:
     """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. `user` is
     who sees it."""
-    address, problems = read_address(query)
+    address, problems = EvidenceAddress.read(query)
     try:
         if address.opens:
             if address.trace is not None:
@@ -69,7 +68,7 @@ def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, prob
         evaluators=[(name, name) for name in evidence.choices],
         evaluator=evidence.evaluator,
         evidence=evidence_html(evidence, address, alone.url(LEFT_OUT) if evidence.scorer is not None else ""),
-        file=replace(alone, step=address.step, after=address.after, value=address.value).url(FILE),
+        file=alone.url(FILE, step=address.step, after=address.after, value=address.value),
         browse=alone.url("/browse") if is_stored else "",
         token=address.s or form.token(),
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
-from stepsight.app.evidence.address import EvidenceAddress, read_address
+from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import evidence_file
 from stepsight.app.evidence.left_out import LeftOuts
@@ -47,9 +47,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
 
 
 def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evidence, EvidenceAddress]:
-    address, problems = read_address(dict(request.query_params))
-    if problems:
-        raise UserError(problems[0])
+    address = EvidenceAddress.exact(dict(request.query_params))
     if not address.opens:
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
     if address.trace is not None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from plotly import __file__ as plotly_module
 
-from stepsight.app.results.address import ResultsAddress, checked_address
+from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.computations import Pending
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_table
@@ -44,7 +44,7 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
 
     @router.get("/results/report", dependencies=needs_reading)
     def report(request: Request) -> Response:
-        return _file(lambda: _report(store, measurements, checked_address(request.query_params)))
+        return _file(lambda: _report(store, measurements, ResultsAddress.exact(request.query_params)))
 
     @router.get(PLOTLY)
     def plotly() -> Response:
@@ -66,7 +66,7 @@ def _file(make: Callable[[], tuple[str, str, str]]) -> Response:
 
 
 def _table(store: Store, measurements: Measurements, query: Mapping[str, str]) -> tuple[str, str, str]:
-    address = checked_address(query)
+    address = ResultsAddress.exact(query)
     suffix = query.get("format", "csv")
     if suffix not in _WRITERS:
         raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")

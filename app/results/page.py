@@ -11,7 +11,7 @@ from markupsafe import Markup
 from plotly import __version__ as plotly_version
 
 from stepsight.app.browse.evaluator_choice import list_choices
-from stepsight.app.results.address import ResultsAddress, read_address
+from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.computations import Pending
 from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
@@ -40,7 +40,7 @@ def build(store: Store, evaluators: Evaluators, measurements: Measurements) -> N
 
 def results_html(store: Store, evaluators: Evaluators, measurements: Measurements, query: Query) -> Markup:
     """The page that a query string asks for; a mistake in it becomes a notice above what can be shown."""
-    address, problems = read_address(query)
+    address, problems = ResultsAddress.read(query)
     page = partial(render, problems=problems, plotly=f"{PLOTLY}?v={plotly_version}")
     try:
         datasets = list_datasets(store)

@@ -1,7 +1,6 @@
 """Addresses of pages: models whose fields are the parts of the query string, each with its default."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import parse_qs, urlencode
 
@@ -13,50 +12,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import user_error
 
 Query = Mapping[str, str | Sequence[str]]
-Reader = Callable[[str], object]
 
 _HINT = "Check the address."
 _MOST_DIGITS = 12
-
-
-@dataclass(frozen=True)
-class PageAddress:
-    """What the query string of the page at `PATH` asks for."""
-
-    PATH: ClassVar[str]
-
-    @classmethod
-    def spelled(cls, query: Query, readers: Mapping[str, Reader]) -> tuple[Self, tuple[str, ...]]:
-        """The address that a query spells, and a message for each part of it that makes no sense and is passed
-        over.
-
-        `readers` turn the text of a part into its value, or raise `UserError`; what has none is text. A part whose
-        default is a tuple may be given several times, of another one the last counts.
-        """
-        found: dict[str, Any] = {}
-        problems = []
-        for part in fields(cls):
-            values = _values(query, part.name)
-            if not values:
-                continue
-            try:
-                several = isinstance(part.default, tuple)
-                read = readers.get(part.name, str)
-                found[part.name] = tuple(dict.fromkeys(values)) if several else read(values[-1])
-            except UserError as error:
-                problems.append(str(error))
-        return cls(**found), tuple(problems)
-
-    def query(self, **changes: object) -> dict[str, Any]:
-        """The query string's parts, with some changed; defaults are left out."""
-        changed = replace(self, **changes)
-        values = {part.name: (getattr(changed, part.name), part.default) for part in fields(self)}
-        return {name: value for name, (value, default) in values.items() if value != default}
-
-    def url(self, path: str = "", /, **changes: object) -> Markup:
-        """The address with some parts changed, as an attribute's value; with `path`, that of another page."""
-        query = self.query(**changes)
-        return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
 
 
 def _check_digits(text: object) -> object:
@@ -124,28 +82,6 @@ def _problem(error: ErrorDetails, parts: Mapping[str, Any]) -> str:
 def read_query(text: str) -> dict[str, list[str]]:
     """The parts of a query string, with or without its `?`."""
     return parse_qs(text.removeprefix("?"))
-
-
-def number_reader(name: str, least: int = 0) -> Reader:
-    """Reads a number of at most 12 digits; a smaller one than `least` becomes that."""
-
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or len(text) > 12:
-            raise UserError(f"{name} is {text!r:.40}, expected a number.", _HINT)
-        return max(least, int(text))
-
-    return read
-
-
-def choice_reader(name: str, known: Collection[str]) -> Reader:
-    """Reads one of the `known` texts."""
-
-    def read(text: str) -> str:
-        if text not in known:
-            raise UserError(f"{name} is {text!r:.40}, expected one of {', '.join(known)}.", _HINT)
-        return text
-
-    return read
 
 
 def _values(query: Query, name: str) -> list[str]:

@@ -3,7 +3,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from stepsight.app.evidence.address import EvidenceAddress, read_address
+from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.web.page_address import read_query
 
 
@@ -11,7 +11,7 @@ def test_an_address_is_what_its_url_says():
     address = EvidenceAddress(trace=7, evaluator="a & b", kind="right-to-wrong", step="3.2", after="4", value="neg")
     url = address.url()
     assert "&amp;" in url
-    assert read_address(read_query(urlsplit(unescape(url)).query)) == (address, ())
+    assert EvidenceAddress.read(read_query(urlsplit(unescape(url)).query)) == (address, ())
 
 
 def test_defaults_are_left_out():
@@ -25,27 +25,27 @@ def test_defaults_are_left_out():
     [("", False), ("dataset=x", False), ("trace=4", True), ("s=abc", True), ("trace=", False)],
 )
 def test_a_trace_or_the_gallery(query, opens):
-    assert read_address(read_query(f"?{query}"))[0].opens is opens
+    assert EvidenceAddress.read(read_query(f"?{query}"))[0].opens is opens
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("trace=abc", "trace is 'abc', expected a number."),
-        ("trace=-1", "trace is '-1', expected a number."),
-        ("trace=1234567890123", "expected a number."),
-        ("trace=²", "expected a number."),
-        ("page=x", "page is 'x', expected a number."),
+        ("trace=abc", "trace is 'abc', expected a whole number."),
+        ("trace=-1", "trace is '-1', expected a whole number."),
+        ("trace=1234567890123", "expected a whole number."),
+        ("trace=²", "expected a whole number."),
+        ("page=x", "page is 'x', expected a whole number."),
         ("kind=odd", "kind is 'odd', expected one of wrong-to-right, right-to-wrong, unjudged, stayed."),
         ("value=odd", "value is 'odd', expected one of validity, neg, neu, pos."),
     ],
 )
 def test_nonsense_is_named_and_passed_over(query, message):
-    address, problems = read_address(read_query(f"{query}&dataset=gallery"))
+    address, problems = EvidenceAddress.read(read_query(f"{query}&dataset=gallery"))
     assert address == EvidenceAddress(dataset="gallery")
     assert len(problems) == 1
     assert message in problems[0]
 
 
 def test_pages_count_from_one():
-    assert read_address({"page": "0"})[0].page == 1
+    assert EvidenceAddress.read({"page": "0"})[0].page == 1

@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.app.results.address import ResultsAddress, check_results, checked_address, read_address
+from stepsight.app.results.address import ResultsAddress, check_results
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError
@@ -9,7 +9,7 @@ from tests.storage.samples import SAMPLES, add
 
 def test_it_is_read_and_written():
     query = {"dataset": "a b", "mode": "online", "errors": "redundant", "figure": "sol_f1", "group": "g"}
-    address = checked_address(query | {"unknown": "x"})
+    address = ResultsAddress.exact(query | {"unknown": "x"})
     assert address.query() == query
     assert address.query(mode="", evaluator="e") == {
         "dataset": "a b", "errors": "redundant", "figure": "sol_f1", "group": "g", "evaluator": "e"
@@ -17,7 +17,7 @@ def test_it_is_read_and_written():
 
 
 def test_what_it_does_not_say_is_the_default():
-    address = checked_address({})
+    address = ResultsAddress.exact({})
     assert address.query() == {}
     assert address.chosen_figure == "step_auc"
     assert address.chosen_mode([Mode.ONLINE]) == "online"
@@ -35,11 +35,11 @@ def test_what_it_does_not_say_is_the_default():
 )
 def test_nonsense_is_refused(query, message):
     with pytest.raises(UserError, match=message):
-        checked_address(query)
+        ResultsAddress.exact(query)
 
 
 def test_what_makes_sense_beside_nonsense_is_kept():
-    address, problems = read_address({"dataset": "sums", "mode": "x", "figure": ["y", "sol_f1"]})
+    address, problems = ResultsAddress.read({"dataset": "sums", "mode": "x", "figure": ["y", "sol_f1"]})
     assert address == ResultsAddress(dataset="sums", figure="sol_f1")
     assert len(problems) == 1
 
