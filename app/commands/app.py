@@ -123,7 +123,7 @@ def _is_wildcard(host: str) -> bool:
 
 def _own_addresses() -> set[str]:
     try:
-        return {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+        return {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None)}
     except OSError:
         return set()
 

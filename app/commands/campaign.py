@@ -99,15 +99,15 @@ def run(args: argparse.Namespace) -> None:
             _print_campaigns(store)
             return
         if args.act == "create":
-            found = create_campaign(store, _plan(args, store), local_user(store))
+            campaign = create_campaign(store, _plan(args, store), local_user(store))
         else:
-            found = find_campaign(store, args.name)
+            campaign = find_campaign(store, args.name)
         if args.act == "close":
-            found = close_campaign(store, found.id)
+            campaign = close_campaign(store, campaign.id)
         elif args.act == "guideline":
-            add_guideline(store, found.id, _read(args.file), local_user(store))
-            found = get_campaign(store, found.id)
-        _print_campaign(store, found, people=args.act == "show")
+            add_guideline(store, campaign.id, _read(args.file), local_user(store))
+            campaign = get_campaign(store, campaign.id)
+        _print_campaign(store, campaign, people=args.act == "show")
 
 
 def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
@@ -136,13 +136,13 @@ def _find_evaluator(store: Store, name: str) -> int | None:
     """The database id of the evaluator with that name or fingerprint, None where none is named."""
     if not name:
         return None
-    known = list_evaluators(store)
-    found = [row.id for row in known if name in (row.name, row.fingerprint)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UserError(f"{len(found)} evaluators are called {name!r}.", "Give the fingerprint instead.")
-    names = ", ".join(sorted({row.name for row in known})) or "none"
+    evaluators = list_evaluators(store)
+    ids = [row.id for row in evaluators if name in (row.name, row.fingerprint)]
+    if len(ids) == 1:
+        return ids[0]
+    if ids:
+        raise UserError(f"{len(ids)} evaluators are called {name!r}.", "Give the fingerprint instead.")
+    names = ", ".join(sorted({row.name for row in evaluators})) or "none"
     raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It knows {names}.")
 
 
@@ -156,19 +156,19 @@ def _read(path: str) -> str:
 
 
 def _print_campaigns(store: Store) -> None:
-    found = list_campaigns(store)
-    if not found:
+    campaigns = list_campaigns(store)
+    if not campaigns:
         print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
-    width = max((len(one.name) for one in found), default=0)
-    for one in found:
+    width = max((len(one.name) for one in campaigns), default=0)
+    for one in campaigns:
         print(f"{one.name.ljust(width)}  {_words(store, one)}")
 
 
 def _words(store: Store, campaign: Campaign) -> str:
-    found = campaign_progress(store, campaign.id)
+    progress = campaign_progress(store, campaign.id)
     state = "open" if campaign.closed is None else "closed"
     traces = f"{campaign.items:,} {'trace' if campaign.items == 1 else 'traces'} of {campaign.dataset}"
-    return f"{state}, {traces}, {found.submitted:,} of {found.slots:,} answers"
+    return f"{state}, {traces}, {progress.submitted:,} of {progress.slots:,} answers"
 
 
 def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
@@ -176,8 +176,8 @@ def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
     extent = "every step" if campaign.after_error else "steps up to the first error"
     print(f"{campaign.name}: {_words(store, campaign)}")
     print(f"{campaign.view} view, {kind}, {extent}, {campaign.ordering} order, guideline {campaign.guideline}")
-    found = annotator_progress(store, campaign.id) if people else []
-    width = max((len(one.user) for one in found), default=0)
-    for one in found:
+    annotators = annotator_progress(store, campaign.id) if people else []
+    width = max((len(one.user) for one in annotators), default=0)
+    for one in annotators:
         counts = f"{one.submitted:,} submitted, {one.leased:,} under way, {one.skipped:,} skipped"
         print(f"{one.user.ljust(width)}  {counts}")

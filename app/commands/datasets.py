@@ -23,17 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Print name, kind, traces, traces with a gold error, steps and sub-steps of each dataset.
 
-    Where bad rows were left out, the traces are told as such as `6,116 of 6,216`.
+    Where bad rows were left out, the traces are such as `6,116 of 6,216`.
     """
     with open_store(args.db) as store:
-        found = list_datasets(store)
+        datasets = list_datasets(store)
     if args.json:
-        print(json.dumps([{column: getattr(row, column) for column in _COLUMNS} for row in found], indent=1))
+        print(json.dumps([{column: getattr(row, column) for column in _COLUMNS} for row in datasets], indent=1))
         return
-    if not found:
+    if not datasets:
         print("The store is empty. Import a file: stepsight import KIND PATH")
         return
-    rows = [_TITLES, *(tuple(_cell(getattr(row, column)) for column in _SHOWN) for row in found)]
+    rows = [_TITLES, *(tuple(_cell(getattr(row, column)) for column in _SHOWN) for row in datasets)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_SHOWN))]
     for row in rows:
         left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]

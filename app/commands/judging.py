@@ -37,16 +37,16 @@ def find_judges(
     """
     run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes())
     if not names:
-        found = evaluators_of(store, dataset.id)
-        for evaluator in found:
+        evaluators = evaluators_of(store, dataset.id)
+        for evaluator in evaluators:
             check(evaluator)
-        for evaluator in found:
+        for evaluator in evaluators:
             run.go_on(evaluator)
-        return found
+        return evaluators
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
     meant = {name: run.find(name, stored) for name in names}
-    for known in filter(None, meant.values()):
-        check(known)
+    for row in filter(None, meant.values()):
+        check(row)
     chosen = []
     for name, row in meant.items():
         if name.startswith(PREFIX):

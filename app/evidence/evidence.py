@@ -102,10 +102,10 @@ class Evidence:
 
     def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
         threshold = self.thresholds.validity
-        found = removals(self.hindsight, left_out, step, threshold)
+        without = removals(self.hindsight, left_out, step, threshold)
         online, offline = (side.validity[step] for side in (self.hindsight.online, self.hindsight.offline))
         turned = bool((online >= threshold) != (offline >= threshold))
-        return left_out_sentence(self.names, self.hindsight, step, found, turned)
+        return left_out_sentence(self.names, self.hindsight, step, without, turned)
 
 
 def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
@@ -125,8 +125,8 @@ def packed(probs: Floats32) -> str:
 def _entered(evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
     form = ScoreForm.from_token(address.s)
     trace = form.trace()
-    known = [name for name in form.evaluators if name in evaluators.names]
-    name = address.evaluator or (known or evaluators.names)[0]
+    here = [name for name in form.evaluators if name in evaluators.names]
+    name = address.evaluator or (here or evaluators.names)[0]
     hindsight = evaluators.judge(name, trace).hindsight
     assert hindsight is not None
     return _evidence(trace, hindsight, name, evaluators.scorer(name), form.thresholds, evaluators.names)
@@ -159,6 +159,8 @@ def _evidence(
     choices: Sequence[str],
 ) -> Evidence:
     scorer = source if isinstance(source, Scorer) else None
-    known = source.evaluator if isinstance(source, Scorer) else source
-    print_, outputs = known.fingerprint, known.outputs
-    return Evidence(trace, hindsight, name, known.attention, print_, thresholds, scorer, tuple(choices), outputs)
+    about = source.evaluator if isinstance(source, Scorer) else source
+    fingerprint, outputs = about.fingerprint, about.outputs
+    return Evidence(
+        trace, hindsight, name, about.attention, fingerprint, thresholds, scorer, tuple(choices), outputs
+    )

@@ -66,8 +66,8 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     judges = hindsight_evaluators(store)
     datasets = list_datasets(store)
     chosen = _choose(datasets, dataset, judges)
-    known = judges.get(chosen.id, ())
-    offers = [offer for offer in list_choices(store, evaluators, chosen.id) if offer.id in known]
+    evaluator_ids = judges.get(chosen.id, ())
+    offers = [offer for offer in list_choices(store, evaluators, chosen.id) if offer.id in evaluator_ids]
     if not offers:
         raise UserError(
             f"No trace of {chosen.name} has been judged in hindsight mode.",

@@ -60,12 +60,12 @@ class LeftOuts:
                 f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens, more than this page does.",
                 "Scorer.leave_one_out does it in Python.",
             )
-        found = scorer.leave_one_out(evidence.trace)
+        left_out = scorer.leave_one_out(evidence.trace)
         with self._lock:
-            self._kept[key] = found
+            self._kept[key] = left_out
             while len(self._kept) > 1 and sum(_size(kept) for kept in self._kept.values()) > _KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return left_out
 
 
 def _size(left_out: LeaveOneOut) -> int:

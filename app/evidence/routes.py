@@ -37,8 +37,8 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
     @routes.get(FILE)
     def file(request: Request) -> Response:
         evidence, address = _asked(store, evaluators, request)
-        found = left_outs.of(evidence) if evidence.scorer is not None and not evidence.is_causal else None
-        page = evidence_file(evidence, address, found, datetime.now(UTC))
+        left_out = left_outs.of(evidence) if evidence.scorer is not None and not evidence.is_causal else None
+        page = evidence_file(evidence, address, left_out, datetime.now(UTC))
         name = f'attachment; filename="{_file_name(evidence)}"'
         # Not as HTML: it is not one of our pages, into which the server writes its own policy.
         return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})

@@ -46,24 +46,24 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
 
 
 def left_out_sentence(
-    names: Sequence[str], hindsight: Hindsight, step: int, found: Sequence[Removal], turned: bool
+    names: Sequence[str], hindsight: Hindsight, step: int, removals: Sequence[Removal], turned: bool
 ) -> str:
-    """Which later sub-step the verdict on one rests on: `found` as `core.evidence.removals` orders them,
+    """Which later sub-step the verdict on one rests on: `removals` as `core.evidence.removals` orders them,
     `turned` whether online and offline verdict differ. "" where nothing comes after it."""
-    if not found:
+    if not removals:
         return ""
     offline = float(hindsight.offline.validity[step])
-    first = found[0]
+    first = removals[0]
     alone = f"Without step {names[first.left_out]} its validity would be {first.validity:.2f}"
     if first.restores:
-        others = [removal.left_out for removal in found[1:] if removal.restores]
+        others = [removal.left_out for removal in removals[1:] if removal.restores]
         return f"{alone}: step {names[first.left_out]} is the evidence.{_as_well(names, sorted(others))}"
     if turned:
         return f"No single later step carries the verdict. {alone}, which does not restore it."
-    most = max(abs(removal.validity - offline) for removal in found)
+    most = max(abs(removal.validity - offline) for removal in removals)
     if most < _NOTABLE:
         return f"Leaving out any one later step changes its validity by at most {most:.2f}."
-    changed = max(found, key=lambda removal: abs(removal.validity - offline))
+    changed = max(removals, key=lambda removal: abs(removal.validity - offline))
     return (
         f"Without step {names[changed.left_out]} its validity would be {changed.validity:.2f}, not {offline:.2f}."
     )

@@ -132,9 +132,9 @@ class Worker:
         from stepsight.core.models.location import shipped_evaluators
 
         if self.place is None or job.spec in shipped_evaluators():
-            found = load_evaluator(job.spec)
-            if self.place is None or found.fingerprint == job.fingerprint:
-                return found
+            evaluator = load_evaluator(job.spec)
+            if self.place is None or evaluator.fingerprint == job.fingerprint:
+                return evaluator
         return load_evaluator(job.spec, self.place.device, self.place.dtype, self.place.device_map)
 
 

@@ -24,7 +24,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True)
-class Match:
+class StepMatch:
     """What became of one sub-step of the later trace; `was` is its 0-based place in the earlier one, or None."""
 
     fate: Fate
@@ -46,34 +46,34 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Matches:
+class StepMatches:
     """The sub-steps of a later trace against those of an earlier one, and which of the earlier are `gone`."""
 
-    now: tuple[Match, ...]
+    now: tuple[StepMatch, ...]
     gone: tuple[int, ...]
 
     @classmethod
-    def of(cls, before: Sequence[str], now: Sequence[str]) -> "Matches":
-        """Match by text: first those that kept their order (difflib's blocks), then those that moved. Where a
+    def of(cls, before: Sequence[str], now: Sequence[str]) -> "StepMatches":
+        """StepMatch by text: first those that kept their order (difflib's blocks), then those that moved. Where a
         stretch of other texts is as long as the one it replaced, each stands for the one in its place."""
-        found: list[Match | None] = [None] * len(now)
+        matches: list[StepMatch | None] = [None] * len(now)
         old: list[int] = []
         stretches: list[tuple[range, range]] = []
         matcher = SequenceMatcher(None, before, now, autojunk=False)
         for kind, a, b, c, d in matcher.get_opcodes():
             if kind == "equal":
-                found[c:d] = [Match(Fate.SAME, a + offset) for offset in range(d - c)]
+                matches[c:d] = [StepMatch(Fate.SAME, a + offset) for offset in range(d - c)]
             else:
                 old += range(a, b)
                 stretches.append((range(a, b), range(c, d)))
-        left = _move(before, now, old, found)
+        left = _move(before, now, old, matches)
         for was, stretch in stretches:
-            places, open_ = [i for i in was if i in left], [j for j in stretch if found[j] is None]
+            places, open_ = [i for i in was if i in left], [j for j in stretch if matches[j] is None]
             if len(places) == len(open_):
                 left -= set(places)
                 for i, j in zip(places, open_, strict=True):
-                    found[j] = Match(Fate.EDITED, i)
-        return cls(tuple(match or Match(Fate.NEW) for match in found), tuple(sorted(left)))
+                    matches[j] = StepMatch(Fate.EDITED, i)
+        return cls(tuple(match or StepMatch(Fate.NEW) for match in matches), tuple(sorted(left)))
 
     @property
     def changed(self) -> bool:
@@ -89,24 +89,26 @@ class Matches:
         return sum(match.fate == fate for match in self.now)
 
 
-def _move(before: Sequence[str], now: Sequence[str], old: Sequence[int], found: list[Match | None]) -> set[int]:
-    """Match what stands elsewhere now; returns the places of the earlier trace that are left."""
+def _move(
+    before: Sequence[str], now: Sequence[str], old: Sequence[int], matches: list[StepMatch | None]
+) -> set[int]:
+    """StepMatch what stands elsewhere now; returns the places of the earlier trace that are left."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for i in old:
         places[before[i]].append(i)
-    for j, match in enumerate(found):
+    for j, match in enumerate(matches):
         if match is None and places[now[j]]:
-            found[j] = Match(Fate.MOVED, places[now[j]].pop(0))
+            matches[j] = StepMatch(Fate.MOVED, places[now[j]].pop(0))
     return {i for left in places.values() for i in left}
 
 
 def is_related(before: Trace, now: Trace) -> bool:
     """Whether the later trace looks like an edit of the earlier one: half of its steps at least are still there."""
-    matches = Matches.of(before.substeps, now.substeps)
+    matches = StepMatches.of(before.substeps, now.substeps)
     return matches.kept > 0 and 2 * matches.kept >= min(len(before.substeps), len(now.substeps))
 
 
-def largest_move(matches: Matches, before: Hindsight, now: Hindsight) -> Move | None:
+def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
     """The largest move of the validity of a sub-step whose text is in both, in either mode; None where no score
     moved so far that it shows. Of equal ones the first, offline before online."""
     moves = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from stepsight.app.score.comparison import Fate, Matches, is_move, is_related, largest_move
+from stepsight.app.score.comparison import Fate, StepMatches, is_move, is_related, largest_move
 from stepsight.app.score.exports import exports_html
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
@@ -55,7 +55,7 @@ class EarlierSolution:
     """The solution that this one is compared with, its permalink, and whether a person `kept` it for that."""
 
     trace: Trace
-    matches: Matches
+    matches: StepMatches
     token: str
     kept: bool = False
 
@@ -147,7 +147,7 @@ def _earlier(
         return None, {}
     judged, _ = _judge(evaluators, before, names)
     triangles = {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
-    return EarlierSolution(before, Matches.of(before.substeps, trace.substeps), token, kept), triangles
+    return EarlierSolution(before, StepMatches.of(before.substeps, trace.substeps), token, kept), triangles
 
 
 @cache
@@ -274,7 +274,7 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
 
 
 def _largest_move(
-    trace: Trace, evaluator: str, matches: Matches, before: Hindsight, now: Hindsight
+    trace: Trace, evaluator: str, matches: StepMatches, before: Hindsight, now: Hindsight
 ) -> dict[str, Any]:
     move = largest_move(matches, before, now)
     return {"evaluator": evaluator, "move": move, "step": step_name(trace, move.step) if move else ""}

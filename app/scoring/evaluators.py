@@ -149,9 +149,9 @@ def _spec(spec: str | Path) -> str:
 
 def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:
     """A hindsight judgment holds those of the other modes."""
-    found = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
-    assert found is not None
-    return Judgment(trace, mode, found)
+    result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
+    assert result is not None
+    return Judgment(trace, mode, result)
 
 
 def _size(judgment: Judgment) -> int:

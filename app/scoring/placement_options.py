@@ -57,8 +57,8 @@ def is_placed(args: argparse.Namespace) -> bool:
 def placement_arguments(args: argparse.Namespace) -> list[str]:
     """The options of `add_placement` as they were given, for another process."""
     spread = args.device_map if isinstance(args.device_map, str | None) else json.dumps(args.device_map)
-    given = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
-    return [f"{name}={value}" for name, value in given.items() if value is not None]
+    options = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
+    return [f"{name}={value}" for name, value in options.items() if value is not None]
 
 
 def _device(text: str) -> str:
@@ -71,14 +71,14 @@ def _device_map(text: str) -> "str | dict[str, str | int]":
     if text in SPREADS or (_DEVICE.fullmatch(text) and text != "auto"):
         return text
     try:
-        found = json.loads(text)
+        places = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not found or not all(_is_place(place) for place in found.values()):
+        places = None
+    if not isinstance(places, dict) or not places or not all(_is_place(place) for place in places.values()):
         raise argparse.ArgumentTypeError(
             f"{text!r:.60} found, expected {', '.join(SPREADS)}, or a JSON object of a device for each module"
         )
-    return found
+    return places
 
 
 def _is_place(value: object) -> bool:

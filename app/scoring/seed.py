@@ -21,13 +21,13 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
     Those that are here from an earlier start are not made again, unless the evaluator or the trace has changed.
     A person's own dataset of that name is left alone, and so is the gallery of an earlier version.
     """
-    found = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
-    if found and found[0].source != GALLERY.name:
+    gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
+    if gallery and gallery[0].source != GALLERY.name:
         return
     try:
         import_file(store, "jsonl", GALLERY, DATASET)
     except UserError:
-        if not found:
+        if not gallery:
             raise
     dataset = find_dataset(store, DATASET)
     for name in names:

@@ -25,12 +25,12 @@ _ALONE = frozenset({Right.SCORE})
 
 @dataclass(frozen=True)
 class Asker:
-    """Who asks, None for nobody in particular, with the rights of the moment. `known` tells whether anybody can
+    """Who asks, None for nobody in particular, with the rights of the moment. `has_users` tells whether anybody can
     log in at all, `token` whose login it was if that is to be renewed."""
 
     user: User | None
     rights: frozenset[Right]
-    known: bool
+    has_users: bool
     token: str | None = None
 
 
@@ -48,7 +48,7 @@ class Access:
         self.public = public
         self.loopback = loopback
         self._rules: Rules | None = None
-        self._known = has_users(store)
+        self._had_users = has_users(store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,14 +66,14 @@ class Access:
         try:
             asker = await to_thread.run_sync(self.identify, _token(scope))
         except UserError as error:
-            if self._known or not rule.rights & _ALONE:
+            if self._had_users or not rule.rights & _ALONE:
                 await error_response(scope, error)(scope, receive, send)
                 return
-            asker = Asker(None, _ALONE, known=False)
+            asker = Asker(None, _ALONE, has_users=False)
         state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights, "rules": rules}
         scope = {**scope, "state": state}
         refused = rule.rights and not rule.rights & asker.rights
-        if asker.known:
+        if asker.has_users:
             send = _unkept(send)
         await (_refusal(scope, rule, asker) if refused else self.app)(scope, receive, send)
         if asker.token is not None:
@@ -86,17 +86,17 @@ class Access:
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)
-            self._known = True
-            return Asker(login.user, rights, known=True, token=token if login.is_due else None)
-        known = self._known = has_users(self.store)
+            self._had_users = True
+            return Asker(login.user, rights, has_users=True, token=token if login.is_due else None)
+        somebody = self._had_users = has_users(self.store)
         if self.public:
             # Or annotators could log out to look.
-            hidden = known and is_something_hidden(self.store)
-            return Asker(None, frozenset() if hidden else LOOKING, known)
-        if known or not self.loopback:
-            return Asker(None, frozenset(), known)
+            hidden = somebody and is_something_hidden(self.store)
+            return Asker(None, frozenset() if hidden else LOOKING, somebody)
+        if somebody or not self.loopback:
+            return Asker(None, frozenset(), somebody)
         user = local_user(self.store)
-        return Asker(user, rights_of(user, self.store), known)
+        return Asker(user, rights_of(user, self.store), somebody)
 
 
 def _token(scope: Scope) -> str | None:
@@ -123,7 +123,7 @@ def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
             why = "Annotators see no scores and no gold while a blind campaign is open."
             return _refused(scope, 403, why, "Go on with Relabel.")
         return _refused(scope, 403, f"This is not for the role {asker.user.role}.", "Ask who runs this server.")
-    if not asker.known:
+    if not asker.has_users:
         hint = "Start StepSight on your own machine to change something."
         return _refused(scope, 403, "This server is read-only.", hint)
     if is_navigation(scope) and not _is_api(scope):

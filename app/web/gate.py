@@ -88,13 +88,13 @@ async def _read(receive: Receive) -> bytes | None:
 
 def _again(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives the body, then whatever comes after it."""
-    given = False
+    replayed = False
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        given = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stepsight.app.score.comparison import Fate, Match, Matches, Move, is_related, largest_move
+from stepsight.app.score.comparison import Fate, Move, StepMatch, StepMatches, is_related, largest_move
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
@@ -9,7 +9,7 @@ from stepsight.core.trace import Trace
 
 def fates(before, now):
     """Each later step as its fate's first letter and its earlier place, and the places that are gone."""
-    matches = Matches.of(before.split(), now.split())
+    matches = StepMatches.of(before.split(), now.split())
     told = [f"{match.fate[0]}{'' if match.was is None else match.was}" for match in matches.now]
     return " ".join(told), list(matches.gone)
 
@@ -40,13 +40,13 @@ def test_steps_are_matched_by_text_and_place(before, now, expected):
 
 
 def test_what_is_in_both_is_counted():
-    matches = Matches.of(["a", "b", "c"], ["c", "a", "x", "y"])
+    matches = StepMatches.of(["a", "b", "c"], ["c", "a", "x", "y"])
     assert matches.kept == 2
     assert {fate: matches.count(fate) for fate in Fate} == {
         Fate.SAME: 1, Fate.MOVED: 1, Fate.EDITED: 0, Fate.NEW: 2,
     }  # fmt: skip
     assert matches.changed
-    assert not Matches.of(["a"], ["a"]).changed
+    assert not StepMatches.of(["a"], ["a"]).changed
 
 
 def triangle(*rows):
@@ -57,7 +57,7 @@ def triangle(*rows):
 def test_the_largest_move_is_of_an_unchanged_step():
     before = triangle([0.9], [0.9, 0.8])
     now = triangle([0.9], [0.7, 0.1], [0.6, 0.2, 0.5])
-    matches = Matches((Match(Fate.SAME, 0), Match(Fate.EDITED, 1), Match(Fate.NEW)), ())
+    matches = StepMatches((StepMatch(Fate.SAME, 0), StepMatch(Fate.EDITED, 1), StepMatch(Fate.NEW)), ())
     # Offline the first step went from 0.9 to 0.6; the second, which moved further, has another text.
     move = largest_move(matches, before, now)
     assert (move.step, move.mode) == (0, Mode.OFFLINE)
@@ -67,7 +67,7 @@ def test_the_largest_move_is_of_an_unchanged_step():
 def test_a_move_online_counts_where_it_is_larger():
     before = triangle([0.9], [0.9, 0.2])
     now = triangle([0.9], [0.9, 0.8], [0.9, 0.3, 0.5])
-    matches = Matches((Match(Fate.SAME, 0), Match(Fate.MOVED, 1), Match(Fate.NEW)), ())
+    matches = StepMatches((StepMatch(Fate.SAME, 0), StepMatch(Fate.MOVED, 1), StepMatch(Fate.NEW)), ())
     # The second: online 0.2 to 0.8, offline 0.2 to 0.3.
     move = largest_move(matches, before, now)
     assert isinstance(move, Move)
@@ -75,10 +75,10 @@ def test_a_move_online_counts_where_it_is_larger():
 
 
 def test_a_move_that_two_digits_hide_is_none():
-    matches = Matches((Match(Fate.SAME, 0),), ())
+    matches = StepMatches((StepMatch(Fate.SAME, 0),), ())
     assert largest_move(matches, triangle([0.9]), triangle([0.9049])) is None
     assert largest_move(matches, triangle([0.9]), triangle([0.9051])) is not None
-    assert largest_move(Matches((Match(Fate.NEW),), (0,)), triangle([0.9]), triangle([0.1])) is None
+    assert largest_move(StepMatches((StepMatch(Fate.NEW),), (0,)), triangle([0.9]), triangle([0.1])) is None
 
 
 def test_an_edit_keeps_half_of_the_steps():

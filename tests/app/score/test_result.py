@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.app.score.comparison import Matches
+from stepsight.app.score.comparison import StepMatches
 from stepsight.app.score.result import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -142,7 +142,7 @@ AFTER = Hindsight(
 
 
 def compared(**options):
-    matches = Matches.of(TRACE.substeps, EDITED.substeps)
+    matches = StepMatches.of(TRACE.substeps, EDITED.substeps)
     return view(
         EDITED,
         scores=(EvaluatorScores("mini", AFTER, TRIANGLE),),
@@ -177,7 +177,7 @@ def test_the_largest_move_of_an_unchanged_step_is_told():
 def test_moved_and_gone_steps_are_named():
     now = Trace.of("q", ["Done.", "Add $x$."])
     triangle = Hindsight((row([0.3, 0, 0.7]), row([0.3, 0, 0.7], [0.1, 0, 0.9])))
-    earlier = EarlierSolution(TRACE, Matches.of(TRACE.substeps, now.substeps), "T")
+    earlier = EarlierSolution(TRACE, StepMatches.of(TRACE.substeps, now.substeps), "T")
     page = view(now, scores=(EvaluatorScores("mini", triangle, TRIANGLE),), earlier=earlier)
     notes = [note.text for note in page.all("small")]
     assert len(notes) == 1
@@ -188,11 +188,11 @@ def test_moved_and_gone_steps_are_named():
 def test_where_nothing_moved_it_says_so():
     longer = Trace.of("q", [*STEPS, "More."])
     triangle = Hindsight((*TRIANGLE.rows, np.vstack([TRIANGLE.rows[-1], row([0.5, 0, 0.5])])))
-    earlier = EarlierSolution(TRACE, Matches.of(TRACE.substeps, longer.substeps), "T")
+    earlier = EarlierSolution(TRACE, StepMatches.of(TRACE.substeps, longer.substeps), "T")
     page = view(longer, scores=(EvaluatorScores("mini", triangle, TRIANGLE),), earlier=earlier)
     assert "No score of a step that is in both has moved." in page.one("div", cls="earlier").text
     other = Trace.of("q", ["w", "x", "y"])
-    earlier = EarlierSolution(TRACE, Matches.of(TRACE.substeps, other.substeps), "T", kept=True)
+    earlier = EarlierSolution(TRACE, StepMatches.of(TRACE.substeps, other.substeps), "T", kept=True)
     page = view(other, scores=(EvaluatorScores("mini", TRIANGLE, TRIANGLE),), earlier=earlier)
     assert "No step is in both." in page.one("div", cls="earlier").text
 
@@ -207,7 +207,7 @@ def test_problems_stand_above_the_result_and_the_note_within():
 def test_every_text_is_escaped(text):
     trace = Trace.of(text, [text, [text, text]])
     before = Trace.of("q", ["a", text, text + "2"])
-    earlier = EarlierSolution(before, Matches.of(before.substeps, trace.substeps), text)
+    earlier = EarlierSolution(before, StepMatches.of(before.substeps, trace.substeps), text)
     scores = (EvaluatorScores(text, TRIANGLE, TRIANGLE), EvaluatorScores("x", TRIANGLE, TRIANGLE))
     options = {"earlier": earlier, "note": text, "problems": (text,), "token": text}
     page = view(trace, scores=scores, **options)
