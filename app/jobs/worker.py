@@ -13,20 +13,24 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
+from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.judgments import jobs
+from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.jobs import Job, State
+from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
-    # They bring PyTorch, which a worker without a job does not need.
     from stepsight.core.models.evaluator import Evaluator
-    from stepsight.core.models.placement import Placement
     from stepsight.core.scoring.scorer import Scorer
 
 _LOG = logging.getLogger("stepsight.worker")
@@ -50,7 +54,7 @@ class Worker:
     `place` is for evaluators that are not shipped; None is a processor in float32.
     """
 
-    def __init__(self, store: Store, stop: threading.Event | None = None, place: "Placement | None" = None) -> None:
+    def __init__(self, store: Store, stop: threading.Event | None = None, place: Placement | None = None) -> None:
         self.store = store
         self.place = place
         self.stop = stop or threading.Event()
@@ -92,10 +96,6 @@ class Worker:
         return True
 
     def _judge(self, job: Job, hold: "_Hold") -> None:
-        from stepsight.storage.judgments.evaluators import register_loaded
-        from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
-        from stepsight.storage.traces.queries import find_dataset
-
         scorer = self._scorer(job)
         evaluator = register_loaded(self.store, scorer.evaluator)
         dataset = find_dataset(self.store, job.dataset)
@@ -106,8 +106,7 @@ class Worker:
 
     def _scorer(self, job: Job) -> "Scorer":
         """The job's evaluator; the last one is kept. Raises `UserError` where it cannot load or has changed."""
-        from dataclasses import replace
-
+        # PyTorch, which a worker without a job does not need.
         from stepsight.core.scoring.scorer import Scorer
 
         if (
@@ -129,7 +128,6 @@ class Worker:
         """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named
         beside."""
         from stepsight.core.formats.loading import load_evaluator
-        from stepsight.core.models.location import shipped_evaluators
 
         if self.place is None or job.spec in shipped_evaluators():
             evaluator = load_evaluator(job.spec)

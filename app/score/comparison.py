@@ -54,7 +54,7 @@ class StepMatches:
 
     @classmethod
     def of(cls, before: Sequence[str], now: Sequence[str]) -> "StepMatches":
-        """StepMatch by text: first those that kept their order (difflib's blocks), then those that moved. Where a
+        """Match by text: first those that kept their order (difflib's blocks), then those that moved. Where a
         stretch of other texts is as long as the one it replaced, each stands for the one in its place."""
         matches: list[StepMatch | None] = [None] * len(now)
         old: list[int] = []
@@ -92,7 +92,7 @@ class StepMatches:
 def _move(
     before: Sequence[str], now: Sequence[str], old: Sequence[int], matches: list[StepMatch | None]
 ) -> set[int]:
-    """StepMatch what stands elsewhere now; returns the places of the earlier trace that are left."""
+    """Match what stands elsewhere now; returns the places of the earlier trace that are left."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for i in old:
         places[before[i]].append(i)
