@@ -1,4 +1,4 @@
-"""Copying a whole store into one file, while it is in use.
+"""A copy of the whole store in one file, made while it is in use.
 
 stepsight backup monday.backup
 """

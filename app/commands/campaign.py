@@ -93,7 +93,7 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Do one of `_ACTS`, and say what is so now."""
+    """Do one of `_ACTS`, and print how the campaign stands."""
     with open_store(args.db) as store:
         if args.act == "list":
             _print_campaigns(store)

@@ -1,4 +1,4 @@
-"""Listing what the store holds.
+"""The datasets of the store.
 
 stepsight datasets --json
 """

@@ -1,4 +1,4 @@
-"""Measuring evaluators on a dataset of the store.
+"""Figures of evaluators on a dataset of the store.
 
 stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json

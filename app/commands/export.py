@@ -1,4 +1,4 @@
-"""Writing labels by people into a file.
+"""Labels by people, written into a file.
 
 stepsight export labels my-campaign labels.jsonl --format prm800k
 """

@@ -1,4 +1,4 @@
-"""Choosing solutions to fine-tune on.
+"""Subsets of a pool of solutions, to fine-tune on.
 
 stepsight filter pool.jsonl --evaluator mini-bidir --output runs/filtered
 stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --dtype bfloat16 --output runs/mmiqc

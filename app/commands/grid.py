@@ -1,4 +1,4 @@
-"""Running a controlled grid.
+"""A grid of training runs, and what each reaches.
 
 stepsight grid training/configs/grid-mini-random.yaml --output runs/grid-mini-random --jobs 2
 stepsight grid training/configs/grid.yaml --plan

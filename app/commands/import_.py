@@ -1,4 +1,4 @@
-"""Importing a benchmark file into the store.
+"""Traces of a benchmark file, or labels by people, imported into the store.
 
 stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download

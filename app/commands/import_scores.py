@@ -1,4 +1,4 @@
-"""Importing the scores that an evaluator was published with.
+"""Published scores of an evaluator, imported into the store.
 
 stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
 """

@@ -1,4 +1,4 @@
-"""Measuring causal language models on MATH-500.
+"""Accuracy of causal language models on MATH-500.
 
 stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
 stepsight math500 mistralai/Mistral-7B-v0.1 --problems math500/test.jsonl --output runs/base --device cuda

@@ -1,4 +1,4 @@
-"""Writing a report of what evaluators reach.
+"""Reports of what evaluators reach.
 
 stepsight report --dataset mr-math-invalid --dataset mr-math-redundant --output report
 stepsight report --dataset mr-math-invalid --patch fixes.json --output report

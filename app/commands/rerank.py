@@ -1,4 +1,4 @@
-"""Choosing among candidate solutions by what an evaluator says of their steps.
+"""Candidate solutions of problems, chosen by what an evaluator says of their steps.
 
 stepsight rerank candidates.jsonl --evaluator mini-bidir --by min --method best-of-n --output chosen.jsonl
 stepsight rerank candidates.jsonl --method weighted-vote --by product --output voted.jsonl --report report

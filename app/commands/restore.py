@@ -1,4 +1,4 @@
-"""Putting a backup back.
+"""A backup, put in the place of a store's content.
 
 stepsight restore monday.backup --db restored.db
 """

@@ -1,4 +1,4 @@
-"""Scoring a file or a dataset.
+"""Scores of a file or of a dataset.
 
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
 stepsight score mr-math-invalid --evaluator mini-bidir --mode hindsight

@@ -1,4 +1,4 @@
-"""Fine-tuning a causal language model on a subset of a pool.
+"""Fine-tuning of a causal language model on a subset of a pool.
 
 stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
 stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu h100-80gb

@@ -1,4 +1,4 @@
-"""Training an evaluator.
+"""Training of an evaluator.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
 stepsight train training/configs/llada-prm-8b.yaml --plan --gpu h100-80gb

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Do one of `_DOES`, and say what is so now."""
+    """Do one of `_DOES`, and print the person's role."""
     with open_store(args.db) as store:
         if args.act == "list":
             _print_users(list_users(store))

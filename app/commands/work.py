@@ -1,4 +1,4 @@
-"""Working jobs off without a server, or beside one that is elsewhere.
+"""A worker for jobs, without a server or beside one that is elsewhere.
 
 stepsight work
 """

@@ -16,7 +16,7 @@ VALUES = ("validity", *LABEL_NAMES)
 
 
 class EvidenceAddress(PageQuery):
-    """What the query string asks for.
+    """The query of the Evidence page.
 
     One trace: `trace`, a database id, or `s`, a token of the Score page; else the gallery of a `dataset`.
     `evaluator` is the name that it is offered under. `kind` is one of `KINDS`, `page` counts from 1. Of one trace:
@@ -38,5 +38,5 @@ class EvidenceAddress(PageQuery):
 
     @property
     def opens(self) -> bool:
-        """Whether it is of one trace."""
+        """Whether it opens one trace."""
         return bool(self.s) or self.trace is not None

@@ -1,4 +1,4 @@
-"""The evidence of one trace: what an evaluator said of it after every step, and where that comes from."""
+"""Evidence of one trace: an evaluator's hindsight matrix of it, from the store or from the Score page."""
 
 import base64
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Evidence:
     outputs: Outputs = Outputs.THREE_WAY
 
     def __len__(self) -> int:
-        """How many sub-steps there are."""
+        """The number of sub-steps."""
         return len(self.hindsight)
 
     @property
@@ -58,17 +58,17 @@ class Evidence:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What its matrix can show: of an evaluator that gives validity only, nothing else."""
+        """The values that its matrix can show: of an evaluator that gives validity only, nothing else."""
         return VALUES if self.is_three_way else VALUES[:1]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of each sub-step, such as `3`, or `3.2` where step 3 has several."""
+        """Names of the sub-steps, such as `3`, or `3.2` where step 3 has several."""
         return tuple(step_name(self.trace, i) for i in range(len(self)))
 
     @cached_property
     def revisions(self) -> list[Revision]:
-        """Of each step."""
+        """The revision of each step."""
         return revisions(self.hindsight, self.trace, self.thresholds.validity)
 
     @cached_property
@@ -88,16 +88,16 @@ class Evidence:
         return self.names.index(name)
 
     def change_sentence(self, step: int) -> str:
-        """On one sub-step."""
+        """What later sub-steps did to one, in words."""
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """On the step that a sub-step belongs to; "" where the trace has no gold at all."""
+        """How gold stands to the revision of a sub-step's step; "" where the trace has no gold at all."""
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
     def left_out_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """Of each sub-step."""
+        """A sentence for each sub-step on the later ones that its verdict rests on."""
         return [self._left_out_sentence(left_out, step) for step in range(len(self))]
 
     def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
@@ -109,7 +109,7 @@ class Evidence:
 
 
 def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
-    """What an address means: a trace of the store, or one that was entered on the Score page.
+    """The evidence that an address asks for: of a trace of the store, or of one that was entered on the Score page.
 
     Raises `UserError` where there is no such trace or evaluator, where the evaluator cannot judge the trace, or
     where it has judged it in another mode only.
@@ -143,8 +143,8 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> E
     if hindsight is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
-    judges = hindsight_evaluators(store).get(trace.dataset_id, ())
-    choices = [one.key for one in offers if one.loaded or one.id in judges]
+    evaluator_ids = hindsight_evaluators(store).get(trace.dataset_id, ())
+    choices = [one.key for one in offers if one.loaded or one.id in evaluator_ids]
     source = evaluators.scorer(offer.loaded) if offer.loaded else offer.row
     assert source is not None
     return _evidence(trace, hindsight, offer.key, source, answer.thresholds, choices)

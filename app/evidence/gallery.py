@@ -44,7 +44,7 @@ _LEADS = {
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The traces of a dataset by what later steps did, as an evaluator sees it; `offers` are the evaluators to
+    """The traces of a dataset by what later steps did to an evaluator's verdicts; `offers` are the evaluators to
     choose from, `datasets` the datasets."""
 
     dataset: Dataset
@@ -52,10 +52,10 @@ class Gallery:
     offers: Sequence[EvaluatorChoice]
     offer: EvaluatorChoice
     thresholds: Thresholds
-    turns: Flips
+    flips: Flips
 
     def count(self, kind: str) -> int:
-        return len(self.turns.of(turn_of(kind)))
+        return len(self.flips.of(flip_of(kind)))
 
 
 def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
@@ -63,10 +63,10 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
 
     Raises `UserError` where there is no such dataset or evaluator, or nothing that was judged in hindsight mode.
     """
-    judges = hindsight_evaluators(store)
+    by_dataset = hindsight_evaluators(store)
     datasets = list_datasets(store)
-    chosen = _choose(datasets, dataset, judges)
-    evaluator_ids = judges.get(chosen.id, ())
+    chosen = _choose(datasets, dataset, by_dataset)
+    evaluator_ids = by_dataset.get(chosen.id, ())
     offers = [offer for offer in list_choices(store, evaluators, chosen.id) if offer.id in evaluator_ids]
     if not offers:
         raise UserError(
@@ -76,14 +76,14 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     offer = find_choice(offers, evaluator) if evaluator else offers[0]
     assert offer.id is not None
     thresholds = find_thresholds(store, offer.id)
-    judged = [one for one in datasets if one.id in judges]
+    judged = [one for one in datasets if one.id in by_dataset]
     return Gallery(
         chosen, judged, offers, offer, thresholds, find_flips(store, chosen.id, offer.id, thresholds.validity)
     )
 
 
-def turn_of(kind: str) -> Flip | None:
-    """The turn of a kind, None for `STAYED`."""
+def flip_of(kind: str) -> Flip | None:
+    """The flip of a kind, None for `STAYED`."""
     return None if kind == STAYED else Flip(kind)
 
 
@@ -105,7 +105,7 @@ def gallery_html(
     """
     kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
     here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
-    ids = gallery.turns.of(turn_of(kind))
+    ids = gallery.flips.of(flip_of(kind))
     first = (here.page - 1) * _PER_PAGE
     shown = ids[first : first + _PER_PAGE].tolist()
     note_shown(store, user, shown)
@@ -124,13 +124,13 @@ def gallery_html(
     )
 
 
-def _choose(datasets: Sequence[Dataset], name: str, judges: dict[int, tuple[int, ...]]) -> Dataset:
+def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[int, ...]]) -> Dataset:
     if name:
         dataset = next((one for one in datasets if one.name == name), None)
         if dataset is None:
             raise NotFoundError(f"There is no dataset {name!r:.80}.", "Choose one of those in the store.")
         return dataset
-    judged = [one for one in datasets if one.id in judges]
+    judged = [one for one in datasets if one.id in by_dataset]
     if not judged:
         raise UserError(
             "No dataset has been judged in hindsight mode.", "Run: stepsight score DATASET --mode hindsight"
@@ -166,7 +166,7 @@ def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> d
     assert hindsight is not None
     assert isinstance(trace, StoredTrace)
     of_steps = revisions(hindsight, trace, gallery.thresholds.validity)
-    revision = largest_revision(of_steps, turn_of(here.kind)) or largest_revision(of_steps)
+    revision = largest_revision(of_steps, flip_of(here.kind)) or largest_revision(of_steps)
     assert revision is not None
     step = step_name(trace, revision.substep)
     title = trace.meta.get("title")

@@ -1,4 +1,4 @@
-"""What leaving steps out does, worked out when it is asked for, and kept for a while."""
+"""Leave-one-out scores of traces: computed when they are asked for, and kept for a while."""
 
 import threading
 from collections import OrderedDict
@@ -19,7 +19,8 @@ _MOST_TOKENS = 1_500_000
 
 
 class LeftOuts:
-    """Answers for evidence whose evaluator can score here, one at a time. Safe to use from several threads."""
+    """Leave-one-out scores by evaluators that are loaded here, one trace at a time. Safe to use from several
+    threads."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], LeaveOneOut] = OrderedDict()
@@ -28,8 +29,8 @@ class LeftOuts:
         self._places = threading.BoundedSemaphore(_WAITING)
 
     def of(self, evidence: Evidence) -> LeaveOneOut:
-        """Raises `UserError` where the evaluator cannot score here or the trace asks too much, `BusyError` where
-        too many are waiting."""
+        """The scores of one trace. Raises `UserError` where the evaluator cannot score here or the trace asks too
+        much, `BusyError` where too many are waiting."""
         if evidence.scorer is None:
             raise UserError(
                 f"{evidence.evaluator} is not loaded here, so that no step can be left out.",

@@ -11,7 +11,7 @@ from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import title
-from stepsight.app.evidence.gallery import gallery_html, open_gallery, page_of, turn_of
+from stepsight.app.evidence.gallery import gallery_html, open_gallery, page_of, flip_of
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.form import ScoreForm
@@ -82,11 +82,11 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
         gallery = open_gallery(store, evaluators, evidence.trace.dataset, evidence.evaluator)
     except UserError:
         return _NOWHERE
-    turn, trace_id = turn_of(address.kind), evidence.trace.trace_id
-    ids = gallery.turns.of(turn).tolist()
+    flip, trace_id = flip_of(address.kind), evidence.trace.trace_id
+    ids = gallery.flips.of(flip).tolist()
     if trace_id not in ids:
         return _NOWHERE
-    return ListPlace(gallery.turns.neighbours(turn, trace_id), ids.index(trace_id) + 1, len(ids))
+    return ListPlace(gallery.flips.neighbours(flip, trace_id), ids.index(trace_id) + 1, len(ids))
 
 
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""What the Evidence page asks for beside itself: leaving steps out, and the file to send to someone."""
+"""Routes of the Evidence page: leave-one-out scores, and the file to send to someone."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What later steps did to the verdict on earlier ones, in words. No text of a trace is in them."""
+"""Sentences on what later steps did to the verdict on earlier ones. No text of a trace is in them."""
 
 from collections.abc import Sequence
 
@@ -70,7 +70,7 @@ def left_out_sentence(
 
 
 def constant_sentence(evaluator: str) -> str:
-    """Why there is nothing to tell of a causal evaluator. The name is not escaped."""
+    """Why a causal evaluator has no evidence to show. The name is not escaped."""
     return (
         f"{evaluator} reads a solution from left to right: no later step can change its verdict on an earlier one, "
         "so each is the same online, offline and anywhere between."

@@ -75,7 +75,7 @@ def evidence_html(
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
-    """What the page's script wants to know of leaving steps out: the triangle, and a sentence for each sub-step."""
+    """Leave-one-out scores as the page's script reads them: the triangle, and a sentence for each sub-step."""
     return {"probs": packed(left_out.packed), "says": evidence.left_out_sentences(left_out)}
 
 

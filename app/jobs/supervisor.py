@@ -1,4 +1,4 @@
-"""Keeps a worker process running for as long as the server does."""
+"""The supervisor that keeps a worker process running for as long as the server does."""
 
 import os
 import subprocess

@@ -57,11 +57,11 @@ class ScoreForm:
         return self.solution if isinstance(self.solution, str) else steps_text(self.solution)
 
     def steps(self) -> Steps:
-        """The steps that are meant. Raises `UserError` where the text is a JSON list of something else."""
+        """The steps to be scored. Raises `UserError` where the text is a JSON list of something else."""
         return as_steps(split_steps(self.solution)) if isinstance(self.solution, str) else self.solution
 
     def trace(self) -> Trace:
-        """The trace that is meant. Raises `UserError` where a part is missing or too long."""
+        """The trace to be scored. Raises `UserError` where a part is missing or too long."""
         if not self.problem.strip():
             raise UserError("The problem is empty.", "Enter the problem, then score again.")
         if not (self.solution.strip() if isinstance(self.solution, str) else self.solution):
@@ -143,14 +143,14 @@ class PageState(BaseModel):
 
     @classmethod
     def read(cls, text: str) -> "PageState":
-        """Raises `UserError` where the text is no state of the page."""
+        """The state that the script sent. Raises `UserError` where the text is none."""
         try:
             return cls.model_validate_json(text or "{}")
         except ValidationError:
             raise UserError("The page sent what is no state of it.", "Reload the page.") from None
 
     def form(self, problem: str, solution: str, evaluators: Sequence[str]) -> ScoreForm:
-        """The form that is meant. Corrected steps count while the text is the one that they were made from."""
+        """The form to be scored. Corrected steps count while the text is the one that they were made from."""
         corrected = self.corrected and self.key == text_key(solution or "")
         return ScoreForm(
             problem or "",

@@ -37,7 +37,7 @@ _PREVIEW = 80
 
 @dataclass(frozen=True)
 class EvaluatorScores:
-    """What one evaluator said of the solution, and of the earlier one that it is compared with, if any; `outputs`
+    """One evaluator's scores of the solution, and of the earlier one that it is compared with, if any; `outputs`
     tells what kind of thing it says."""
 
     evaluator: str
@@ -175,7 +175,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
 
 
 def _verdicts(result: ScoredSolution, scores: EvaluatorScores) -> dict[str, Any]:
-    """What one evaluator says of the whole solution."""
+    """One evaluator's verdicts on the whole solution."""
     change = scores.now.retroactive
     largest = int(np.abs(change).argmax())
     moved = f"step {step_name(result.trace, largest)}, {signed(float(change[largest]))}"

@@ -70,11 +70,11 @@ class Evaluators:
 
     @property
     def names(self) -> list[str]:
-        """Bidirectional evaluators first: they are what the pages are for."""
+        """The names, bidirectional evaluators first: they are what the pages are for."""
         return sorted(self._scorers, key=lambda name: (self._scorers[name].evaluator.attention, name))
 
     def scorer(self, name: str) -> Scorer:
-        """Raises `NotFoundError` where there is no evaluator of that name."""
+        """The scorer of an evaluator. Raises `NotFoundError` where there is none of that name."""
         if name not in self._scorers:
             raise NotFoundError(f"There is no evaluator {name!r:.80}.", f"Choose one of: {', '.join(self.names)}.")
         return self._scorers[name]
@@ -90,7 +90,7 @@ class Evaluators:
         return self._dtypes[name]
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
-        """Those in force: calibrated ones where there are any, else the evaluator's own."""
+        """The thresholds in force: calibrated ones where there are any, else the evaluator's own."""
         return find_thresholds(store, self.register(store, name).id)
 
     def judge(self, name: str, trace: Trace) -> Judgment:
@@ -148,7 +148,7 @@ def _spec(spec: str | Path) -> str:
 
 
 def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:
-    """A hindsight judgment holds those of the other modes."""
+    """A mode's judgment out of one in hindsight mode, which holds them all."""
     result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
     assert result is not None
     return Judgment(trace, mode, result)

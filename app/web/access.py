@@ -1,4 +1,4 @@
-"""Who gets through to a route: who has a right that the route asks for."""
+"""Access to routes: who is asking, and whether they have a right that the route needs."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -105,7 +105,7 @@ def _token(scope: Scope) -> str | None:
 
 
 def _unknown(scope: Scope, rules: Rules) -> Response:
-    """Nothing is there, or not for this method."""
+    """The answer where there is no such route, or none for this method."""
     methods = rules.methods(scope["path"])
     if methods:
         response = _refused(scope, 405, "This route does not take that method.", f"See {API}/docs.")
@@ -117,7 +117,7 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
 
 
 def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
-    """What somebody is told who may not: how to log in, or why not."""
+    """The answer to somebody who lacks the rights: how to log in, or why not."""
     if asker.user is not None:
         if asker.user.role is Role.ANNOTATOR and rule.rights and rule.rights <= LOOKING:
             why = "Annotators see no scores and no gold while a blind campaign is open."
@@ -146,7 +146,7 @@ def _address(scope: Scope) -> str:
 
 
 def _unkept(send: Send) -> Send:
-    """Answers that no browser keeps, or Back would show them to whoever comes after a log out."""
+    """Sends answers that no browser keeps, or Back would show them to whoever comes after a log out."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

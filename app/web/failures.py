@@ -1,4 +1,4 @@
-"""What went wrong as an answer: a status, and a page for people or JSON for programs."""
+"""Failures as responses: a status, and a page for people or JSON for programs."""
 
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -29,8 +29,8 @@ _TITLES = {
 
 
 def status_of(error: UserError) -> int:
-    """403 for what the person may not do, 404 for what is not there, 409 for what does not go with what happened
-    meanwhile, 503 where the database fails, 429 where too much is waiting, else 422."""
+    """The status of an error: 403 for what the person may not do, 404 for what is not there, 409 for what does not
+    go with what happened meanwhile, 503 where the database fails, 429 where too much is waiting, else 422."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 

@@ -1,4 +1,4 @@
-"""What every page has around its content: what its head loads, and the line at the top."""
+"""The frame of every page: what its head loads, and the line at the top."""
 
 from markupsafe import Markup
 

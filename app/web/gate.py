@@ -1,4 +1,4 @@
-"""What the server lets in: small requests, of its own pages or of programs."""
+"""The gate in front of everything: small requests of our own pages or of programs come in, others do not."""
 
 from urllib.parse import urlsplit
 

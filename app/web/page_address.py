@@ -31,7 +31,7 @@ PageNumber = Annotated[Number, AfterValidator(lambda number: max(1, number))]
 
 
 class PageQuery(BaseModel):
-    """What the query string of the page at `PATH` asks for: a field for each part, with its default."""
+    """The query string of the page at `PATH`: a field for each part, with its default."""
 
     model_config = ConfigDict(frozen=True)
     PATH: ClassVar[str]

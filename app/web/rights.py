@@ -1,4 +1,4 @@
-"""Who asks, and what they may do by their role."""
+"""Rights: what people may do, by their role, and how routes say what they need."""
 
 import re
 from collections.abc import Collection
@@ -52,8 +52,8 @@ def state_of(request: Asked) -> dict[str, Any]:
 
 
 class Right(StrEnum):
-    """Be here by name; look at traces, judgments and figures; have something judged; change the store otherwise
-    than by labelling; label; decide where labels differ; run campaigns."""
+    """What somebody may do: be here by name; look at traces, judgments and figures; have something judged; change
+    the store otherwise than by labelling; label; decide where labels differ; run campaigns."""
 
     ENTER = "enter"
     READ = "read"
@@ -74,7 +74,7 @@ _RIGHTS = {
 
 
 def rights_of(user: User, store: Store) -> frozenset[Right]:
-    """What a person may do now: while a blind campaign is open, annotators may not look."""
+    """The rights of a person now: while a blind campaign is open, annotators may not look."""
     rights = _RIGHTS[user.role]
     if user.role is Role.ANNOTATOR and is_something_hidden(store):
         return rights - LOOKING

@@ -1,4 +1,4 @@
-"""Which right every route asks for: as the routes themselves say, and a list of those that Gradio and FastAPI add.
+"""Rules of access: the rights that routes say they need, and a list of what Gradio and FastAPI add.
 
 What neither names is not there, above all what Gradio answers of its own accord: it would store files of the
 visitor, fetch others for him, or tell what the server does.
@@ -62,7 +62,7 @@ class Rules:
         return next((rule for rule in self.rules if wanted in rule.methods and rule.path.fullmatch(path)), None)
 
     def methods(self, path: str) -> list[str]:
-        """Those that a path may be asked for with."""
+        """The methods that a path takes."""
         return sorted({method for rule in self.rules if rule.path.fullmatch(path) for method in rule.methods})
 
 

@@ -1,4 +1,4 @@
-"""Text from people and files as HTML, in which maths is found; and the signs of labels and verdicts."""
+"""Text as HTML in which maths is marked; the signs of labels and verdicts; counts in words."""
 
 import hashlib
 import re
