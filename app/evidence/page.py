@@ -11,7 +11,7 @@ from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import title
-from stepsight.app.evidence.gallery import gallery_html, open_gallery, page_of, flip_of
+from stepsight.app.evidence.gallery import flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.form import ScoreForm
