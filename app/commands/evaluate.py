@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> None:
             store, dataset, names, modes, lambda one: with_thresholds(store, dataset, one, args.force), place, ours
         )
         ours.wait()
-        if not ours.speaks:
+        if not ours.is_main:
             return
         rest = (modes, args.draws, args.force, args.group)
         if patch:

@@ -91,11 +91,11 @@ class _Run:
         row = register_loaded(self.store, evaluator)
         missing = count_missing(self.store, self.dataset.id, row.id, self.mode)
         if missing:
-            if evaluator.format != "stepsight" and self.ours.speaks:
+            if evaluator.format != "stepsight" and self.ours.is_main:
                 print(evaluator.described, file=sys.stderr)
             traces = self.ours.share(missing_traces(self.store, self.dataset.id, row.id, self.mode))
             judgments = Scorer(evaluator).score(traces, self.mode, _skip)
-            shown = progress(judgments, missing // self.ours.count, name) if self.ours.speaks else judgments
+            shown = progress(judgments, missing // self.ours.count, name) if self.ours.is_main else judgments
             save_judgments(self.store, row.id, shown)
         return row
 

@@ -24,8 +24,8 @@ class Processes:
     local_rank: int | None = None
 
     @property
-    def speaks(self) -> bool:
-        """Whether it is the one that tells of all of them."""
+    def is_main(self) -> bool:
+        """Whether it is the one that prints for all of them."""
         return self.rank == 0
 
     def share(self, traces: Iterable[StoredTrace]) -> Iterator[StoredTrace]:

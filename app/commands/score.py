@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
             )
         place = read_placement(args, ours.local_rank)
         scorer = Scorer(load_evaluator(args.evaluator, place.device, place.dtype, place.device_map))
-        if scorer.evaluator.format != "stepsight" and ours.speaks:
+        if scorer.evaluator.format != "stepsight" and ours.is_main:
             print(scorer.evaluator.described, file=sys.stderr)
         skipped = _Skipped() if args.skip_too_long else None
         if args.dataset is not None:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
         else:
             _score_file(args, scorer, skipped)
         count = 0 if skipped is None else ours.total(skipped.count)
-        if count and ours.speaks:
+        if count and ours.is_main:
             print(f"{count:,} {'trace' if count == 1 else 'traces'} left out.", file=sys.stderr)
 
 
@@ -112,9 +112,9 @@ def _score_dataset(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped |
         ours.wait()
         traces = ours.share(missing_traces(store, dataset.id, stored.id, args.mode))
         judgments = scorer.score(traces, args.mode, skipped)
-        shown = progress(judgments, missing // ours.count, "traces") if ours.speaks else judgments
+        shown = progress(judgments, missing // ours.count, "traces") if ours.is_main else judgments
         done = ours.total(save_judgments(store, stored.id, shown))
-    if not ours.speaks:
+    if not ours.is_main:
         return
     print(
         f"{dataset.name}: {done:,} traces judged by {evaluator.name} ({args.mode}), "

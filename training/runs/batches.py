@@ -1,9 +1,10 @@
 """The batches of an epoch: one order for every number of processes and of parts."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
-from torch.utils.data import Sampler
+from torch.utils.data import DataLoader, Sampler
 
 # Batches that are sorted by length together: enough that the traces of a batch are of nearly one length, few
 # enough that a batch is not always made of the same traces.
@@ -75,3 +76,12 @@ class Batches(Sampler[list[int]]):
 
     def _cut(self, order: list[int]) -> list[list[int]]:
         return [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
+
+
+class EpochLoader(DataLoader[Any]):
+    """Tells its batches which epoch it is."""
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the trainer before each epoch."""
+        assert isinstance(self.batch_sampler, Batches)
+        self.batch_sampler.set_epoch(epoch)

@@ -24,15 +24,15 @@ def unwatched(counted: str, done: int, total: int | None) -> None:
 
 @contextmanager
 def progress_bars() -> Iterator[Watch]:
-    """A `Watch` with a `ProgressBar` for each thing that is counted, one after the other."""
-    bar: ProgressBar | None = None
+    """A `Watch` with a `RunProgress` for each thing that is counted, one after the other."""
+    bar: RunProgress | None = None
 
     def watch(counted: str, done: int, total: int | None) -> None:
         nonlocal bar
         if bar is None or bar.counted != counted:
             if bar is not None:
                 bar.close()
-            bar = ProgressBar(counted, total, done - 1, _DELAY)
+            bar = RunProgress(counted, total, done - 1, _DELAY)
         bar.log(done)
 
     try:
@@ -42,7 +42,7 @@ def progress_bars() -> Iterator[Watch]:
             bar.close()
 
 
-class ProgressBar:
+class RunProgress:
     """How many of `total` things `counted` are done, `start` of them before. Nothing is shown for `delay` seconds;
     without a total there are no lines outside a terminal."""
 
@@ -81,12 +81,12 @@ class TrainingProgress(TrainerCallback):
     """The steps of a trainer with their loss; of several processes the first one shows them."""
 
     def __init__(self) -> None:
-        self._bar: ProgressBar | None = None
+        self._bar: RunProgress | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._close()
         if state.is_world_process_zero:
-            self._bar = ProgressBar("steps", state.max_steps, state.global_step)
+            self._bar = RunProgress("steps", state.max_steps, state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         # A checkpoint starts a new mean, so that a run which goes on from it logs what an uninterrupted one does;

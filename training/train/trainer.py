@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 from transformers import PretrainedConfig, TrainingArguments
 
 from stepsight.core.errors import UserError
@@ -16,7 +15,7 @@ from stepsight.core.label import Label
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.model import IGNORED, StepModel
 from stepsight.training.data.examples import Example, collate
-from stepsight.training.runs.batches import Batches
+from stepsight.training.runs.batches import Batches, EpochLoader
 from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
@@ -45,15 +44,6 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
     if weights:
         whole.load_state_dict(weights, assign=True)
     return whole
-
-
-class EpochLoader(DataLoader[Example]):
-    """Tells its batches which epoch it is."""
-
-    def set_epoch(self, epoch: int) -> None:
-        """Called by the trainer before each epoch."""
-        assert isinstance(self.batch_sampler, Batches)
-        self.batch_sampler.set_epoch(epoch)
 
 
 class StepTrainer(Resumable):

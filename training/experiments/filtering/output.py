@@ -20,9 +20,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scores import Outputs
-from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.pool import QUERY, RESPONSE, Pool, Solution
 from stepsight.training.experiments.filtering.scores import OverlappingRow, ScoredRow, ScoreFile, UnscoredRow
-from stepsight.training.experiments.filtering.solutions import QUERY, RESPONSE, Solution
 from stepsight.training.experiments.filtering.subsets import ChosenSubset, PoolScores, SubsetRule, overlaps
 from stepsight.training.runs.progress import Watch
 from stepsight.training.runs.provenance import versions

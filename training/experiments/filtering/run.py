@@ -21,11 +21,10 @@ from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
-from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.pool import Fields, Pool
 from stepsight.training.experiments.filtering.ray_engine import import_ray, score_on_ray
 from stepsight.training.experiments.filtering.scores import ScoreFile, ScoreRow, UnscoredRow, copy_scores
 from stepsight.training.experiments.filtering.scoring import CHUNK, SHOWN, ChunkScorer, check_pool, refusal
-from stepsight.training.experiments.filtering.solutions import Fields
 from stepsight.training.experiments.filtering.subsets import (
     BOTH,
     RANDOM,

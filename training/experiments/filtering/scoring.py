@@ -13,9 +13,8 @@ from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scores import Outputs, judge_solution
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool
+from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool, Solution
 from stepsight.training.experiments.filtering.scores import OverlappingRow, ScoredRow, ScoreRow, UnscoredRow
-from stepsight.training.experiments.filtering.solutions import Solution
 from stepsight.training.runs.progress import Watch
 
 CHUNK = 128

@@ -26,9 +26,8 @@ from stepsight.core.files import data_files
 from stepsight.core.models.placement import Placement
 from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.filtering.output import MANIFEST, summary
-from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.pool import Pool, Solution
 from stepsight.training.experiments.filtering.run import Filtering, filter_pool
-from stepsight.training.experiments.filtering.solutions import Solution
 from stepsight.training.experiments.finetuning.math500 import (
     Math500Settings,
     Problems,

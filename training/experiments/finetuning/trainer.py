@@ -14,11 +14,10 @@ from trl.trainer.sft_trainer import SFTTrainer
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.examples import IGNORED, TextExample
 from stepsight.training.experiments.finetuning.recipe import Recipe
-from stepsight.training.runs.batches import Batches
+from stepsight.training.runs.batches import Batches, EpochLoader
 from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
-from stepsight.training.train.trainer import EpochLoader
 
 # Tokens of an example without a label: one that could be learnt after one that could not.
 _EMPTY = 2

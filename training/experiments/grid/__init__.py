@@ -2,6 +2,6 @@
 
 - design: the YAML file of a grid
 - experiment: running it
-- results, figures, pairs, forms: a JSON file per run; its figures; matched pairs; two forms of a grid
+- results, pairs: a JSON file per run, with its figures; matched pairs
 - report, tables, plots: the report
 """

@@ -40,8 +40,17 @@ from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.experiments.grid.design import Design, HeldOutSet, RunSettings, read_design
-from stepsight.training.experiments.grid.figures import MACRO_AUC, Figures, figures_of
-from stepsight.training.experiments.grid.results import RUNS, WHOLE, GridResults, Key, RunResult, read_run
+from stepsight.training.experiments.grid.results import (
+    MACRO_AUC,
+    RUNS,
+    WHOLE,
+    Figures,
+    GridResults,
+    Key,
+    RunResult,
+    figures_of,
+    read_run,
+)
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.processes import (
     MachineShare,

@@ -9,9 +9,8 @@ import plotly.graph_objects as go
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
-from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, METRICS
 from stepsight.training.experiments.grid.pairs import MASKS, by_size_and_data, contrast, gains, mean, pair_values
-from stepsight.training.experiments.grid.results import GridResults, Key
+from stepsight.training.experiments.grid.results import LATE_AUC, MACRO_AUC, METRICS, GridResults, Key
 from stepsight.training.experiments.grid.tables import deviation
 from stepsight.training.report.plots import GREY, INKS, Plot, make_bars, make_figure, make_plot, rounded
 from stepsight.training.report.tables import Table
@@ -70,7 +69,7 @@ def third_plot(results: GridResults, key: Key) -> Plot:
 
 def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
     """The gains in two forms of a grid, called by `names`, side by side for each test and mode; from the table of
-    `training.experiments.grid.forms`."""
+    `training.experiments.grid.tables`."""
     plots = []
     for metric in (MACRO_AUC, LATE_AUC):
         figure = make_figure("percentage points", "")

@@ -5,8 +5,6 @@ from datetime import date
 
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.value import Value
-from stepsight.training.experiments.grid.figures import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS
-from stepsight.training.experiments.grid.forms import survival_table
 from stepsight.training.experiments.grid.pairs import contrast, gains, pair_values
 from stepsight.training.experiments.grid.plots import (
     cell_plot,
@@ -16,13 +14,14 @@ from stepsight.training.experiments.grid.plots import (
     survival_plots,
     third_plot,
 )
-from stepsight.training.experiments.grid.results import GridResults, Key
+from stepsight.training.experiments.grid.results import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS, GridResults, Key
 from stepsight.training.experiments.grid.tables import (
     cell_table,
     class_table,
     mean_table,
     paired_table,
     run_table,
+    survival_table,
     third_table,
 )
 from stepsight.training.report.html import Content, Part, Section

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Overlap, Pool
-from stepsight.training.experiments.filtering.solutions import Solution
+from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Overlap, Pool, Solution
 from tests.training.experiments.filtering.pools import open_pool, sums, write_rows
 
 GOOD = {"instruction": "Q", "output": "One.\nTwo."}

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.solutions import read_rows
+from stepsight.training.experiments.filtering.pool import read_rows
 
 LINES = b'{"a": 1}\n\n{"a": \xff}\nnot json\n{"a": 2}\n'
 
@@ -78,7 +78,7 @@ def test_without_pyarrow_its_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_a_file_of_another_kind_is_not_read_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("stepsight.training.experiments.filtering.solutions._MOST_BAD", 10)
+    monkeypatch.setattr("stepsight.training.experiments.filtering.pool._MOST_BAD", 10)
     path = tmp_path / "pool.csv"
     path.write_text("a,b\n" * 11 + '{"a": 1}\n')
     with pytest.raises(

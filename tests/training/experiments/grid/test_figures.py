@@ -7,7 +7,7 @@ import pytest
 from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
-from stepsight.training.experiments.grid.figures import Figures, figures_of
+from stepsight.training.experiments.grid.results import Figures, figures_of
 
 # Six steps of one trace, two of each third; the probabilities of neg, neu, pos.
 TRACE = Trace.of("q", ["a", "b", "c", "d", "e", "f"], ["pos", "pos", "neu", "pos", "neg", "pos"], "1")

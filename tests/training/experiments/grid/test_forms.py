@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from stepsight.training.experiments.grid.forms import survival_table
+from stepsight.training.experiments.grid.tables import survival_table
 from tests.training.experiments.grid.toy import results
 
 # Gains of 0.25 in the first; of 0.125 and 0 in turn in the second, where the pair of seed 10 has no counterpart.

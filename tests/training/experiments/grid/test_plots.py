@@ -3,7 +3,6 @@ import json
 import numpy as np
 
 from stepsight.core.files import asset
-from stepsight.training.experiments.grid.forms import survival_table
 from stepsight.training.experiments.grid.plots import (
     cell_plot,
     class_plots,
@@ -13,6 +12,7 @@ from stepsight.training.experiments.grid.plots import (
     third_plot,
 )
 from stepsight.training.experiments.grid.results import GridResults, read_results
+from stepsight.training.experiments.grid.tables import survival_table
 from tests.training.experiments.grid.test_tables import KEY, detailed
 from tests.training.experiments.grid.toy import results
 

@@ -3,7 +3,7 @@ import pytest
 from stepsight.core.metrics.table import build_table
 from stepsight.training.experiments.grid.design import RunSettings, read_design
 from stepsight.training.experiments.grid.experiment import dataset_name, main, measure_baselines, result_path
-from stepsight.training.experiments.grid.figures import figures_of
+from stepsight.training.experiments.grid.results import figures_of
 from tests.training.experiments.grid.toy import write_toy
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import yaml
 
 from stepsight.training.experiments.grid.design import RunSettings
-from stepsight.training.experiments.grid.figures import Figures
-from stepsight.training.experiments.grid.results import GridResults, RunResult
+from stepsight.training.experiments.grid.results import Figures, GridResults, RunResult
 
 KEY = ("synthetic", "offline")
 

@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.solutions import find_fields, parse_solution
+from stepsight.training.experiments.filtering.pool import find_fields, parse_solution
 
 MMIQC = {"instruction": "Compute 2 + 3.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 FIELDS = ("instruction", "output")
