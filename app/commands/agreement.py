@@ -56,9 +56,9 @@ def run(args: argparse.Namespace) -> None:
 def _summary(ratings: CampaignRatings) -> str:
     left = "included" if ratings.with_exposed else "left out"
     return (
-        f"{ratings.campaign.name}: {ratings.annotations:,} answers; {len(ratings.queue.traces):,} traces and"
+        f"{ratings.campaign.name}: {ratings.annotations:,} annotations; {len(ratings.queue.traces):,} traces and"
         f" {len(ratings.hidden.traces):,} hidden gold items\n"
-        f"{ratings.exposed:,} answers of people who had seen scores, gold or labels are {left}"
+        f"{ratings.exposed:,} annotations by people who had seen scores, gold or labels are {left}"
     )
 
 

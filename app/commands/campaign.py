@@ -26,7 +26,7 @@ from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Orderin
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.users import local_user
 
-_ACTS = {
+_ACTIONS = {
     "create": "make one of the traces of a dataset that meet the conditions now",
     "list": "list them, open ones first",
     "show": "tell how far one is, and each person in it",
@@ -38,16 +38,16 @@ _ABOUT = {"evaluator": "whose verdicts, changes and scores are meant"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-    for act, does in _ACTS.items():
-        one = acts.add_parser(act, help=does, description=f"{does.capitalize()}.")
-        if act != "list":
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for action, does in _ACTIONS.items():
+        one = actions.add_parser(action, help=does, description=f"{does.capitalize()}.")
+        if action != "list":
             one.add_argument("name", metavar="NAME")
-        if act == "create":
+        if action == "create":
             one.add_argument("dataset", metavar="DATASET")
             _add_plan(one)
             _add_conditions(one)
-        if act == "guideline":
+        if action == "guideline":
             one.add_argument("file", metavar="FILE", help="the text, UTF-8")
         add_db(one)
 
@@ -93,21 +93,21 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Do one of `_ACTS`, and print how the campaign stands."""
+    """Do one of `_ACTIONS`, and print the state after it."""
     with open_store(args.db) as store:
-        if args.act == "list":
+        if args.action == "list":
             _print_campaigns(store)
             return
-        if args.act == "create":
+        if args.action == "create":
             campaign = create_campaign(store, _plan(args, store), local_user(store))
         else:
             campaign = find_campaign(store, args.name)
-        if args.act == "close":
+        if args.action == "close":
             campaign = close_campaign(store, campaign.id)
-        elif args.act == "guideline":
+        elif args.action == "guideline":
             add_guideline(store, campaign.id, _read(args.file), local_user(store))
             campaign = get_campaign(store, campaign.id)
-        _print_campaign(store, campaign, people=args.act == "show")
+        _print_campaign(store, campaign, people=args.action == "show")
 
 
 def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
@@ -159,22 +159,22 @@ def _print_campaigns(store: Store) -> None:
     campaigns = list_campaigns(store)
     if not campaigns:
         print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
-    width = max((len(one.name) for one in campaigns), default=0)
-    for one in campaigns:
-        print(f"{one.name.ljust(width)}  {_words(store, one)}")
+    width = max((len(campaign.name) for campaign in campaigns), default=0)
+    for campaign in campaigns:
+        print(f"{campaign.name.ljust(width)}  {_summary(store, campaign)}")
 
 
-def _words(store: Store, campaign: Campaign) -> str:
+def _summary(store: Store, campaign: Campaign) -> str:
     progress = campaign_progress(store, campaign.id)
     state = "open" if campaign.closed is None else "closed"
     traces = f"{campaign.items:,} {'trace' if campaign.items == 1 else 'traces'} of {campaign.dataset}"
-    return f"{state}, {traces}, {progress.submitted:,} of {progress.slots:,} answers"
+    return f"{state}, {traces}, {progress.submitted:,} of {progress.slots:,} annotations"
 
 
 def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
     kind = "blind" if campaign.blind else "with scores"
     extent = "every step" if campaign.after_error else "steps up to the first error"
-    print(f"{campaign.name}: {_words(store, campaign)}")
+    print(f"{campaign.name}: {_summary(store, campaign)}")
     print(f"{campaign.view} view, {kind}, {extent}, {campaign.ordering} order, guideline {campaign.guideline}")
     annotators = annotator_progress(store, campaign.id) if people else []
     width = max((len(one.user) for one in annotators), default=0)

@@ -7,9 +7,7 @@ import argparse
 
 from stepsight.app.commands.options import add_db
 from stepsight.storage.database.store import open_store
-from stepsight.storage.labelling.files.export_labels import export_labels
-
-FORMATS = ("prm800k", "processbench", "prmbench", "stepwise", "jsonl", "csv", "parquet", "events")
+from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["labels"], help="what to write")
     parser.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
     parser.add_argument("path", metavar="FILE", help="the file to write")
-    parser.add_argument("--format", required=True, choices=FORMATS, help="the layout of the file")
+    parser.add_argument("--format", required=True, choices=FORMAT_NAMES, help="the format of the file")
     parser.add_argument("--per-annotator", action="store_true", help="each one's own labels, a row for each")
     parser.add_argument(
         "--exposed",
@@ -35,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Write the file, all of it or nothing, and print what is in it and what is not."""
     with open_store(args.db) as store:
-        done = export_labels(
+        export = export_labels(
             store,
             args.campaign,
             args.path,
@@ -44,4 +42,4 @@ def run(args: argparse.Namespace) -> None:
             exposed=args.exposed,
             force=args.force,
         )
-    print(done)
+    print(export)

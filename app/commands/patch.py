@@ -15,25 +15,25 @@ from stepsight.storage.labelling.disputes import DisputeState
 from stepsight.storage.labelling.patches import make_patch
 from stepsight.storage.traces.queries import find_dataset
 
-_STATES = ("open", "accepted", "rejected", "withdrawn")
+_STATES = [state.value for state in DisputeState]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-    export = acts.add_parser("export", help="write the disputes of a dataset as a label patch")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser("export", help="write the disputes of a dataset as a label patch")
     export.add_argument("dataset", metavar="DATASET")
     export.add_argument("file", metavar="FILE", help="- is standard output")
     export.add_argument(
         "--state", choices=_STATES, default="accepted", help="of which disputes (default: %(default)s)"
     )
     add_db(export)
-    show = acts.add_parser("show", help="tell what a label patch changes")
+    show = actions.add_parser("show", help="tell what a label patch changes")
     show.add_argument("file", metavar="FILE")
 
 
 def run(args: argparse.Namespace) -> None:
     """Export a patch, or show one."""
-    (_export if args.act == "export" else _show)(args)
+    (_export if args.action == "export" else _show)(args)
 
 
 def _export(args: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ from stepsight.storage.people.users import (
 )
 
 _ROLES = [role.value for role in Role]
-_DOES = {
+_ACTIONS = {
     "add": "add one, and ask for the password",
     "list": "list them",
     "role": "give one another role",
@@ -33,25 +33,25 @@ _DOES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-    for act, does in _DOES.items():
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for action, does in _ACTIONS.items():
         # Or --password would pass for --password-stdin.
-        one = acts.add_parser(act, help=does, allow_abbrev=False)
-        if act != "list":
+        one = actions.add_parser(action, help=does, allow_abbrev=False)
+        if action != "list":
             one.add_argument("name", metavar="NAME")
-        if act == "role":
+        if action == "role":
             one.add_argument("role", choices=_ROLES)
-        if act == "add":
+        if action == "add":
             one.add_argument("--role", required=True, choices=_ROLES)
-        if act in ("add", "password"):
+        if action in ("add", "password"):
             one.add_argument("--password-stdin", action="store_true", help="read it from standard input, one line")
         add_db(one)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Do one of `_DOES`, and print the person's role."""
+    """Do one of `_ACTIONS`, and print the state after it."""
     with open_store(args.db) as store:
-        if args.act == "list":
+        if args.action == "list":
             _print_users(list_users(store))
         else:
             _change(args, store)
@@ -59,17 +59,17 @@ def run(args: argparse.Namespace) -> None:
 
 def _change(args: argparse.Namespace, store: Store) -> None:
     before = has_users(store)
-    if args.act == "add":
+    if args.action == "add":
         user = add_user(store, args.name, Role(args.role), _read_password(args))
-    elif args.act == "password":
+    elif args.action == "password":
         # Nobody types a password twice to learn that there is no such user.
         find_user(store, args.name)
         user = set_password(store, args.name, _read_password(args))
-    elif args.act == "role":
+    elif args.action == "role":
         user = set_role(store, args.name, Role(args.role))
     else:
         user = end_user(store, args.name)
-    print(f"{user.name}: {_words(user)}")
+    print(f"{user.name}: {_state(user)}")
     after = has_users(store)
     if before != after:
         print("From now on everybody has to log in." if after else "Nobody can log in any more, or has to.")
@@ -95,8 +95,8 @@ def _print_users(users: list[User]) -> None:
         print("There is no user. Add one: stepsight user add NAME --role admin")
     width = max((len(user.name) for user in users), default=0)
     for user in users:
-        print(f"{user.name.ljust(width)}  {_words(user)}")
+        print(f"{user.name.ljust(width)}  {_state(user)}")
 
 
-def _words(user: User) -> str:
+def _state(user: User) -> str:
     return user.role if user.active else f"{user.role}, ended"

@@ -199,11 +199,13 @@ def _page(
 def _summary(ratings: CampaignRatings) -> str:
     """How many annotations there are, and which are left out."""
     people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
-    count = f"{counted(ratings.annotations, 'answer')} of {counted(people, 'person', 'people')}"
-    parts = [f"{count} on {counted(traces, 'trace')}." if traces else "No answer that counts here yet."]
+    count = f"{counted(ratings.annotations, 'annotation')} of {counted(people, 'person', 'people')}"
+    parts = [f"{count} on {counted(traces, 'trace')}." if traces else "No annotation that counts here yet."]
     if ratings.exposed:
         what = "are included" if ratings.with_exposed else "are left out"
-        parts.append(f"{counted(ratings.exposed, 'answer')} by people who had seen scores, gold or labels {what}.")
+        parts.append(
+            f"{counted(ratings.exposed, 'annotation')} by people who had seen scores, gold or labels {what}."
+        )
     if ratings.changed:
         parts.append(f"{counted(ratings.changed, 'trace')} changed since: their gold is left out.")
     return " ".join(parts)

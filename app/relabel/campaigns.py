@@ -28,7 +28,7 @@ _LINKS = (
 
 
 @dataclass(frozen=True)
-class ProgressBar:
+class CampaignBar:
     """How many of so many annotations are submitted, under a name."""
 
     name: str
@@ -137,13 +137,13 @@ def sees_everybody(user: User) -> bool:
 
 def progress_bars(
     campaign: Campaign, progress: CampaignProgress, *, own: bool = True, everybody: bool = True
-) -> list[ProgressBar]:
+) -> list[CampaignBar]:
     """Bars for the person's own share and for the whole campaign."""
     bars = []
     if own:
         # Hidden gold items come on top of the queue, and must not be noticed.
-        bars.append(ProgressBar("You", min(progress.mine, campaign.items), campaign.items))
+        bars.append(CampaignBar("You", min(progress.mine, campaign.items), campaign.items))
     if everybody:
         complete = f"{progress.items_done:,} of {progress.items:,} traces complete"
-        bars.append(ProgressBar("All", progress.submitted, progress.slots, complete))
+        bars.append(CampaignBar("All", progress.submitted, progress.slots, complete))
     return bars

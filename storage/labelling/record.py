@@ -116,12 +116,12 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
         return
     check_open(slot)
     if slot.state == SKIPPED:
-        raise ConflictError("You skipped this trace, or withdrew your answer.", "Go on with the next one.")
+        raise ConflictError("You skipped this trace, or withdrew your annotation.", "Go on with the next one.")
     if event.kind == "reopen" and not event.cause:
         if slot.state != SUBMITTED:
-            raise ConflictError("The answer is not submitted.", "Go on labelling.")
+            raise ConflictError("The annotation is not submitted.", "Go on labelling.")
     elif slot.state == SUBMITTED:
-        raise ConflictError("The answer is submitted already.", "Take it back to change something.")
+        raise ConflictError("The annotation is submitted already.", "Take it back to change something.")
     if event.guideline not in (None, slot.guideline):
         raise ConflictError(
             f"The guideline has changed: version {slot.guideline} is in force, and the page shows version"

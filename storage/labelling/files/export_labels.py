@@ -60,4 +60,4 @@ def export_labels(
     with atomic_file(path, replace=force) as partial:
         rows = target.write(labelled, partial, stored.name, inexpressible)
     left_out = {reason: count for reason, count in (labelled.left_out + inexpressible).items() if count}
-    return LabelExport(str(path), rows, "answers" if per_annotator else "traces", left_out)
+    return LabelExport(str(path), rows, "annotations" if per_annotator else "traces", left_out)

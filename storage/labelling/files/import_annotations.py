@@ -165,7 +165,7 @@ class AnnotationImporter:
         # One that somebody is taking meanwhile goes on as another row, which only the second look finds.
         self._session.scalars(held).all()
         slots = list(self._session.scalars(held))
-        for annotation in row.answers:
+        for annotation in row.annotations:
             self._check(campaign, annotation, trace)
             self._add_annotation(item, slots, annotation, about)
         for decision in row.decisions:
@@ -196,7 +196,7 @@ class AnnotationImporter:
 
     def _campaign(self, trace: TraceRow, row: ImportedTrace) -> CampaignRow:
         if self._row is None:
-            view = row.answers[0].view if row.answers else "whole"
+            view = row.annotations[0].view if row.annotations else "whole"
             self._row = _new_campaign(self.name, trace.dataset_id, view, self._user)
             self._session.add(self._row)
             self._session.flush()
@@ -219,7 +219,7 @@ class AnnotationImporter:
             raise UserError(f"{len(annotation.labels)} labels for {trace.n_steps} steps.", "Give one per step.")
         if annotation.view != campaign.view:
             raise UserError(
-                f"the answer is of the view {annotation.view}, the campaign {self.name!r} is {campaign.view}.",
+                f"the annotation is of the view {annotation.view}, the campaign {self.name!r} is {campaign.view}.",
                 "Import it as another campaign with --campaign.",
             )
         if not self._made and annotation.guideline > self._newest:

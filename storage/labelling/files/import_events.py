@@ -203,7 +203,7 @@ class EventImporter:
             if name is not None:
                 raise UserError(
                     f"{where}: the event is in the store already, in the campaign {name!r}.",
-                    "A log is imported once; copies of its answers go by the format jsonl.",
+                    "A log is imported once; copies of its annotations go by the format jsonl.",
                 )
 
     def _insert(self, model: Any, values: dict[str, Any]) -> int:

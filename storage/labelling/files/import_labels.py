@@ -28,7 +28,7 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """What an import did to a campaign: so many events, answers or decisions `added`, and `repeated`, which were
+    """What an import did to a campaign: so many events, annotations or decisions `added`, and `repeated`, which were
     stored before."""
 
     campaign: str
@@ -130,7 +130,7 @@ def _add(importer: AnnotationImporter, traces: Iterator[tuple[str, ImportedTrace
             importer.add(row)
     importer.finish()
     added = importer.annotations + importer.decisions
-    return LabelImport(importer.name, "answers and decisions", added, importer.repeated)
+    return LabelImport(importer.name, "annotations and decisions", added, importer.repeated)
 
 
 def _not_labels(row: Row, where: str) -> UserError:

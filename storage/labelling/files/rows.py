@@ -39,13 +39,13 @@ Word = Annotated[str, Field(max_length=20)]
 StepTexts = ListOf[Text | None]
 
 
-class Row(Model):
+class LabelRow(Model):
     """Base of rows."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-class ImportedAnnotation(Row):
+class ImportedAnnotation(LabelRow):
     """A submitted annotation as a file states it; lists have an entry per step."""
 
     annotator: Name
@@ -76,7 +76,7 @@ class ImportedAnnotation(Row):
                 raise UserError(f"{entries} {name} for {steps} steps.", hint)
 
 
-class ImportedDecision(Row):
+class ImportedDecision(LabelRow):
     """A decision as a file states it; `step` counts from 0."""
 
     step: Count
@@ -92,7 +92,7 @@ class ImportedDecision(Row):
         return canonical(self.model_dump() | {"moment": self.moment.isoformat()})
 
 
-class ImportedTrace(Row):
+class ImportedTrace(LabelRow):
     """A row of the format `storage.labelling.files.formats.jsonl`: the annotations of a trace, identified by its id
     within a dataset and by its digest."""
 
@@ -101,12 +101,12 @@ class ImportedTrace(Row):
     digest: Text
     chosen: Literal["ordered", "random", "gold"]
     steps: list[Any]
-    answers: ListOf[ImportedAnnotation]
+    annotations: ListOf[ImportedAnnotation] = Field(alias="answers")
     decisions: Annotated[ListOf[ImportedDecision], BeforeValidator(lambda rows: rows or ())] = ()
 
     @model_validator(mode="after")
     def _check(self) -> "ImportedTrace":
-        for annotation in self.answers:
+        for annotation in self.annotations:
             annotation.check_steps(len(self.steps))
         for decision in self.decisions:
             if decision.step >= len(self.steps):
@@ -114,7 +114,7 @@ class ImportedTrace(Row):
         return self
 
 
-class CampaignLine(Row):
+class CampaignLine(LabelRow):
     """The campaign in the first line of its log; without what names other tables, its fields are those of
     `CampaignRow`."""
 
@@ -136,7 +136,7 @@ class CampaignLine(Row):
     created_by: Text
 
 
-class GuidelineLine(Row):
+class GuidelineLine(LabelRow):
     """A version of the guideline."""
 
     guideline: Version
@@ -145,7 +145,7 @@ class GuidelineLine(Row):
     created_by: Text
 
 
-class SlotLine(Row):
+class SlotLine(LabelRow):
     """A slot of an item; its fields are those of `SlotRow`, but for the annotator."""
 
     number: Count
@@ -156,7 +156,7 @@ class SlotLine(Row):
     ended: Moment | None
 
 
-class ItemLine(Row):
+class ItemLine(LabelRow):
     """An item of the queue, at its place."""
 
     item: Count
@@ -167,7 +167,7 @@ class ItemLine(Row):
     slots: ListOf[SlotLine]
 
 
-class EventLine(Row):
+class EventLine(LabelRow):
     """An event; its fields are those of `EventRow`, but for the kind, the item, the slot and the annotator."""
 
     event: Word

@@ -27,7 +27,7 @@ from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 ADJUDICATED, MAJORITY, TIE, UNSURE, NONE = "adjudicated", "majority", "tie", "unsure", "none"
 
 # Why traces and annotations are left out.
-EXPOSED = "answers by people who had seen scores, gold or others' labels (--exposed keeps them)"
+EXPOSED = "annotations by people who had seen scores, gold or others' labels (--exposed keeps them)"
 HIDDEN_GOLD = "hidden gold items"
 CHANGED = "traces that changed since they were labelled"
 # Traces held in memory at once.

@@ -36,7 +36,7 @@ def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Stor
     terms = "blind, every step, file order, guideline 1\n"
     made = ("--guideline", guideline, "--overlap", 2, "--ordering", "file", "--lease", 5)
     assert command("campaign", "create", "first", "sums", *made, *db) == (
-        0, f"first: open, 3 traces of sums, 0 of 6 answers\nwhole view, {terms}", "",
+        0, f"first: open, 3 traces of sums, 0 of 6 annotations\nwhole view, {terms}", "",
     )  # fmt: skip
     found = find_campaign(filled, "first")
     assert (found.lease, guideline_text(filled, found.id)) == (300, "Say what is right.")
@@ -46,7 +46,7 @@ def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Stor
     take(filled, found, other)
     assert command("campaign", "show", "first", *db) == (
         0,
-        f"first: open, 3 traces of sums, 1 of 6 answers\nwhole view, {terms}"
+        f"first: open, 3 traces of sums, 1 of 6 annotations\nwhole view, {terms}"
         "annotator 1  1 submitted, 0 under way, 1 skipped\nannotator 2  0 submitted, 1 under way, 0 skipped\n",
         "",
     )
@@ -54,7 +54,7 @@ def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Stor
     assert "guideline 2" in command("campaign", "guideline", "first", guideline, *db)[1]
     assert guideline_text(filled, found.id) == "Be strict."
     assert command("campaign", "close", "first", *db)[1].startswith("first: closed, 3 traces of sums")
-    assert command("campaign", "list", *db)[1] == "first  closed, 3 traces of sums, 1 of 6 answers\n"
+    assert command("campaign", "list", *db)[1] == "first  closed, 3 traces of sums, 1 of 6 annotations\n"
 
 
 def test_conditions_and_terms_are_as_given(command: Command, filled: Store, guideline: Path) -> None:

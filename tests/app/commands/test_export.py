@@ -29,7 +29,11 @@ def test_labels_go_out_and_in(path, command, tmp_path):
     other = tmp_path / "other.db"
     with open_store(str(other)) as store:
         add(store, TRACES, "sums")
-    assert command("import", "labels", file, "--db", other) == (0, "first: 10 answers and decisions added.\n", "")
+    assert command("import", "labels", file, "--db", other) == (
+        0,
+        "first: 10 annotations and decisions added.\n",
+        "",
+    )
     assert command("import", "labels", file, "--db", other)[1].startswith("first: nothing new")
 
 

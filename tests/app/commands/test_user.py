@@ -67,7 +67,7 @@ def test_role_password_and_end(typed, sqlite_store):
         (["role", "nobody", "admin"], "", "There is no user 'nobody'"),
         (["password", "nobody"], "", "There is no user 'nobody'"),
         (["end", "nobody"], "", "There is no user 'nobody'"),
-        ([], "", "ACT"),
+        ([], "", "ACTION"),
     ],
 )
 def test_what_cannot_be_ends_with_2_and_adds_nobody(typed, sqlite_store, argv, text, message):

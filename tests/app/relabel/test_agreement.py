@@ -67,7 +67,7 @@ def shown(client: TestClient, query: str, **headers: str) -> str:
 def test_the_page_has_every_part(local):
     page = shown(local, "campaign=1")
     assert "<h1>Agreement: first</h1>" in page
-    assert "6 answers of 3 people on 2 traces." in page
+    assert "6 annotations of 3 people on 2 traces." in page
     # 15 labels: 2 neg on step 2 of the first trace and 1 on step 1 of the second, 1 neu, 11 pos. Steps 1 and 5 are
     # unanimous, in the others one pair of three agrees: 1 - 14 * 6 / (225 - 9 - 1 - 121).
     assert f'<p class="big">{1 - 14 * 6 / 94:.3f}' in page
@@ -115,7 +115,7 @@ def test_every_table_as_csv(local):
 
 def test_a_campaign_without_answers_says_so(local):
     page = shown(local, "campaign=3")
-    assert "No answer that counts here yet." in page
+    assert "No annotation that counts here yet." in page
     assert page.count("No alpha: nobody has labelled anything.") == 4
 
 
@@ -178,11 +178,11 @@ def test_answers_of_who_had_seen_something_count_where_asked(client, sqlite_stor
         note_exposure(sqlite_store, person(sqlite_store, user).id, [1], "scores")
     labelled(sqlite_store, seen)
     page = shown(client, f"campaign={seen.id}")
-    assert "2 answers by people who had seen scores, gold or labels are left out." in page
+    assert "2 annotations by people who had seen scores, gold or labels are left out." in page
     # One label of each step of the first trace is left.
     assert "on 3 steps." in page
     everything = shown(client, f"campaign={seen.id}&exposed=1")
-    assert "2 answers by people who had seen scores, gold or labels are included." in everything
+    assert "2 annotations by people who had seen scores, gold or labels are included." in everything
     assert "on 5 steps." in everything
     assert '<option value="1" selected>all</option>' in everything
 

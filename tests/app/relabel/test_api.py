@@ -146,7 +146,7 @@ def test_who_lost_the_trace_gets_nothing_of_who_has_it(store: Store, client: Tes
         ({"kind": "label", "step": 0, "new": "pos", "seconds": -3}, 422, "seconds is -3, expected 0 or more."),
         ({"kind": "comment", "step": 0, "new": "a\x00"}, 422, "the comment holds a NUL byte."),
         ({"kind": "submit"}, 422, "Steps 1, 2 are not labelled yet."),
-        ({"kind": "reopen"}, 409, "The answer is not submitted."),
+        ({"kind": "reopen"}, 409, "The annotation is not submitted."),
         ({"kind": "praise"}, 422, "kind is 'praise', expected one of label, comment"),
         ({"cause": "undo"}, 422, "There is nothing to undo."),
         ({}, 422, "the key kind is missing."),

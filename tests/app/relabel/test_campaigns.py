@@ -42,7 +42,7 @@ def test_an_annotator_sees_where_to_label_and_how_far_they_are(sqlite_store):
     label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
     page = read(list_html(sqlite_store, ann))
     assert [link.text for link in page.all("a")] == ["Continue"]
-    assert [bar["aria-label"] for bar in page.all(cls="meter")] == ["You: 1 of 3 answers"]
+    assert [bar["aria-label"] for bar in page.all(cls="meter")] == ["You: 1 of 3 annotations"]
     close_campaign(sqlite_store, made.id)
     page = read(list_html(sqlite_store, ann))
     assert page.one(cls="end").text == "closed"
@@ -54,8 +54,8 @@ def test_who_adjudicates_sees_how_far_all_are_and_who_only_looks_does_too(sqlite
     ann = person(sqlite_store, "ann")
     label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
     for role, bars in (
-        (Role.ADJUDICATOR, ["You: 0 of 3 answers", "All: 1 of 3 answers"]),
-        (Role.VIEWER, ["All: 1 of 3 answers"]),
+        (Role.ADJUDICATOR, ["You: 0 of 3 annotations", "All: 1 of 3 annotations"]),
+        (Role.VIEWER, ["All: 1 of 3 annotations"]),
     ):
         page = read(list_html(sqlite_store, person(sqlite_store, role.value, role)))
         assert [bar["aria-label"] for bar in page.all(cls="meter")] == bars
@@ -158,7 +158,10 @@ def test_how_far_it_is(sqlite_store):
     progress = CampaignProgress(submitted=4, slots=6, mine=5, items_done=1, items=3)
     # Five submitted by a person of three traces: two of them were hidden gold, of which nothing is told.
     bars = read(macro("relabel/parts.html", "progress", progress_bars(made, progress)))
-    assert [bar["aria-label"] for bar in bars.all(cls="meter")] == ["You: 3 of 3 answers", "All: 4 of 6 answers"]
+    assert [bar["aria-label"] for bar in bars.all(cls="meter")] == [
+        "You: 3 of 3 annotations",
+        "All: 4 of 6 annotations",
+    ]
     assert [bar.one("i")["style"] for bar in bars.all(cls="meter")] == ["width:100.0%", "width:66.7%"]
     assert [text.text for text in bars.all(cls="n")] == ["3 of 3", "4 of 6 · 1 of 3 traces complete"]
     assert [bar.name for bar in progress_bars(made, progress, everybody=False)] == ["You"]

@@ -240,7 +240,7 @@ BAD_ANSWERS = [
     (lambda rows: change_answer(rows, seconds=-1), r"line 2: answers\[1\]\.seconds is -1, expected 0 or more"),
     (lambda rows: change_answer(rows, guideline=0), r"line 2: answers\[1\]\.guideline is 0, expected 1 or more"),
     (lambda rows: change_answer(rows, exposed=["sun"]), r"line 2: answers\[1\]\.exposed.* is 'sun'"),
-    (lambda rows: change_answer(rows, view="stepwise"), r"line 2: the answer is of the view stepwise"),
+    (lambda rows: change_answer(rows, view="stepwise"), r"line 2: the annotation is of the view stepwise"),
     (lambda rows: change_answer(rows, annotator=" "), r"line 2: answers\[1\]\.annotator: the name is empty"),
     (lambda rows: change_answer(rows, annotator="annotator 1"), r"line 2: 'annotator 1' has labelled .* otherwise"),
     (lambda rows: [*rows, "no"], r"line 4: not JSON"),
