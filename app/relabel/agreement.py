@@ -202,10 +202,9 @@ def _summary(ratings: CampaignRatings) -> str:
     count = f"{counted(ratings.annotations, 'annotation')} of {counted(people, 'person', 'people')}"
     parts = [f"{count} on {counted(traces, 'trace')}." if traces else "No annotation that counts here yet."]
     if ratings.exposed:
+        count = counted(ratings.exposed, "annotation")
         what = "are included" if ratings.with_exposed else "are left out"
-        parts.append(
-            f"{counted(ratings.exposed, 'annotation')} by people who had seen scores, gold or labels {what}."
-        )
+        parts.append(f"{count} by people who had seen scores, gold or labels {what}.")
     if ratings.changed:
         parts.append(f"{counted(ratings.changed, 'trace')} changed since: their gold is left out.")
     return " ".join(parts)

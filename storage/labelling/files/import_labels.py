@@ -28,8 +28,8 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """What an import did to a campaign: so many events, annotations or decisions `added`, and `repeated`, which were
-    stored before."""
+    """What an import did to a campaign: so many events, annotations or decisions `added`, and `repeated`, which
+    were stored before."""
 
     campaign: str
     what: str
