@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
+from stepsight.core.atomic import write_text
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.patch import Patch
@@ -151,9 +152,7 @@ def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
         for table in report.tables:
             for suffix, text in _WRITERS.items():
                 (folder / "tables" / f"{table.name}{suffix}").write_text(text(table), encoding="utf-8", newline="")
-        partial = folder / f"{PAGE}.partial"
-        partial.write_text(report.page, encoding="utf-8")
-        partial.replace(folder / PAGE)
+        write_text(folder / PAGE, report.page)
         if figures:
             drawn = {name: plot.figure for name, plot in report.figures.items() if plot.figure is not None}
             write_pictures(drawn, folder / "figures")
