@@ -17,7 +17,7 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row, evaluate
 from stepsight.training.report.dataset import dataset_part
 from stepsight.training.report.html import Part, Section
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, ordered
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, measured_on, ordered, slug
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 
@@ -147,6 +147,5 @@ def entries(patched: Patched) -> Table:
         )
         for one in patched.patch.changes
     )
-    name, caption = "patch", f"the labels that {patched.patch.name} changes"
-    made = make_table(patched.after, name, caption, columns, [])
-    return Table(made.name, made.caption, columns, rows)
+    after = measured_on(patched.after)
+    return Table(f"{slug(after)}-patch", f"{after}: the labels that {patched.patch.name} changes", columns, rows)

@@ -1,10 +1,11 @@
 """The tables of what fine-tuned models reach: each model, and the subsets of a pool as the paper has them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.bootstrap import DRAWS, resamples
 from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.filtering.subsets import RANDOM, SUBSETS
@@ -12,40 +13,85 @@ from stepsight.training.experiments.finetuning.results import Printed, Result
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, show
 
 TITLES = {"val+red": "Val + Red", "val": "Val-only", "red": "Red-only", "random": "Random"}
-_BASELINE = RANDOM
 _TEXT, _COUNT = CellKind.TEXT, CellKind.COUNT
+_SUBSET = (Column("scorer", "Scorer", _TEXT), Column("filter", "Filter", _TEXT), Column("rows", "N", _COUNT))
+_SEED, _CUT = Column("seed", "Seed", _TEXT), Column("cut", "Cut", _COUNT)
+_REACHED = (Column("accuracy", "Acc."), Column("tokens", "Tok.", _COUNT))
+_AGAINST = Column("difference", "Δ Random", CellKind.POINTS)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The runs on the subset that an evaluator chose, and those on the random one of the same size, if any."""
+
+    scorer: str
+    subset: str
+    runs: Sequence[Result]
+    random: Sequence[Result]
+
+    @property
+    def title(self) -> str:
+        return TITLES.get(self.subset, self.subset or self.runs[0].model)
+
+    @property
+    def means(self) -> tuple[Value, int]:
+        """Accuracy, and tokens of an answer."""
+        accuracy, length = np.mean([(one.accuracy, one.length) for one in self.runs], axis=0)
+        return Value(float(accuracy)), round(float(length))
+
+    @cached_property
+    def gain(self) -> Value:
+        """How far the mean accuracy is above that of the random subset, with an interval of a bootstrap over the
+        problems, the same ones for all runs, and over the seeds of either side."""
+        if self.subset == RANDOM or not self.random:
+            return Value.none("it is what the others are compared with, or there is nothing to compare with")
+        # Which problems each run solved, shape (runs, problems).
+        solved = [np.array([one.correct for one in side], np.float64) for side in (self.runs, self.random)]
+        difference = Value(float(solved[0].mean() - solved[1].mean()))
+        if (solved[0] == solved[1][:1]).all() and (solved[1] == solved[1][:1]).all():
+            # Resamples of nothing but ties would say that there can be no difference.
+            return difference
+        weights, rng = resamples(solved[0].shape[1]).astype(np.float64), np.random.default_rng(0)
+        draws = np.zeros(len(weights))
+        for side, sign in zip(solved, (1, -1), strict=True):
+            each = weights @ side.T / side.shape[1]
+            seeds = rng.integers(0, len(side), each.shape)
+            draws += sign * np.take_along_axis(each, seeds, axis=1).mean(axis=1)
+        return difference.within(*map(float, np.quantile(draws, (0.025, 0.975))))
+
+
+def _groups(results: Iterable[Result]) -> list[_Group]:
+    """Evaluators by name, their subsets in the paper's order, then others by name; runs by rising seed."""
+    order = {name: place for place, name in enumerate(SUBSETS)}
+    runs: dict[tuple[str, str], list[Result]] = {}
+    for one in sorted(
+        results, key=lambda one: (one.scorer, order.get(one.subset, len(order)), one.subset, one.seed or 0)
+    ):
+        runs.setdefault((one.scorer, one.subset), []).append(one)
+    return [
+        _Group(scorer, subset, group, runs.get((scorer, RANDOM), ())) for (scorer, subset), group in runs.items()
+    ]
 
 
 def model_table(results: Sequence[Result]) -> Table:
     """A row for each model and, of several, their means."""
-    columns = (
-        Column("model", "Model", _TEXT),
-        Column("subset", "Subset", _TEXT),
-        Column("seed", "Seed", _TEXT),
-        Column("accuracy", "Pass@1"),
-        Column("tokens", "Tokens", _COUNT),
-        Column("cut", "Cut", _COUNT),
-    )
-    rows: list[tuple[Cell, ...]] = [
-        (
-            one.model,
-            TITLES.get(one.subset, one.subset or "–"),
-            "–" if one.seed is None else str(one.seed),
-            Value(one.accuracy).within(*one.interval()),
-            round(one.length),
-            one.cut,
-        )
-        for one in results
-    ]
-    rules: tuple[int, ...] = ()
+    columns = (Column("model", "Model", _TEXT), Column("subset", "Subset", _TEXT), _SEED, *_REACHED, _CUT)
+    rows: list[tuple[Cell, ...]] = [(one.model, _title(one), *_reached(one)) for one in results]
     if len(results) > 1:
-        rules = (len(rows),)
-        mean = float(np.mean([one.accuracy for one in results]))
-        length = float(np.mean([one.length for one in results]))
-        rows.append(
-            ("mean", "", "", Value(mean), round(length), round(float(np.mean([one.cut for one in results]))))
-        )
+        cut = round(float(np.mean([one.cut for one in results])))
+        rows.append(("mean", "", "", *_Group("", "", results, ()).means, cut))
+    rules = (len(results),) if len(results) > 1 else ()
     return Table("models", f"Pass@1 on {_problems(results)}", columns, tuple(rows), _notes(results), rules)
+
+
+def _title(one: Result) -> str:
+    return TITLES.get(one.subset, one.subset or "–")
+
+
+def _reached(one: Result) -> tuple[Cell, ...]:
+    """Seed, accuracy, tokens of an answer, and answers that were cut."""
+    seed = "–" if one.seed is None else str(one.seed)
+    return seed, Value(one.accuracy).within(*one.interval()), round(one.length), one.cut
 
 
 def _problems(results: Sequence[Result]) -> str:
@@ -73,138 +119,63 @@ def _notes(results: Sequence[Result]) -> tuple[str, ...]:
 
 def subset_table(results: Sequence[Result]) -> Table:
     """The paper's table: for each evaluator its subsets, as means over the seeds, and how far each is from the
-    random subset of the same size; below them what is no such subset, the random ones last.
-
-    A difference has an interval of a bootstrap over the problems, the same ones for all runs, and over the seeds
-    of either side.
-    """
-    rows: list[tuple[Cell, ...]] = []
-    rules: list[int] = []
-    baselines: list[tuple[Cell, ...]] = []
-    for scorer, subsets in _by_scorer(results).items():
-        rules += [len(rows)] if rows else []
-        base = subsets.get(_BASELINE)
-        for name, runs in subsets.items():
-            row = (_row(scorer, name, runs), _against(runs, base if name != _BASELINE else None))
-            (baselines if name == _BASELINE else rows).append((*row[0], row[1]))
-    rules += [len(rows)] if rows and baselines else []
+    random subset of the same size; below them what is no such subset, the random ones last."""
+    groups = sorted(_groups(results), key=lambda group: group.subset == RANDOM)
+    rows = tuple(
+        (group.scorer, group.title, _size(group.runs), len(group.runs), *group.means, group.gain)
+        for group in groups
+    )
     notes = ["Means over the seeds. Δ Random is the difference from the random subset of the same size, in points; "
              f"its interval is of {DRAWS:,} resamples of the problems and of the seeds.",
              *_constant(results)]  # fmt: skip
-    uneven = {len(runs) for subsets in _by_scorer(results).values() for runs in subsets.values()}
-    if len(uneven) > 1:
+    if len({len(group.runs) for group in groups}) > 1:
         notes.append("Not every subset has as many seeds.")
+    columns = (*_SUBSET, Column("seeds", "Seeds", _COUNT), *_REACHED, _AGAINST)
     caption = f"Subsets of a pool: pass@1 on {_problems(results)}"
-    return Table("subsets", caption, _columns(seeds=True), (*rows, *baselines), tuple(notes), tuple(rules))
+    rules = _rules(["" if group.subset == RANDOM else group.scorer for group in groups])
+    return Table("subsets", caption, columns, rows, tuple(notes), rules)
+
+
+def _size(runs: Sequence[Result]) -> int | None:
+    sizes = {one.rows for one in runs}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _rules(groups: Sequence[str]) -> tuple[int, ...]:
+    """The rows at which another group begins."""
+    return tuple(place for place in range(1, len(groups)) if groups[place] != groups[place - 1])
 
 
 def printed_table(printed: Sequence[Printed]) -> Table:
     """The paper's table, with the differences of the printed figures."""
-    base = {row.scorer: row.accuracy for row in printed if row.subset == _BASELINE}
+    base = {row.scorer: row.accuracy for row in printed if row.subset == RANDOM}
     rows: list[tuple[Cell, ...]] = []
-    rules: list[int] = []
-    before = ""
-    for row in sorted(printed, key=lambda row: row.subset == _BASELINE):
-        group = "" if row.subset == _BASELINE else row.scorer
-        rules += [len(rows)] if rows and group != before else []
-        before = group
-        difference = None if row.subset == _BASELINE else Value(round(row.accuracy - base[row.scorer], 3))
-        shown = (group, TITLES[row.subset], row.rows, Value(row.accuracy), round(row.length))
-        rows.append((*shown, difference))
+    for row in sorted(printed, key=lambda row: row.subset == RANDOM):
+        random = row.subset == RANDOM
+        difference = None if random else Value(round(row.accuracy - base[row.scorer], 3))
+        reached = (Value(row.accuracy), round(row.length), difference)
+        rows.append(("" if random else row.scorer, TITLES[row.subset], row.rows, *reached))
     notes = ("As the paper prints them; Δ Random is the difference of the printed figures, in points.",)
     caption = "The paper: Mistral-7B-v0.1 fine-tuned on subsets, pass@1 on MATH-500"
-    return Table("paper-subsets", caption, _columns(seeds=False), tuple(rows), notes, tuple(rules))
+    columns, rules = (*_SUBSET, *_REACHED, _AGAINST), _rules([str(row[0]) for row in rows])
+    return Table("paper-subsets", caption, columns, tuple(rows), notes, rules)
 
 
 def run_table(results: Sequence[Result]) -> Table:
     """A row for each run, below the other tables."""
-    columns = (
-        Column("scorer", "Scorer", _TEXT),
-        Column("filter", "Filter", _TEXT),
-        Column("rows", "N", _COUNT),
-        Column("seed", "Seed", _TEXT),
-        Column("accuracy", "Acc."),
-        Column("tokens", "Tok.", _COUNT),
-        Column("cut", "Cut", _COUNT),
-    )
-    rows = [
-        (
-            scorer,
-            TITLES.get(name, name or "–"),
-            one.rows,
-            "–" if one.seed is None else str(one.seed),
-            Value(one.accuracy).within(*one.interval()),
-            round(one.length),
-            one.cut,
-        )
-        for scorer, subsets in _by_scorer(results).items()
-        for name, runs in subsets.items()
-        for one in runs
-    ]
-    return Table("runs", f"Each run: pass@1 on {_problems(results)}", columns, tuple(rows), _notes(results))
-
-
-def _columns(seeds: bool) -> tuple[Column, ...]:
-    return (
-        Column("scorer", "Scorer", _TEXT),
-        Column("filter", "Filter", _TEXT),
-        Column("rows", "N", _COUNT),
-        *((Column("seeds", "Seeds", _COUNT),) if seeds else ()),
-        Column("accuracy", "Acc."),
-        Column("tokens", "Tok.", _COUNT),
-        Column("difference", "Δ Random", CellKind.POINTS),
-    )
-
-
-def _by_scorer(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
-    """The runs of each evaluator and subset, by rising seed; subsets in the paper's order, then others by name."""
-    by_scorer: dict[str, dict[str, list[Result]]] = {}
-    order = {name: place for place, name in enumerate(SUBSETS)}
-    for one in sorted(results, key=lambda one: (order.get(one.subset, len(order)), one.subset, one.seed or 0)):
-        by_scorer.setdefault(one.scorer, {}).setdefault(one.subset, []).append(one)
-    return dict(sorted(by_scorer.items()))
-
-
-def _row(scorer: str, name: str, runs: Sequence[Result]) -> tuple[Cell, ...]:
-    sizes = sorted({one.rows for one in runs})
-    accuracy = float(np.mean([one.accuracy for one in runs]))
-    length = float(np.mean([one.length for one in runs]))
-    title = TITLES.get(name, name or runs[0].model)
-    return scorer, title, sizes[0] if len(sizes) == 1 else None, len(runs), Value(accuracy), round(length)
-
-
-def _against(runs: Sequence[Result], base: Sequence[Result] | None) -> Value:
-    if base is None:
-        return Value.none("it is what the others are compared with, or there is nothing to compare with")
-    solved = [_solved(side) for side in (runs, base)]
-    difference = Value(float(solved[0].mean() - solved[1].mean()))
-    if (solved[0] == solved[1][:1]).all() and (solved[1] == solved[1][:1]).all():
-        # Resamples of nothing but ties would say that there can be no difference.
-        return difference
-    weights, rng = resamples(solved[0].shape[1]).astype(np.float64), np.random.default_rng(0)
-    draws = np.zeros(len(weights))
-    for side, sign in zip(solved, (1, -1), strict=True):
-        each = weights @ side.T / side.shape[1]
-        seeds = rng.integers(0, len(side), each.shape)
-        draws += sign * np.take_along_axis(each, seeds, axis=1).mean(axis=1)
-    return difference.within(*map(float, np.quantile(draws, (0.025, 0.975))))
-
-
-def _solved(runs: Sequence[Result]) -> Floats64:
-    """Which problems each run solved, shape (runs, problems)."""
-    return np.array([one.correct for one in runs], np.float64)
+    runs = [one for group in _groups(results) for one in group.runs]
+    rows = tuple((one.scorer, _title(one), one.rows, *_reached(one)) for one in runs)
+    columns = (*_SUBSET, _SEED, *_REACHED, _CUT)
+    return Table("runs", f"Each run: pass@1 on {_problems(results)}", columns, rows, _notes(results))
 
 
 def sentences(results: Sequence[Result]) -> Iterator[str]:
     """What the table of subsets says, subset by subset."""
-    for scorer, subsets in _by_scorer(results).items():
-        base = subsets.get(_BASELINE)
-        for name, runs in subsets.items():
-            if name == _BASELINE or base is None:
-                continue
-            difference = _against(runs, base)
-            verdict = "clearly" if difference.low > 0 or difference.high < 0 else "not clearly"
+    for group in _groups(results):
+        if group.gain.exists:
+            verdict = "clearly" if group.gain.low > 0 or group.gain.high < 0 else "not clearly"
             yield (
-                f"{scorer or 'no evaluator'}, {TITLES.get(name, name)}: {show(difference, CellKind.POINTS).text}"
-                f" points against the random subset, {verdict} different from zero."
+                f"{group.scorer or 'no evaluator'}, {TITLES.get(group.subset, group.subset)}:"
+                f" {show(group.gain, CellKind.POINTS).text} points against the random subset, {verdict} different"
+                " from zero."
             )
