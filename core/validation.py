@@ -123,7 +123,7 @@ def update(instance: T, **changes: object) -> T:
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a YAML file holds. Raises `UserError` naming the file where it cannot be read or is none."""
+    """The content of a YAML file. Raises `UserError` naming the file where it cannot be read or is not YAML."""
     try:
         return yaml.load(Path(path).read_text(encoding="utf-8"), _LOADER)
     except OSError as error:
@@ -142,7 +142,7 @@ def validate_yaml(kind: type[T], path: str | Path) -> T:
 
 
 def invalid(message: str, hint: str = "") -> PydanticCustomError:
-    """What a validator raises; the place of the value is put before the message."""
+    """An error for validators to raise; the place of the value is put before the message."""
     return PydanticCustomError("invalid", "{message}", {"message": message, "hint": hint})
 
 
@@ -217,7 +217,7 @@ def _rank(error: ErrorDetails) -> int:
 
 
 def _path(error: ErrorDetails, values: Any) -> Place:
-    """Where the value is that an error is about, without pydantic's names for the members of unions."""
+    """The path to the value that an error is about, without pydantic's names for the members of unions."""
     path: list[int | str] = []
     last = error["loc"][-1] if error["loc"] else None
     for part in error["loc"]:

@@ -14,9 +14,9 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/evaluators", summary="The evaluators that score here, then those that the store has judgments of")
     def evaluators() -> list[EvaluatorInfo]:
-        found = [_loaded(context, name) for name in context.evaluators.names]
-        fingerprints = {info.fingerprint for info in found}
-        return found + [
+        loaded = [_loaded(context, name) for name in context.evaluators.names]
+        fingerprints = {info.fingerprint for info in loaded}
+        return loaded + [
             EvaluatorInfo(
                 name=row.name,
                 fingerprint=row.fingerprint,

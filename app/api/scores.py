@@ -79,7 +79,7 @@ def _scores(record: dict[str, Any], trace: Trace, thresholds: Thresholds) -> dic
 
 
 def _verdicts(scores: Mapping[str, float], thresholds: Thresholds) -> dict[str, bool]:
-    found = {"valid": scores["validity"] >= thresholds.validity}
+    verdicts = {"valid": scores["validity"] >= thresholds.validity}
     if "redundancy" in scores:
-        found["redundant"] = scores["redundancy"] >= thresholds.redundancy
-    return found
+        verdicts["redundant"] = scores["redundancy"] >= thresholds.redundancy
+    return verdicts

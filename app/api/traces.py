@@ -53,14 +53,14 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/traces/{trace}", summary="One trace with its gold and what evaluators said of it")
     def trace(trace: int, request: Request) -> TraceDetail:
-        found = get_trace(context.store, trace)
-        note_shown(context.store, find_user_of(request), [found.trace_id])
+        stored = get_trace(context.store, trace)
+        note_shown(context.store, find_user_of(request), [stored.trace_id])
         return TraceDetail(
-            trace=found.trace_id,
-            dataset=found.dataset,
-            id=found.id,
-            position=found.position + 1,
-            problem=found.problem,
+            trace=stored.trace_id,
+            dataset=stored.dataset,
+            id=stored.id,
+            position=stored.position + 1,
+            problem=stored.problem,
             steps=[
                 StepInfo(
                     step=number,
@@ -68,11 +68,11 @@ def routes(context: Context) -> APIRouter:
                     label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
                     valid=step.valid,
                 )
-                for number, step in enumerate(found.steps, start=1)
+                for number, step in enumerate(stored.steps, start=1)
             ],
-            first_error=_number(found.first_error),
-            meta=dict(found.meta),
-            judgments=[_judgment(judgment) for judgment in read_judgments(context.store, found)],
+            first_error=_number(stored.first_error),
+            meta=dict(stored.meta),
+            judgments=[_judgment(judgment) for judgment in read_judgments(context.store, stored)],
         )
 
     return router
@@ -102,7 +102,7 @@ def _line(row: BrowseRow) -> TraceLine:
         online_validity=row.online_validity,
         offline_validity=row.offline_validity,
         change=row.change,
-        found_error=_number(row.found_error),
+        found_error=_number(row.first_wrong),
         mistake=row.mistake,
     )
 
@@ -118,7 +118,7 @@ def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
         outputs=outputs.value,
         stale=judgment.stale,
         created=judgment.created,
-        steps=_said(scores.probs, outputs) if outputs.has_steps else None,
+        steps=_substep_values(scores.probs, outputs) if outputs.has_steps else None,
         online=_rounded(hindsight.online.probs, outputs) if hindsight is not None else None,
         hindsight=[_rounded(row, outputs) for row in hindsight.rows] if hindsight is not None else None,
         solution=judgment.solution,
@@ -129,14 +129,14 @@ def _number(index: int | None) -> int | None:
     return None if index is None else index + 1
 
 
-def _said(probs: Floats32, outputs: Outputs) -> list[Any]:
+def _substep_values(probs: Floats32, outputs: Outputs) -> list[Any]:
     """The numbers of each sub-step, None where nothing was said of it."""
-    return [said if three.any() else None for said, three in zip(_rounded(probs, outputs), probs, strict=True)]
+    return [values if three.any() else None for values, three in zip(_rounded(probs, outputs), probs, strict=True)]
 
 
 def _rounded(probs: Floats32, outputs: Outputs) -> list[Any]:
     """neg, neu and pos of each sub-step, or its validity where there is nothing else."""
-    said = StepScores(probs).validity if outputs == Outputs.VALIDITY else probs
+    numbers = StepScores(probs).validity if outputs == Outputs.VALIDITY else probs
     # Stored probabilities may exceed 1 by the rounding of float32.
-    rounded: list[Any] = np.clip(np.round(said.astype(np.float64), _DIGITS), 0, 1).tolist()
+    rounded: list[Any] = np.clip(np.round(numbers.astype(np.float64), _DIGITS), 0, 1).tolist()
     return rounded

@@ -8,8 +8,7 @@ from pydantic import AfterValidator, Field
 from stepsight.app.web.page_address import Number, PageNumber, PageQuery
 from stepsight.core.errors import UserError
 from stepsight.core.validation import invalid
-from stepsight.storage.browse.browse import Sort
-from stepsight.storage.browse.filters import NamedFilter
+from stepsight.storage.browse.filters import NamedFilter, Sort
 
 _BY_SCORES = ("validity", "redundancy", "change")
 

@@ -107,13 +107,13 @@ def _judgments(trace: StoredTrace, answer: TraceJudgments) -> Iterator[dict[str,
         record["stored"] = answer.stored
         scores = answer.modes.get(judgment.mode)
         if scores is not None:
-            record["steps"] = [_said(answer, judgment.mode, i) for i in range(len(scores))]
+            record["steps"] = [_substep_record(answer, judgment.mode, i) for i in range(len(scores))]
         if judgment.solution is not None:
             record["says_of_solution"] = judgment.solution
         yield record
 
 
-def _said(answer: TraceJudgments, mode: Mode, i: int) -> dict[str, Any] | None:
+def _substep_record(answer: TraceJudgments, mode: Mode, i: int) -> dict[str, Any] | None:
     """What an evaluator that does not give three probabilities says of a sub-step."""
     if answer.silent[mode][i]:
         return None

@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _table_names(names: Sequence[str], measured: Sequence[str], evaluators: Sequence[StoredEvaluator]) -> list[str]:
-    """What tables call those that a command line names: one from a folder, or in another type, has another name."""
+    """The names that tables give evaluators: from a folder, or in another type, one has another name."""
     ran = [name for name in measured if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
     return [called.get(name, name) for name in names]
@@ -195,7 +195,7 @@ def _figures(row: Row) -> list[Value]:
 
 
 def _above(row: Row) -> str:
-    """How far an evaluator is above the best baseline, "" for a baseline."""
+    """The difference of an evaluator to the best baseline, "" for a baseline."""
     if row.is_baseline or not row.beats.exists:
         return ""
     difference = str(show(row.beats, CellKind.POINTS))
@@ -205,7 +205,7 @@ def _above(row: Row) -> str:
 
 
 def _off(row: Row, printed: Published) -> str:
-    """Such as `Sol-F1 published 78.0, difference +0.0`, for each figure that the row has."""
+    """The published figures and differences, such as `Sol-F1 published 78.0, difference +0.0`."""
     parts = []
     for name, title in PROTOCOL.items():
         value = row.measured[name].value

@@ -45,8 +45,9 @@ def find_judges(
         return evaluators
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
     meant = {name: run.find(name, stored) for name in names}
-    for row in filter(None, meant.values()):
-        check(row)
+    for row in meant.values():
+        if row is not None:
+            check(row)
     chosen = []
     for name, row in meant.items():
         if name.startswith(PREFIX):

@@ -14,7 +14,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import macro, render
-from stepsight.app.web.page_address import number_reader, read_query
+from stepsight.app.web.page_address import read_number, read_query
 from stepsight.app.web.rights import Annotator, Manager, Person
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
@@ -55,8 +55,8 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
     @routes.get(LABEL)
     def label(request: Request, user: Annotator) -> Response:
         if "slot" in request.query_params:
-            return _slot_page(store, open_slot(store, _number(request, "slot"), user), user)
-        campaign_id = _number(request, "campaign")
+            return _slot_page(store, open_slot(store, read_number(request.query_params, "slot"), user), user)
+        campaign_id = read_number(request.query_params, "campaign")
         assignment = assign_next(store, campaign_id, user)
         if assignment is None:
             progress = campaign_progress(store, campaign_id, user.id)
@@ -65,13 +65,15 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
 
     @routes.get(f"{LABEL}/steps")
     def steps(request: Request, user: Annotator) -> HTMLResponse:
-        assignment = open_slot(store, _number(request, "slot"), user)
+        assignment = open_slot(store, read_number(request.query_params, "slot"), user)
         annotation = read_annotation(store, assignment.slot_id, user.id)
-        return HTMLResponse(steps_html(store, assignment, annotation, user, _number(request, "from")))
+        return HTMLResponse(
+            steps_html(store, assignment, annotation, user, read_number(request.query_params, "from"))
+        )
 
     @routes.get(f"{LABEL}/guideline")
     def guideline(request: Request, user: Annotator) -> HTMLResponse:
-        campaign = get_campaign(store, _number(request, "campaign"))
+        campaign = get_campaign(store, read_number(request.query_params, "campaign"))
         text = guideline_text(store, campaign.id)
         return HTMLResponse(macro("relabel/parts.html", "guideline_text", campaign.guideline, text))
 
@@ -83,7 +85,7 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
 
     @routes.get("/relabel/campaign")
     def campaign(request: Request, user: Manager) -> HTMLResponse:
-        return _page("Campaign", campaign_html(store, _number(request, "campaign"), user))
+        return _page("Campaign", campaign_html(store, read_number(request.query_params, "campaign"), user))
 
     @routes.post("/relabel/campaigns")
     def create(user: Manager, form: Annotated[NewCampaign, body(NewCampaign)]) -> JSONResponse:
@@ -110,13 +112,6 @@ def _slot_page(store: Store, assignment: Assignment, user: User) -> HTMLResponse
         return _page("Skipped", skipped_html(assignment))
     review = read_review(store, assignment.slot_id, user)
     return _page("Submitted", review_html(assignment, annotation, review, user.id))
-
-
-def _number(request: Request, name: str) -> int:
-    """A number of the query. Raises `UserError`."""
-    number = number_reader(name)(request.query_params.get(name, ""))
-    assert isinstance(number, int)
-    return number
 
 
 def _page(title: str, content: Markup) -> HTMLResponse:

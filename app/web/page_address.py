@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import parse_qs, urlencode
 
 from markupsafe import Markup, escape
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticKnownError
 
 from stepsight.core.errors import UserError
@@ -28,6 +28,8 @@ Number = Annotated[int, BeforeValidator(_check_digits)]
 
 PageNumber = Annotated[Number, AfterValidator(lambda number: max(1, number))]
 """Counted from 1; 0 stands for the first page."""
+
+_NUMBERS = TypeAdapter(dict[str, Number])
 
 
 class PageQuery(BaseModel):
@@ -77,6 +79,15 @@ class PageQuery(BaseModel):
 def _problem(error: ErrorDetails, parts: Mapping[str, Any]) -> str:
     refusal = user_error([error], parts)
     return f"{refusal.message} {refusal.hint or _HINT}"
+
+
+def read_number(query: Query, name: str) -> int:
+    """The number that a query has to have. Raises `UserError`."""
+    parts = {name: (_values(query, name) or [""])[-1]}
+    try:
+        return _NUMBERS.validate_python(parts)[name]
+    except ValidationError as error:
+        raise UserError(_problem(error.errors(include_url=False)[0], parts)) from None
 
 
 def read_query(text: str) -> dict[str, list[str]]:

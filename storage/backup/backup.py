@@ -123,22 +123,22 @@ def check_backup(path: Path) -> Manifest:
         try:
             manifest = _read(database, path)
             check_database(database)
-            found = read_contents(database)
+            contents = read_contents(database)
         finally:
             database.close()
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: damaged, or no backup ({error}).", _DAMAGED) from None
-    if found != manifest.tables:
-        other = sorted(t for t in {*found, *manifest.tables} if found.get(t) != manifest.tables.get(t))
+    if contents != manifest.tables:
+        other = sorted(t for t in {*contents, *manifest.tables} if contents.get(t) != manifest.tables.get(t))
         raise UserError(f"{path}: the table {other[0]!r} is not what was backed up.", _DAMAGED)
     return manifest
 
 
 def check_database(database: sqlite3.Connection) -> None:
     """Raises `sqlite3.DatabaseError` where the file's structure is broken or a row refers to none."""
-    (found,) = database.execute("PRAGMA integrity_check(1)").fetchone()
-    if found != "ok":
-        raise sqlite3.DatabaseError(found)
+    (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict)
     if broken := database.execute("PRAGMA foreign_key_check").fetchone():
         raise sqlite3.DatabaseError(f"a row of {broken[0]} refers to one that is not there")
 
@@ -146,8 +146,8 @@ def check_database(database: sqlite3.Connection) -> None:
 def read_contents(database: sqlite3.Connection) -> dict[str, Content]:
     """What each table of a store holds; the search index is made of the others."""
     names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-    kept = [name for (name,) in names if not name.startswith(("sqlite_", "trace_search")) and name != TABLE]
-    return {name: _content(database, name) for name in kept}
+    tables = [name for (name,) in names if not name.startswith(("sqlite_", "trace_search")) and name != TABLE]
+    return {name: _content(database, name) for name in tables}
 
 
 def _content(database: sqlite3.Connection, table: str) -> Content:
@@ -167,11 +167,11 @@ def _read(database: sqlite3.Connection, path: Path) -> Manifest:
         raise none
     row = database.execute(f"SELECT manifest FROM {TABLE}").fetchone()
     try:
-        found: dict[str, Any] = json.loads(row[0])
-        if (found.pop("format"), version := found.pop("version")) != (FORMAT, VERSION):
+        values: dict[str, Any] = json.loads(row[0])
+        if (values.pop("format"), version := values.pop("version")) != (FORMAT, VERSION):
             raise UserError(f"{path}: a backup of format {version!r}, expected {VERSION}.", "Update StepSight.")
-        tables = {name: Content(**content) for name, content in found.pop("tables").items()}
-        return Manifest(tables=tables, **found)
+        tables = {name: Content(**content) for name, content in values.pop("tables").items()}
+        return Manifest(tables=tables, **values)
     except (TypeError, ValueError, KeyError, AttributeError):
         raise none from None
 
@@ -199,7 +199,7 @@ def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
     """
     path = Path(path)
     _refuse_itself(store, path)
-    with atomic_file(path, replace=force, private=True) as partial, told(path):
+    with atomic_file(path, replace=force, private=True) as partial, sqlite_errors(path):
         with snapshot(store) as source:
             counts = count_rows(source)
             _copy(source, partial)
@@ -208,14 +208,14 @@ def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
             copy.execute("PRAGMA journal_mode = DELETE")
             manifest = write_manifest(copy, source=store.engine.dialect.name)
             check_database(copy)
-        found = {name: content.rows for name, content in manifest.tables.items() if name in counts}
-        if wrong := differences(counts, found):
+        copied = {name: content.rows for name, content in manifest.tables.items() if name in counts}
+        if wrong := differences(counts, copied):
             raise UserError(f"{path}: the copy of the table {wrong[0]!r} has another number of rows.", "Try again.")
     return Backup(path, manifest)
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def sqlite_errors(path: Path) -> Iterator[None]:
     """Turn a SQLite file that fails into a `UserError`."""
     try:
         yield

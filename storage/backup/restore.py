@@ -23,7 +23,7 @@ from stepsight.storage.backup.backup import (
     differences,
     make_backup,
     remove_rows,
-    told,
+    sqlite_errors,
 )
 from stepsight.storage.database.store import Store, open_store
 
@@ -41,8 +41,8 @@ class Restored:
     aside: Path | None
 
     def __str__(self) -> str:
-        kept = f" What was there before is kept in {self.aside}." if self.aside else ""
-        return f"{self.store}: {self.manifest.rows:,} rows of a backup of {self.manifest.made}, checked.{kept}"
+        aside = f" What was there before is kept in {self.aside}." if self.aside else ""
+        return f"{self.store}: {self.manifest.rows:,} rows of a backup of {self.manifest.made}, checked.{aside}"
 
 
 def restore_backup(path: str | Path, address: str | None = None, force: bool = False) -> Restored:
@@ -72,14 +72,14 @@ def _prepare(path: Path, copy: Path) -> Path:
         shutil.copyfile(path, copy)
     except OSError as error:
         raise UserError(f"{path}: cannot be copied ({error.strerror}).", "Check the disk and its space.") from None
-    with told(path), closing(sqlite3.connect(copy)) as database:
+    with sqlite_errors(path), closing(sqlite3.connect(copy)) as database:
         database.execute(f"DROP TABLE {TABLE}")
-        known = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for table in known.intersection(_LEFT_OUT):
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in tables.intersection(_LEFT_OUT):
             database.execute(f"DELETE FROM {table}")
         database.commit()
     open_store(str(copy)).close()
-    with told(path), closing(sqlite3.connect(copy)) as database:
+    with sqlite_errors(path), closing(sqlite3.connect(copy)) as database:
         database.execute("PRAGMA journal_mode = DELETE")
     return copy
 
@@ -101,7 +101,7 @@ def _keep_aside(store: Store, path: Path, force: bool) -> Path | None:
 
 def _replace_pages(fresh: Path, name: str) -> None:
     with (
-        told(Path(name)),
+        sqlite_errors(Path(name)),
         closing(sqlite3.connect(fresh)) as source,
         closing(sqlite3.connect(name, timeout=_BUSY_SECONDS)) as target,
     ):

@@ -13,26 +13,23 @@ import numpy as np
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.columns import Ints, Sort, View
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.columns import BrowseColumns
+from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.verdict_columns import MISTAKES
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces.queries import Neighbours, TraceSummary, in_range
 
-__all__ = ["ANY", "FILE_ORDER", "BrowsePage", "BrowseRow", "Sort", "browse", "list_matching", "neighbours"]
-
-ANY = TraceFilter()
-FILE_ORDER = Sort()
 Counts = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
 class BrowseRow(TraceSummary):
     """A trace of a list. `group` is its class, "" for none; `validity`, in the filter's mode, and the others are
-    what its evaluator says, None where it says nothing; `found_error` is the first step called wrong, 0-based, and
+    what its evaluator says, None where it says nothing; `first_wrong` is the first step called wrong, 0-based, and
     `mistake` one of `MISTAKES` or ""."""
 
     group: str = ""
@@ -40,7 +37,7 @@ class BrowseRow(TraceSummary):
     online_validity: float | None = None
     offline_validity: float | None = None
     change: float | None = None
-    found_error: int | None = None
+    first_wrong: int | None = None
     mistake: str = ""
 
 
@@ -73,19 +70,19 @@ def browse(
     if limit < 0 or offset < 0:
         raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
     with store.read() as session:
-        view = View(store, session, dataset_id, where, sort)
-        narrowed = view.narrow()
-        order = view.order(narrowed.chosen)
-        rows = _rows(session, view, order[offset : offset + limit])
-        return BrowsePage(rows, len(order), narrowed.counts(), narrowed.loosened())
+        columns = BrowseColumns(store, session, dataset_id, where, sort)
+        matches = columns.match()
+        order = columns.order(matches.chosen)
+        rows = _rows(session, columns, order[offset : offset + limit])
+        return BrowsePage(rows, len(order), matches.counts(), matches.loosened())
 
 
 def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> list[int]:
     """The database ids of all traces that `browse` would page through, in its order."""
     with store.read() as session:
-        view = View(store, session, dataset_id, where, sort)
-        found: list[int] = view.catalogue.trace_ids[view.order(view.narrow().chosen)].tolist()
-        return found
+        columns = BrowseColumns(store, session, dataset_id, where, sort)
+        trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.match().chosen)].tolist()
+        return trace_ids
 
 
 def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> Neighbours:
@@ -98,40 +95,41 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
         dataset_id = session.scalar(select(TraceRow.dataset_id).where(TraceRow.id == in_range(trace_id)))
         if dataset_id is None:
             raise NotFoundError(f"There is no trace {trace_id}.")
-        view = View(store, session, dataset_id, where, sort)
-        chosen = view.narrow().chosen
-        (place,) = view.catalogue.places(np.array([trace_id]))
+        columns = BrowseColumns(store, session, dataset_id, where, sort)
+        chosen = columns.match().chosen
+        (place,) = columns.traces.places(np.array([trace_id]))
         chosen[place] = True
-        order = view.order(chosen)
+        order = columns.order(chosen)
         at = int(np.flatnonzero(order == place)[0])
-        ids = view.catalogue.trace_ids
+        ids = columns.traces.trace_ids
         before = int(ids[order[at - 1]]) if at else None
         return Neighbours(before, int(ids[order[at + 1]]) if at + 1 < len(order) else None)
 
 
-def _rows(session: Session, view: View, places: Ints) -> list[BrowseRow]:
+def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[BrowseRow]:
     """The rows of some traces, in their order; without those that were deleted meanwhile."""
-    ids = view.catalogue.trace_ids[places].tolist()
-    found = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
+    ids = columns.traces.trace_ids[places].tolist()
+    rows = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
     return [
-        BrowseRow(**found[id]._mapping, **_columns(view, int(place)))
+        BrowseRow(**rows[id]._mapping, **_values(columns, int(place)))
         for id, place in zip(ids, places, strict=True)
-        if id in found
+        if id in rows
     ]
 
 
-def _columns(view: View, place: int) -> dict[str, Any]:
-    group, read = int(view.catalogue.group[place]), view.read
-    columns: dict[str, Any] = {"group": view.catalogue.groups[group] if group != SILENT else ""}
-    if view.said is None or read is None:
-        return columns
-    mistake, found = int(read.mistake[place]), int(read.found[place])
-    return columns | {
-        "validity": _number(read.validity[place]),
-        "online_validity": _number(view.said[Mode.ONLINE].validity[place]),
-        "offline_validity": _number(view.said[Mode.OFFLINE].validity[place]),
-        "change": _number(read.change[place]),
-        "found_error": None if found == SILENT else found,
+def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
+    """The fields of a row that come from columns."""
+    group, verdicts, in_mode = int(columns.traces.group[place]), columns.verdicts, columns.in_mode
+    values: dict[str, Any] = {"group": columns.traces.groups[group] if group != SILENT else ""}
+    if verdicts is None or in_mode is None:
+        return values
+    mistake, wrong = int(in_mode.mistake[place]), int(in_mode.first_wrong[place])
+    return values | {
+        "validity": _number(in_mode.validity[place]),
+        "online_validity": _number(verdicts[Mode.ONLINE].validity[place]),
+        "offline_validity": _number(verdicts[Mode.OFFLINE].validity[place]),
+        "change": _number(in_mode.change[place]),
+        "first_wrong": None if wrong == SILENT else wrong,
         "mistake": "" if mistake == SILENT else MISTAKES[mistake].value,
     }
 

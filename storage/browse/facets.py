@@ -1,5 +1,5 @@
 """Facets: the filters with few values. All of them are counted at once, in a time that hardly depends on how many
-traces there are: traces with the same values of all facets are one cell, and cells are few."""
+traces there are: traces with the same values of all facets share a bucket, and buckets are few."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stepsight.core.arrays import Bools, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns
 from stepsight.storage.traces.columns import GOLD, TraceColumns
-
-Ints = NDArray[np.int64]
 
 _PLACE = np.uint64(32)
 _SIGN, _WIDTH = np.uint32(1 << 31), np.uint32(31)
@@ -40,58 +39,56 @@ def places_in_order(keys: NDArray[np.uint32]) -> Ints:
     return packed.astype(np.uint32).astype(np.int64)
 
 
-Flags = NDArray[np.bool_]
-
 CHANGES = (0.1, 0.3, 0.5)
 """Retroactive changes that are counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Facet:
-    """`codes`, shape (n,): the place in `names` of the value of each of `n` traces or cells, `SILENT` for none.
+    """`codes`, shape (n,): the place in `names` of the value of each of `n` traces or buckets, `SILENT` for none.
     `also`: those, shape (n,), that have a further value beside it."""
 
     names: tuple[str, ...]
     codes: NDArray[np.signedinteger[Any]]
-    also: Mapping[str, Flags] = field(default_factory=dict)
+    also: Mapping[str, Bools] = field(default_factory=dict)
 
-    def has(self, value: str) -> Flags:
+    def has(self, value: str) -> Bools:
         """Those of a value, shape (n,); none for a value that there is not."""
         if value in self.also:
             return self.also[value]
         if value not in self.names:
             return np.zeros(len(self.codes), np.bool_)
-        met: Flags = np.equal(self.codes, self.names.index(value))
+        met: Bools = np.equal(self.codes, self.names.index(value))
         return met
 
     def count(self, numbers: Ints) -> dict[str, int]:
-        """How many traces have each value, where there are so many of each cell, shape (n,)."""
+        """How many traces have each value, where there are so many in each bucket, shape (n,)."""
         sums = np.bincount(self.codes + 1, numbers, len(self.names) + 1)[1:].astype(np.int64).tolist()
-        found = dict(zip(self.names, sums, strict=True))
-        return found | {name: int(numbers[flags].sum()) for name, flags in self.also.items()}
+        counts = dict(zip(self.names, sums, strict=True))
+        return counts | {name: int(numbers[flags].sum()) for name, flags in self.also.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """`n` traces in `c` cells. `facets` are those of the cells, `cell` is that of each trace, shape (n,)."""
+    """`n` traces in `b` buckets. `facets` are those of the buckets, `bucket` is that of each trace, shape (n,)."""
 
     facets: Mapping[str, Facet]
-    cell: NDArray[np.int32]
+    bucket: NDArray[np.int32]
     everything: Ints
 
     @property
     def nbytes(self) -> int:
-        return self.cell.nbytes
+        return self.bucket.nbytes
 
-    def tally(self, chosen: Flags | None) -> Ints:
-        """How many of the chosen traces each cell has, shape (c,); of all where None is given."""
+    def tally(self, chosen: Bools | None) -> Ints:
+        """How many of the chosen traces each bucket has, shape (b,); of all where None is given."""
         if chosen is None:
             return self.everything
-        return np.bincount(self.cell[chosen], minlength=len(self.everything))
+        return np.bincount(self.bucket[chosen], minlength=len(self.everything))
 
 
 def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
-    """The cells of traces by the facets of each."""
+    """The buckets of traces by the facets of each."""
     key: Any = 0
     span = 1
     for facet in facets.values():
@@ -101,46 +98,46 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
     order = places_in_order(key.astype(np.uint32)) if span <= 2**32 else np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     first, numbers = order[starts], np.diff(starts, append=len(order))
-    cell = np.empty(len(order), np.int32)
-    cell[order] = np.repeat(np.arange(len(starts), dtype=np.int32), numbers)
-    of_cells = {
+    bucket = np.empty(len(order), np.int32)
+    bucket[order] = np.repeat(np.arange(len(starts), dtype=np.int32), numbers)
+    of_buckets = {
         name: Facet(facet.names, facet.codes[first], {value: flags[first] for value, flags in facet.also.items()})
         for name, facet in facets.items()
     }
-    return Buckets(of_cells, cell, numbers)
+    return Buckets(of_buckets, bucket, numbers)
 
 
-def dataset_facets(catalogue: TraceColumns) -> dict[str, Facet]:
+def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
     """The facets of traces in which no evaluator comes in, by the field of the filter."""
     return {
-        "gold": Facet(GOLD, catalogue.gold),
-        "group": Facet(catalogue.groups, catalogue.group),
-        "error_at": Facet(tuple(third.value for third in Third), catalogue.third),
-        "relabelled": Facet(("no", "yes"), catalogue.relabelled.astype(np.int8)),
+        "gold": Facet(GOLD, traces.gold),
+        "group": Facet(traces.groups, traces.group),
+        "error_at": Facet(tuple(third.value for third in Third), traces.third),
+        "relabelled": Facet(("no", "yes"), traces.relabelled.astype(np.int8)),
     }
 
 
 def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dict[str, Facet]:
     """The facets of traces by an evaluator's verdicts, read in a mode."""
-    read, online, offline = verdicts[mode], verdicts[Mode.ONLINE].valid, verdicts[Mode.OFFLINE].valid
+    chosen, online, offline = verdicts[mode], verdicts[Mode.ONLINE].valid, verdicts[Mode.OFFLINE].valid
     agreement = np.where((online == SILENT) | (offline == SILENT), SILENT, online != offline)
-    also = {"redundant": read.redundant, "unjudged": ~read.judged}
+    also = {"redundant": chosen.redundant, "unjudged": ~chosen.judged}
     none = np.full(len(agreement), SILENT, np.int8)
     return {
-        "verdict": Facet(("invalid", "valid"), read.valid, also),
-        "mistake": Facet(tuple(mistake.value for mistake in MISTAKES), read.mistake),
+        "verdict": Facet(("invalid", "valid"), chosen.valid, also),
+        "mistake": Facet(tuple(mistake.value for mistake in MISTAKES), chosen.mistake),
         "modes": Facet(("agree", "disagree"), agreement.astype(np.int8)),
-        "change": Facet((), none, {f"{least:g}": changed(read, least) for least in CHANGES}),
+        "change": Facet((), none, {f"{least:g}": changed(chosen, least) for least in CHANGES}),
     }
 
 
-def changed(verdicts: VerdictColumns, least: float) -> Flags:
+def changed(verdicts: VerdictColumns, least: float) -> Bools:
     """The traces with a retroactive change of at least `least`, shape (n,)."""
-    met: Flags = verdicts.change >= np.float32(least)
+    met: Bools = verdicts.change >= np.float32(least)
     return met
 
 
-def differ(one: VerdictColumns, other: VerdictColumns) -> Flags:
+def differ(one: VerdictColumns, other: VerdictColumns) -> Bools:
     """The traces that one evaluator calls valid and the other invalid, shape (n,)."""
-    known = np.not_equal(one.valid, SILENT) & np.not_equal(other.valid, SILENT)
-    return known & np.not_equal(one.valid, other.valid)
+    both = np.not_equal(one.valid, SILENT) & np.not_equal(other.valid, SILENT)
+    return both & np.not_equal(one.valid, other.valid)

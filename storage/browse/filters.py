@@ -4,7 +4,8 @@ It is declared here and nowhere else. The address of the Browse page, the query 
 `stepsight campaign create` and the conditions that are stored with a campaign are all read by these models.
 """
 
-from typing import Annotated, Any, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -15,6 +16,7 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import invalid
 
 LONGEST_TEXT = 1000
+By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
 _ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "change", "cell")
 # Whose verdicts are meant, and in which mode: no conditions by themselves.
 _READING = ("evaluator", "mode")
@@ -154,3 +156,23 @@ class NamedFilter(Conditions):
         """The same conditions, about the evaluators with these database ids."""
         values = {name: getattr(self, name) for name in Conditions.model_fields}
         return TraceFilter(**values | {"evaluator": evaluator, "against": against})
+
+
+@dataclass(frozen=True)
+class Sort:
+    """An order of traces; equal ones are in file order, and those without a value last, whichever way it goes.
+
+    `validity`, `redundancy` and `change` are those of the filter's evaluator in its mode, `error` is the step of
+    the gold's first error. Raises `UserError` on another word.
+    """
+
+    by: By = "position"
+    descending: bool = False
+
+    def __post_init__(self) -> None:
+        if self.by not in get_args(By):
+            raise UserError(f"The order is {self.by!r:.40}.", f"Expected {', '.join(get_args(By))}.")
+
+
+ANY = TraceFilter()
+FILE_ORDER = Sort()

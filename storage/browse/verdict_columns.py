@@ -1,4 +1,4 @@
-"""An evaluator's verdicts on a dataset's traces as columns: what traces are filtered and sorted by."""
+"""Columns of an evaluator's verdicts on a dataset's traces: what traces are filtered and sorted by."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -8,40 +8,38 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Floats32
+from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import ProfileRow
+from stepsight.storage.database.store import IN_PARTS
 from stepsight.storage.judgments.profiles import unpack_profiles
 from stepsight.storage.traces.columns import TraceColumns
 
-_IN_PARTS = {"yield_per": 5000}
 _WORD_THRESHOLD = 0.5
 MISTAKES = tuple(Outcome)
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class VerdictColumns:
-    """What an evaluator says in one mode of the `n` traces of a catalogue, each of shape (n,).
+    """What an evaluator says in one mode of the `n` traces of a dataset, each of shape (n,).
 
     Of the solution: `validity` and `redundancy`, NaN where nothing was said of it, and what the thresholds make of
     them: `valid`, 1 or 0, `SILENT` where that is not known; `redundant`. `change` is the largest absolute
-    retroactive change, NaN without a judgment in hindsight mode. Of the steps: `found`, the first one called wrong,
-    0-based, `SILENT` for none; `mistake`, the place in `MISTAKES` of what that is against the gold's first error,
-    `SILENT` where gold or evaluator say too little; `cells`, as in `storage.judgments.profiles.HEAD`.
+    retroactive change, NaN without a judgment in hindsight mode. Of the steps: `first_wrong`, the first one called
+    wrong, 0-based, `SILENT` for none; `mistake`, the place in `MISTAKES` of what that is against the gold's first
+    error, `SILENT` where gold or evaluator say too little; `cells`, as in `storage.judgments.profiles.HEAD`.
     """
 
     validity: Floats32
     redundancy: Floats32
     change: Floats32
     valid: NDArray[np.int8]
-    redundant: Flags
-    found: NDArray[np.int32]
+    redundant: Bools
+    first_wrong: NDArray[np.int32]
     mistake: NDArray[np.int8]
     cells: NDArray[np.uint16]
 
@@ -50,46 +48,46 @@ class VerdictColumns:
         return sum(getattr(self, column.name).nbytes for column in fields(self))
 
     @property
-    def judged(self) -> Flags:
+    def judged(self) -> Bools:
         """Whether something was said of the solution."""
         return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
 
 
 def read_verdict_columns(
-    session: Session, catalogue: TraceColumns, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds
 ) -> dict[Mode, VerdictColumns]:
     """The verdicts of an evaluator online and offline, at its thresholds `cut`.
 
     A judgment of the mode itself comes before one in hindsight mode. A stale one counts as none.
     """
-    said = {mode: _Said(catalogue, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
+    columns = {mode: _ProfileColumns(traces, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
     for stored in (Mode.HINDSIGHT, Mode.ONLINE, Mode.OFFLINE):
-        row, wanted = ProfileRow, [stored] if stored in said else list(said)
-        found = (
+        row, wanted = ProfileRow, [stored] if stored in columns else list(columns)
+        statement = (
             select(row.trace_id, *[getattr(row, mode.value) for mode in wanted])
             .where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value)
             .order_by(row.trace_id)
         )
         # Not through the session: what that does with each row would take most of the time.
-        for part in session.connection().execute(found, execution_options=_IN_PARTS).partitions():
-            ids, *columns = zip(*part, strict=True)
-            for mode, profiles in zip(wanted, columns, strict=True):
-                said[mode].add(ids, profiles)
-    return {mode: one.verdicts(outputs, cut) for mode, one in said.items()}
+        for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
+            ids, *lists = zip(*part, strict=True)
+            for mode, profiles in zip(wanted, lists, strict=True):
+                columns[mode].add(ids, profiles)
+    return {mode: one.verdicts(outputs, cut) for mode, one in columns.items()}
 
 
 def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
     return np.float32(_WORD_THRESHOLD if outputs == Outputs.VERDICT else cut.validity)
 
 
-class _Said:
-    """What profiles of one mode say of the traces of a catalogue; a step is wrong below the threshold `cut`."""
+class _ProfileColumns:
+    """The profiles of one mode, a row for each trace of a dataset; a step is wrong below the threshold `cut`."""
 
-    def __init__(self, catalogue: TraceColumns, cut: np.float32) -> None:
-        n = len(catalogue)
-        self._catalogue, self._cut = catalogue, cut
+    def __init__(self, traces: TraceColumns, cut: np.float32) -> None:
+        n = len(traces)
+        self._traces, self._cut = traces, cut
         self.least, self.whole, self.redundancy, self.change = (np.full(n, np.nan, np.float32) for _ in range(4))
-        self.found = np.full(n, SILENT, np.int32)
+        self.first_wrong = np.full(n, SILENT, np.int32)
         self.comparable = np.zeros(n, np.bool_)
         self.cells = np.zeros(n, np.uint16)
 
@@ -99,16 +97,16 @@ class _Said:
         if not there:
             return
         heads, counts, validity = unpack_profiles([profiles[place] or b"" for place in there])
-        places = self._catalogue.places(np.array(trace_ids, np.int64)[there])
+        places = self._traces.places(np.array(trace_ids, np.int64)[there])
         fresh = places != SILENT
-        fresh &= heads["digest"] == self._catalogue.digests[places]
-        fresh &= counts == self._catalogue.steps[places]
+        fresh &= heads["digest"] == self._traces.digests[places]
+        fresh &= counts == self._traces.steps[places]
         starts = np.cumsum(counts) - counts
         steps = np.arange(len(validity)) - np.repeat(starts, counts)
         first = np.minimum.reduceat(np.where(validity < self._cut, steps, len(validity)), starts)
         at = places[fresh]
         self.least[at] = np.minimum.reduceat(validity, starts)[fresh]
-        self.found[at] = np.where(first == len(validity), SILENT, first)[fresh]
+        self.first_wrong[at] = np.where(first == len(validity), SILENT, first)[fresh]
         self.comparable[at] = heads["comparable"][fresh] != 0
         for name in ("whole", "redundancy", "change", "cells"):
             getattr(self, name)[at] = heads[name][fresh]
@@ -133,15 +131,15 @@ class _Said:
             change=self.change,
             valid=valid.astype(np.int8),
             redundant=redundancy >= least,
-            found=self.found,
-            mistake=_mistakes(self._catalogue.first_error, self.found, comparable),
+            first_wrong=self.first_wrong,
+            mistake=_mistakes(self._traces.first_error, self.first_wrong, comparable),
             cells=self.cells,
         )
 
 
-def _mistakes(gold: NDArray[np.int32], found: NDArray[np.int32], comparable: Flags) -> NDArray[np.int8]:
-    conditions = [~comparable, gold == found, found == SILENT, gold == SILENT]
+def _mistakes(gold: NDArray[np.int32], wrong: NDArray[np.int32], comparable: Bools) -> NDArray[np.int8]:
+    conditions = [~comparable, gold == wrong, wrong == SILENT, gold == SILENT]
     kinds = (Outcome.RIGHT, Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.WRONG_STEP)
-    right, missed, alarm, wrong = [MISTAKES.index(kind) for kind in kinds]
-    codes: NDArray[np.int8] = np.select(conditions, [SILENT, right, missed, alarm], wrong).astype(np.int8)
+    right, missed, alarm, other = [MISTAKES.index(kind) for kind in kinds]
+    codes: NDArray[np.int8] = np.select(conditions, [SILENT, right, missed, alarm], other).astype(np.int8)
     return codes

@@ -6,6 +6,7 @@ process or machine has changed since.
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -15,7 +16,7 @@ from stepsight.storage.database.store import Store
 LIMIT = 256 * 2**20
 # What an entry takes besides: its key, its lock, and the objects around its arrays.
 _OVERHEAD = 4_000
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 class StoreCache:
@@ -34,10 +35,14 @@ class StoreCache:
             return self._nbytes
 
     def get(
-        self, key: Hashable, version: Hashable, load: Callable[[], Found], size: Callable[[Found], int]
-    ) -> Found:
-        """The entry of that key and version, loaded where it is not there: by one thread, while others that want
-        the same wait for it."""
+        self,
+        key: Hashable,
+        version: Hashable,
+        load: Callable[[], Value],
+        size: Callable[[Value], int] = attrgetter("nbytes"),
+    ) -> Value:
+        """The value of that key and version, loaded where it is not there: by one thread, while others that want
+        the same wait for it. `size` tells how many bytes a value takes."""
         with self._lock:
             loading = self._loading.setdefault(key, Lock())
         with loading:
@@ -46,16 +51,16 @@ class StoreCache:
                 if entry is not None and entry[0] == version:
                     self._entries.move_to_end(key)
                     return entry[1]  # type: ignore[no-any-return]
-            found = load()
+            value = load()
             with self._lock:
                 # While it was loaded the one before may have been dropped, or another thread have loaded it too.
                 if (before := self._entries.pop(key, None)) is not None:
                     self._nbytes -= before[2]
-                held = size(found) + _OVERHEAD
-                self._entries[key] = version, found, held
-                self._nbytes += held
+                nbytes = size(value) + _OVERHEAD
+                self._entries[key] = version, value, nbytes
+                self._nbytes += nbytes
                 self._shrink()
-            return found
+            return value
 
     def _shrink(self) -> None:
         while self._nbytes > self._limit and len(self._entries) > 1:
@@ -64,11 +69,11 @@ class StoreCache:
             self._nbytes -= size
 
 
-_MEMORIES: WeakKeyDictionary[Store, StoreCache] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[Store, StoreCache] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
 def cache_of(store: Store) -> StoreCache:
-    """The memory of a store, one for all that use it in this process."""
+    """The cache of a store, one for all that use it in this process."""
     with _LOCK:
-        return _MEMORIES.setdefault(store, StoreCache())
+        return _CACHES.setdefault(store, StoreCache())

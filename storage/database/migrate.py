@@ -23,7 +23,7 @@ def is_current(connection: Connection, name: str) -> bool:
     if not heads:
         _refuse_foreign(connection, name)
         return False
-    unknown = sorted(set(heads) - _known())
+    unknown = sorted(set(heads) - _known_revisions())
     if unknown:
         raise UserError(
             f"{name}: the schema is {unknown[0]!r}, this version knows up to {head()!r}.",
@@ -59,7 +59,7 @@ def head() -> str:
 
 
 @cache
-def _known() -> frozenset[str]:
+def _known_revisions() -> frozenset[str]:
     return frozenset(script.revision for script in _scripts().walk_revisions())
 
 

@@ -19,6 +19,9 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.storage.database.location import describe, locate
 
+IN_PARTS = {"yield_per": 5000}
+"""Execution options by which the rows of a large result are fetched in parts and not all at once."""
+
 # An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
 _BUSY_SECONDS = 60
 _CONNECT_SECONDS = 10
@@ -66,7 +69,7 @@ class Store:
     def read(self) -> Iterator[Session]:
         """A session for reading. Raises `UnavailableError` where the database fails."""
         self._check_file()
-        with _told(self.name), Session(self.engine, autoflush=False) as session:
+        with _database_errors(self.name), Session(self.engine, autoflush=False) as session:
             yield session
 
     @contextmanager
@@ -79,7 +82,7 @@ class Store:
         """
         self._check_file()
         writer = self._durable_writer if durable else self._writer
-        with self._wait_for_turn(), _told(self.name), Session(writer) as session, session.begin():
+        with self._wait_for_turn(), _database_errors(self.name), Session(writer) as session, session.begin():
             session.connection()
             yield session
 
@@ -125,7 +128,7 @@ def open_store(url: str | None = None) -> Store:
     """
     address = locate(url)
     name = describe(address)
-    with _told(name):
+    with _database_errors(name):
         _prepare(address, name)
         return Store(_engine(address), name)
 
@@ -211,7 +214,7 @@ def _lower(text: str | None) -> str | None:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _database_errors(name: str) -> Iterator[None]:
     """Turn a failing database into an `UnavailableError`; a fault of ours keeps its traceback."""
     try:
         yield
@@ -221,7 +224,7 @@ def _told(name: str) -> Iterator[None]:
         if not _failing(error):
             raise
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"
-        raise UnavailableError(f"{name}: {reason.rstrip('.')}.", _mend(reason)) from None
+        raise UnavailableError(f"{name}: {reason.rstrip('.')}.", _hint(reason)) from None
 
 
 def _failing(error: DBAPIError) -> bool:
@@ -232,8 +235,8 @@ def _failing(error: DBAPIError) -> bool:
     return type(error) is DatabaseError or getattr(error.orig, "sqlstate", None) in _DENIED
 
 
-def _mend(reason: str) -> str:
-    known = {
+def _hint(reason: str) -> str:
+    hints = {
         "locked": "Another process is writing to it. Try again when that has finished.",
         "full": "Free some space, then try again.",
         "readonly": "Allow writing to the file and its folder.",
@@ -245,7 +248,7 @@ def _mend(reason: str) -> str:
         "does not exist": "Create it first, or check its name.",
         "connection": "Check the address, and that the server runs.",
     }
-    return next((hint for part, hint in known.items() if part in reason.lower()), "Check the store's address.")
+    return next((hint for part, hint in hints.items() if part in reason.lower()), "Check the store's address.")
 
 
 @contextmanager

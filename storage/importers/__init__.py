@@ -84,10 +84,10 @@ def read_traces(
 
 
 def _check_kind(kind: Kind, first: Sequence[tuple[str, Row]], name: str) -> None:
-    found = [_likely(kind, row, where) for where, row in first]
-    if found and found[0] is not None and set(found) == {found[0]}:
+    likely = [_likely(kind, row, where) for where, row in first]
+    if likely and likely[0] is not None and set(likely) == {likely[0]}:
         rows = "the row looks" if len(first) == 1 else f"its first {len(first)} rows look"
-        raise UserError(f"{name}: {rows} like {found[0]}, not {kind.name}.", f"Import it as {found[0]}.")
+        raise UserError(f"{name}: {rows} like {likely[0]}, not {kind.name}.", f"Import it as {likely[0]}.")
 
 
 def _likely(kind: Kind, row: Row, where: str) -> str | None:

@@ -129,13 +129,13 @@ def _unreachable(file: PublicFile, error: Exception) -> UserError:
 
 def _check(file: PublicFile, partial: Path) -> None:
     """Raise `UserError`, keeping nothing, where the content is another."""
-    found = _sha256(partial)
-    if found == file.sha256:
+    sha256 = _sha256(partial)
+    if sha256 == file.sha256:
         return
     with suppress(OSError):
         partial.unlink()
     raise UserError(
-        f"{file.url}: the content has SHA-256 {found}, expected {file.sha256}.",
+        f"{file.url}: the content has SHA-256 {sha256}, expected {file.sha256}.",
         "The file was changed or damaged on its way; nothing of it was kept.",
     )
 

@@ -24,8 +24,8 @@ def located(where: str) -> Iterator[None]:
 def field(row: Row, key: str) -> Any:
     """The value of a field that must be there."""
     if key not in row:
-        found = ", ".join(map(repr, sorted(row)[:12])) or "none"
-        raise UserError(f"the field {key!r} is missing (found: {found}).", "Check the kind of the file.")
+        keys = ", ".join(map(repr, sorted(row)[:12])) or "none"
+        raise UserError(f"the field {key!r} is missing (found: {keys}).", "Check the kind of the file.")
     return row[key]
 
 

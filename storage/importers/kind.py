@@ -82,10 +82,10 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
                 wants, offset = "end", offset + 1
             else:
                 where = f"{name} row {number + 1}"
-                found = _value(decoder, buffer, offset, where)
-                if found is None:
+                parsed = _value(decoder, buffer, offset, where)
+                if parsed is None:
                     break
-                value, offset = found
+                value, offset = parsed
                 number, wants = number + 1, ",]"
                 yield where, value
             offset = _skip(buffer, offset)
@@ -102,12 +102,12 @@ def _decode(raw: bytes, line: int, name: str) -> str:
         raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
 
 
-def _punctuation(found: str, wanted: str, where: str) -> str:
+def _punctuation(sign: str, wanted: str, where: str) -> str:
     """What comes after a bracket or comma of the array: `row`, `end`, or UserError where `found` is not wanted."""
-    if found not in wanted or wanted == "end":
+    if sign not in wanted or wanted == "end":
         expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
-        raise UserError(f"{where}: {found!r} found, expected {expected}.", "Write one JSON array of objects.")
-    return "end" if found == "]" else "row"
+        raise UserError(f"{where}: {sign!r} found, expected {expected}.", "Write one JSON array of objects.")
+    return "end" if sign == "]" else "row"
 
 
 def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
@@ -164,8 +164,8 @@ class Kind:
             raise UserError(
                 f"No public address of {self.name} is known.", "Fetch the file by hand and import it by its path."
             )
-        found = [file for file in self.files if name in (None, file.name)]
-        if len(found) != 1:
+        matches = [file for file in self.files if name in (None, file.name)]
+        if len(matches) != 1:
             names = ", ".join(file.name for file in self.files)
             raise UserError(f"{self.name} is published as {names}.", "Name one of them in place of the path.")
-        return replace(found[0], sha256=sha256) if sha256 else found[0]
+        return replace(matches[0], sha256=sha256) if sha256 else matches[0]

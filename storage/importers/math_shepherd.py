@@ -25,10 +25,10 @@ def parse(row: Row, where: str) -> Trace:
     with located(where):
         parts = text(row, "input").split(_TAG)
         signs = _signs(parts, text(row, "label"))
-        problem, found, first = parts[0].rpartition(_FIRST)
-        if not found or not signs:
+        problem, marker, first = parts[0].rpartition(_FIRST)
+        if not marker or not signs:
             raise UserError(f"the field 'input' has no {_FIRST!r} followed by {_TAG!r}.", "Check the file.")
-        texts = [found + first, *parts[1:-1]]
+        texts = [marker + first, *parts[1:-1]]
         return Trace(
             id=content_id(row),
             problem=check_text(problem.strip(), "the problem"),
@@ -42,12 +42,12 @@ def _signs(parts: list[str], label: str) -> list[str]:
     signs, at = [], 0
     for number, part in enumerate(parts[:-1], start=1):
         at += len(part)
-        found = label[at : at + 1]
+        sign = label[at : at + 1]
         if label[at - len(part) : at] != part:
             raise UserError(f"the field 'label' differs from 'input' before the tag of step {number}.")
-        if found not in ("+", "-"):
-            raise UserError(f"the label of step {number} is {describe(found)}.", "Expected + or -.")
-        signs.append(found)
+        if sign not in ("+", "-"):
+            raise UserError(f"the label of step {number} is {describe(sign)}.", "Expected + or -.")
+        signs.append(sign)
         at += 1
     if parts[-1].strip() or label[at:].strip():
         raise UserError(f"text follows the last {_TAG!r}.", f"Expected {_TAG!r} after every step.")

@@ -27,8 +27,10 @@ def parse(row: Row, where: str) -> Trace:
     """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
     with located(where):
         steps = texts(row, _STEPS)
-        if (found := field(row, "question_type")) not in _TYPES:
-            raise UserError(f"the field 'question_type' is {describe(found)}.", f"Expected {', '.join(_TYPES)}.")
+        if (question_type := field(row, "question_type")) not in _TYPES:
+            raise UserError(
+                f"the field 'question_type' is {describe(question_type)}.", f"Expected {', '.join(_TYPES)}."
+            )
         return Trace(
             id=identifier(row, "uuid"),
             problem=text(row, "question"),

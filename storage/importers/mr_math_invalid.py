@@ -39,22 +39,22 @@ def parse(row: Row, where: str) -> Trace:
 
 def first_error(row: Row, n_steps: int) -> int | None:
     """The 0-based first error in the fields of MR-MATH and MR-GSM8K, None for a correct solution."""
-    correctness, found = field(row, CORRECTNESS), field(row, FIRST_ERROR)
+    correctness, error = field(row, CORRECTNESS), field(row, FIRST_ERROR)
     if correctness == "correct":
-        if found != "N/A":
+        if error != "N/A":
             raise UserError(
-                f"the solution is marked correct, yet {FIRST_ERROR!r} is {describe(found)}.",
+                f"the solution is marked correct, yet {FIRST_ERROR!r} is {describe(error)}.",
                 'Expected "N/A".',
             )
         return None
     if correctness != "wrong":
         raise UserError(f"the field {CORRECTNESS!r} is {describe(correctness)}.", "Expected correct or wrong.")
-    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= n_steps:
+    if isinstance(error, bool) or not isinstance(error, int) or not 1 <= error <= n_steps:
         raise UserError(
-            f"the field {FIRST_ERROR!r} is {describe(found)}, expected a step from 1 to {n_steps}.",
+            f"the field {FIRST_ERROR!r} is {describe(error)}, expected a step from 1 to {n_steps}.",
             "The solution is marked wrong.",
         )
-    return found - 1
+    return error - 1
 
 
 _PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/37d5d2885182b56fdec3ad3f38770e6b15bd353e/dataset"

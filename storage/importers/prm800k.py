@@ -47,16 +47,16 @@ def parse(row: Row, where: str) -> Trace:
         )
 
 
-def _steps(found: list[Any]) -> tuple[Step, ...]:
+def _steps(items: list[Any]) -> tuple[Step, ...]:
     # A step without any text is where a labeler gave up, which can only be the end.
-    if found and found[-1] == {"completions": [], "human_completion": None, "chosen_completion": None}:
-        found = found[:-1]
-    return tuple(_step(item, number) for number, item in enumerate(found, start=1))
+    if items and items[-1] == {"completions": [], "human_completion": None, "chosen_completion": None}:
+        items = items[:-1]
+    return tuple(_step(item, number) for number, item in enumerate(items, start=1))
 
 
-def _step(found: object, number: int) -> Step:
+def _step(item: object, number: int) -> Step:
     what = f"step {number}"
-    picked = _picked(_object(found, what), what)
+    picked = _picked(_object(item, what), what)
     rating = field(picked, "rating")
     if (rating is not None and type(rating) is not int) or rating not in _LABELS:
         raise UserError(f"the rating of {what} is {describe(rating)}.", "Expected 1, 0, -1 or null.")

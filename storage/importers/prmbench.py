@@ -56,10 +56,10 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _class(row: Row) -> str:
-    found = text(row, "classification")
-    if found not in _CLASSES:
-        raise UserError(f"the field 'classification' is {found!r}.", f"Expected {', '.join(_CLASSES)}.")
-    return found
+    name = text(row, "classification")
+    if name not in _CLASSES:
+        raise UserError(f"the field 'classification' is {name!r}.", f"Expected {', '.join(_CLASSES)}.")
+    return name
 
 
 def _id(row: Row, kind: str) -> str:

@@ -61,9 +61,9 @@ def save_calibration(
                 **(vars(before) | {chosen.value: value}),
             )
         )
-    found = find_calibration(store, evaluator_id)
-    assert found is not None
-    return found
+    calibration = find_calibration(store, evaluator_id)
+    assert calibration is not None
+    return calibration
 
 
 def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:

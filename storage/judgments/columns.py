@@ -21,12 +21,9 @@ from stepsight.storage.database.schema import (
     SubstepRow,
     TraceRow,
 )
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import IN_PARTS, Store
 from stepsight.storage.traces.columns import trace_group
 from stepsight.storage.traces.queries import Dataset
-
-# Otherwise all rows would be fetched at once.
-_IN_PARTS = {"yield_per": 5000}
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.float32]
@@ -77,14 +74,14 @@ class Gold:
 
 def read_gold(store: Store, dataset: Dataset) -> Gold:
     """The gold of a dataset, in memory in proportion to its steps."""
-    found = (
+    traces = (
         select(TraceRow.id, TraceRow.external_id, TraceRow.digest, TraceRow.n_steps, trace_group())
         .where(TraceRow.dataset_id == dataset.id)
         .order_by(TraceRow.position)
     )
     columns: tuple[list[Any], ...] = ([], [], [], [], [])
     with store.read() as session:
-        for part in session.execute(found, execution_options=_IN_PARTS).partitions():
+        for part in session.execute(traces, execution_options=IN_PARTS).partitions():
             for column, values in zip(columns, zip(*part, strict=True), strict=True):
                 column.extend(values)
         label, valid, substeps = _read_steps(session, dataset.id)
@@ -120,13 +117,13 @@ def _read_steps(session: Session, dataset_id: int) -> tuple[Ints, Ints, Ints]:
         .group_by(TraceRow.position, SubstepRow.step)
         .order_by(TraceRow.position, SubstepRow.step)
     )
-    golds, counts = [np.empty((0, 2), np.int8)], [np.empty(0, np.int32)]
-    for part in session.execute(steps, execution_options=_IN_PARTS).partitions():
+    labels, counts = [np.empty((0, 2), np.int8)], [np.empty(0, np.int32)]
+    for part in session.execute(steps, execution_options=IN_PARTS).partitions():
         rows = [(SILENT if label is None else label, SILENT if valid is None else valid) for label, valid in part]
-        golds.append(np.array(rows, np.int8))
-    for numbers in session.scalars(substeps, execution_options=_IN_PARTS).partitions():
+        labels.append(np.array(rows, np.int8))
+    for numbers in session.scalars(substeps, execution_options=IN_PARTS).partitions():
         counts.append(np.array(numbers, np.int32))
-    gold = np.concatenate(golds).astype(np.int64)
+    gold = np.concatenate(labels).astype(np.int64)
     return gold[:, 0], gold[:, 1], np.concatenate(counts).astype(np.int64)
 
 
@@ -159,12 +156,12 @@ def _judgments(
 ) -> Iterator[Row[int, str, str, bytes, float | None]]:
     """Judgments of the mode come after hindsight ones, and so replace them."""
     row = JudgmentRow
-    found = select(row.trace_id, row.mode, row.trace_digest, row.probabilities, row.solution).where(
+    statement = select(row.trace_id, row.mode, row.trace_digest, row.probabilities, row.solution).where(
         row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
     )
     with store.read() as session:
         for stored in (Mode.HINDSIGHT, mode):
-            answers = session.execute(found.where(row.mode == stored.value), execution_options=_IN_PARTS)
+            answers = session.execute(statement.where(row.mode == stored.value), execution_options=IN_PARTS)
             for part in answers.partitions():
                 yield from part
 

@@ -76,8 +76,8 @@ def register_evaluator(
 def add_evaluator(session: Session, row: Mapping[str, Any]) -> StoredEvaluator:
     """`register_evaluator` within a transaction, without its checks."""
     insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
-    found = session.execute(_evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"]))
-    return StoredEvaluator(**found.mappings().one())
+    stored = session.execute(_evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"]))
+    return StoredEvaluator(**stored.mappings().one())
 
 
 def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]
 def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
     """The row of an evaluator that is in memory, added where there is none; its thresholds are those it has now."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
-    found = register_evaluator(
+    stored = register_evaluator(
         store,
         name=evaluator.name,
         fingerprint=evaluator.fingerprint,
@@ -97,11 +97,11 @@ def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
         attention=evaluator.attention,
         info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | _kind(evaluator),
     )
-    if found.thresholds == evaluator.thresholds:
-        return found
+    if stored.thresholds == evaluator.thresholds:
+        return stored
     with store.write() as session:
-        amend_evaluator(session, found.id, own)
-    return replace(found, info=dict(found.info) | own)
+        amend_evaluator(session, stored.id, own)
+    return replace(stored, info=dict(stored.info) | own)
 
 
 def _kind(evaluator: "Evaluator") -> dict[str, str]:
@@ -113,16 +113,16 @@ def _kind(evaluator: "Evaluator") -> dict[str, str]:
 def list_evaluators(store: Store) -> list[StoredEvaluator]:
     """Every evaluator, by name and then in the order in which they were added."""
     with store.read() as session:
-        found = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
-        return [StoredEvaluator(**row) for row in found.mappings()]
+        rows = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
+        return [StoredEvaluator(**row) for row in rows.mappings()]
 
 
 def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
     """The evaluators that have judged a trace of a dataset, by name."""
     judged = exists().where(JudgmentRow.evaluator_id == EvaluatorRow.id, JudgmentRow.dataset_id == dataset_id)
     with store.read() as session:
-        found = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
-        return [StoredEvaluator(**row) for row in found.mappings()]
+        rows = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
+        return [StoredEvaluator(**row) for row in rows.mappings()]
 
 
 def find_evaluator(store: Store, fingerprint: str) -> StoredEvaluator:

@@ -113,8 +113,8 @@ def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, finge
 def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
     """Jobs, the newest first."""
     with store.read() as session:
-        found = session.execute(_jobs().order_by(JobRow.id.desc()).limit(limit).offset(offset))
-        return [_job(row) for row in found.mappings()]
+        rows = session.execute(_jobs().order_by(JobRow.id.desc()).limit(limit).offset(offset))
+        return [_job(row) for row in rows.mappings()]
 
 
 def get_job(store: Store, job_id: int) -> Job:
@@ -223,8 +223,8 @@ def _changed(session: Session, statement: Update) -> bool:
 
 def _lock_dataset(session: Session, dataset_id: int) -> None:
     """Let nobody else start a job of this dataset until the transaction ends; SQLite has one writer anyway."""
-    found = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
-    if session.scalar(found) is None:
+    locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
+    if session.scalar(locked) is None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
 
 
@@ -245,8 +245,8 @@ def _jobs() -> Select[Any]:
 
 def _get(session: Session, job_id: int) -> Job:
     # A larger number could not be compared by PostgreSQL.
-    found = _jobs().where(JobRow.id == (job_id if 0 < job_id <= _LARGEST_ID else 0))
-    row = session.execute(found).mappings().one_or_none()
+    statement = _jobs().where(JobRow.id == (job_id if 0 < job_id <= _LARGEST_ID else 0))
+    row = session.execute(statement).mappings().one_or_none()
     if row is None:
         raise NotFoundError(f"There is no job {job_id}.", "It may have been deleted with its dataset.")
     return _job(row)

@@ -103,7 +103,7 @@ def read_many(
     with store.read() as session:
         for judgment, evaluator in session.execute(statement):
             by_trace[judgment.trace_id].append((judgment, evaluator))
-    return [[_judgment(trace, *found) for found in by_trace[trace.trace_id]] for trace in traces]
+    return [[_judgment(trace, *pair) for pair in by_trace[trace.trace_id]] for trace in traces]
 
 
 def find_judgment(store: Store, trace: StoredTrace, evaluator_id: int, mode: Mode | str) -> StoredJudgment | None:

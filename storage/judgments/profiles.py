@@ -45,7 +45,7 @@ GoldRows = NDArray[np.int64]
 
 def gold_rows(trace: Trace) -> GoldRows:
     """The gold of a trace."""
-    rows = [(_known(step.label), _known(step.valid), len(step.substeps)) for step in trace.steps]
+    rows = [(_or_silent(step.label), _or_silent(step.valid), len(step.substeps)) for step in trace.steps]
     return np.array(rows, np.int64)
 
 
@@ -56,18 +56,18 @@ def profile_columns(judgment: Judgment) -> Columns:
 
 
 def _columns(
-    result: StepScores | Hindsight, mode: Mode, golds: GoldRows, digest: str, whole: float | None
+    result: StepScores | Hindsight, mode: Mode, gold: GoldRows, digest: str, whole: float | None
 ) -> Columns:
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
-        return empty | {mode.value: pack_profile(result, golds, digest, whole, _NO_CHANGE)}
+        return empty | {mode.value: pack_profile(result, gold, digest, whole, _NO_CHANGE)}
     change = float(np.abs(result.retroactive).max())
-    return {name: pack_profile(getattr(result, name), golds, digest, whole, change) for name in empty}
+    return {name: pack_profile(getattr(result, name), gold, digest, whole, change) for name in empty}
 
 
-def pack_profile(scores: StepScores, golds: GoldRows, digest: str, whole: float | None, change: float) -> bytes:
+def pack_profile(scores: StepScores, gold: GoldRows, digest: str, whole: float | None, change: float) -> bytes:
     """The profile of one mode; the rows of `scores` are those of the sub-steps that `golds` counts."""
-    label, valid, counts = golds.T
+    label, valid, counts = gold.T
     starts = np.cumsum(counts) - counts
     least = scores.by_step(np.repeat(np.arange(len(counts)), counts)).probs
     silent = np.logical_or.reduceat(scores.probs.sum(axis=1) == 0, starts)
@@ -100,7 +100,7 @@ def _comparable(valid: NDArray[np.int64], silent: NDArray[np.bool_]) -> bool:
     return bool((valid == 1).all() and not silent.any())
 
 
-def _known(value: int | None) -> int:
+def _or_silent(value: int | None) -> int:
     return SILENT if value is None else int(value)
 
 
@@ -115,8 +115,8 @@ def fill_profiles(connection: Connection) -> None:
     ).order_by(JudgmentRow.id).limit(_BATCH)  # fmt: skip
     last = 0
     while batch := connection.execute(judgments.where(JudgmentRow.id > last)).all():
-        golds = _read_golds(connection, sorted({row.trace_id for row in batch}))
-        rows = [_filled(row, golds[row.trace_id]) for row in batch if row.trace_id in golds]
+        gold = _read_gold(connection, sorted({row.trace_id for row in batch}))
+        rows = [_filled(row, gold[row.trace_id]) for row in batch if row.trace_id in gold]
         if rows:
             connection.execute(insert(ProfileRow), rows)
         last = batch[-1].id
@@ -124,18 +124,18 @@ def fill_profiles(connection: Connection) -> None:
     connection.execute(insert(JudgedRow).from_select(["dataset_id", "evaluator_id", "revision"], pairs))
 
 
-def _filled(row: Any, golds: GoldRows) -> dict[str, Any]:
+def _filled(row: Any, gold: GoldRows) -> dict[str, Any]:
     """A profile's row; without profiles where the judgment is of other steps than the trace has now."""
     key = {name: getattr(row, name) for name in ("evaluator_id", "dataset_id", "mode", "trace_id")}
     probs = np.frombuffer(row.probabilities, "<f4").reshape(-1, len(Label)).astype(np.float32)
-    size, mode = int(golds[:, 2].sum()), Mode(row.mode)
+    size, mode = int(gold[:, 2].sum()), Mode(row.mode)
     if len(probs) != (size * (size + 1) // 2 if mode == Mode.HINDSIGHT else size):
         return key | {"online": None, "offline": None}
     result = Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs)
-    return key | _columns(result, mode, golds, row.trace_digest, row.solution)
+    return key | _columns(result, mode, gold, row.trace_digest, row.solution)
 
 
-def _read_golds(connection: Connection, trace_ids: Sequence[int]) -> dict[int, GoldRows]:
+def _read_gold(connection: Connection, trace_ids: Sequence[int]) -> dict[int, GoldRows]:
     counts = (
         select(SubstepRow.trace_id, SubstepRow.step, func.count().label("substeps"))
         .where(SubstepRow.trace_id.in_(trace_ids))
@@ -143,14 +143,14 @@ def _read_golds(connection: Connection, trace_ids: Sequence[int]) -> dict[int, G
     )
     sizes = {(row.trace_id, row.step): row.substeps for row in connection.execute(counts)}
     steps = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid)
-    found = connection.execute(
+    result = connection.execute(
         steps.where(StepRow.trace_id.in_(trace_ids)).order_by(StepRow.trace_id, StepRow.position)
     )
     rows: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for row in found:
+    for row in result:
         size = sizes.get((row.trace_id, row.position), 0)
-        rows[row.trace_id].append((_known(row.label), _known(row.valid), size))
-    return {trace_id: np.array(golds, np.int64) for trace_id, golds in rows.items()}
+        rows[row.trace_id].append((_or_silent(row.label), _or_silent(row.valid), size))
+    return {trace_id: np.array(values, np.int64) for trace_id, values in rows.items()}
 
 
 def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, NDArray[np.int64], NDArray[np.float32]]:

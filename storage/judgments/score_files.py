@@ -95,15 +95,15 @@ def parse_scores(row: Row) -> PublishedScores:
     words = next((held for held in (row, *row.values()) if isinstance(held, dict) and _WORDS[0] in held), None)
     if words is not None:
         return _words(words, name)
-    found = field(row, "scores")
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return PublishedScores(name, Outputs.SOLUTION, solution=_number(found, "the score"))
-    if not isinstance(found, list) or not found:
-        raise UserError(f"the field 'scores' is {describe(found)}.", "Expected a number, or a list of them.")
-    if isinstance(found[0], list):
-        rows = np.array([_triple(values, number) for number, values in enumerate(found, 1)], np.float32)
+    scores = field(row, "scores")
+    if isinstance(scores, int | float) and not isinstance(scores, bool):
+        return PublishedScores(name, Outputs.SOLUTION, solution=_number(scores, "the score"))
+    if not isinstance(scores, list) or not scores:
+        raise UserError(f"the field 'scores' is {describe(scores)}.", "Expected a number, or a list of them.")
+    if isinstance(scores[0], list):
+        rows = np.array([_triple(values, number) for number, values in enumerate(scores, 1)], np.float32)
         return PublishedScores(name, Outputs.THREE_WAY, rows=rows)
-    values = np.array([_share(value, f"score {number}") for number, value in enumerate(found, 1)])
+    values = np.array([_share(value, f"score {number}") for number, value in enumerate(scores, 1)])
     return PublishedScores(name, Outputs.VALIDITY, rows=validity_rows(values))
 
 
@@ -114,9 +114,9 @@ def validity_rows(values: NDArray[Any]) -> Rows:
 
 def _words(row: Row, name: str | None) -> PublishedScores:
     words = [field(row, key) for key in _WORDS]
-    for key, found in zip(_WORDS, words, strict=True):
-        if not isinstance(found, str):
-            raise UserError(f"the field {key!r} is {describe(found)}, expected text.")
+    for key, value in zip(_WORDS, words, strict=True):
+        if not isinstance(value, str):
+            raise UserError(f"the field {key!r} is {describe(value)}, expected text.")
     word, steps = words[0].lower(), tuple(int(number[:_DIGITS]) for number in re.findall(r"[0-9]+", words[1]))
     return PublishedScores(name, Outputs.VERDICT, solution=_VERDICTS.get(word), word=word, blamed=steps)
 
@@ -124,10 +124,10 @@ def _words(row: Row, name: str | None) -> PublishedScores:
 def _triple(values: object, number: int) -> list[float]:
     if not isinstance(values, list) or len(values) != len(Label):
         raise UserError(f"the scores of step {number} are {describe(values)}.", "Expected three numbers.")
-    found = [_share(value, f"a score of step {number}") for value in values]
-    if abs(sum(found) - 1) > _TOLERANCE + _ROUNDING:
-        raise UserError(f"the scores of step {number} sum to {sum(found):.4f}.", "Expected 1, within 0.001.")
-    return found
+    numbers = [_share(value, f"a score of step {number}") for value in values]
+    if abs(sum(numbers) - 1) > _TOLERANCE + _ROUNDING:
+        raise UserError(f"the scores of step {number} sum to {sum(numbers):.4f}.", "Expected 1, within 0.001.")
+    return numbers
 
 
 def _share(value: object, what: str) -> float:
@@ -192,15 +192,15 @@ def import_scores(
     matches, and where the evaluator of that name has other scores of this dataset.
     """
     check_name(evaluator, "the name of the evaluator")
-    found, path = find_dataset(store, dataset), Path(path)
+    target, path = find_dataset(store, dataset), Path(path)
     rows, sha256 = _read(path)
     outputs = _outputs(rows)
-    said, summary = _match(list_ids(store, found.id), rows, path, found, evaluator, outputs)
+    matches, summary = _match(list_ids(store, target.id), rows, path, target, evaluator, outputs)
     on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
     with store.write() as session:
-        row = _register(session, evaluator, outputs, found.name, sha256, path)
-        save_together(session, row.id, _judgments(iterate_traces(store, found.id), said, mode, on_redundancy))
-        amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {found.name: sha256}})
+        row = _register(session, evaluator, outputs, target.name, sha256, path)
+        save_together(session, row.id, _judgments(iterate_traces(store, target.id), matches, mode, on_redundancy))
+        amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
     return summary
 
 
@@ -227,13 +227,13 @@ def _read(path: Path) -> tuple[list[Located], str]:
 def _outputs(rows: Sequence[Located]) -> Outputs:
     """The kind of all rows. Raises `UserError` at one of another kind, or with an id where the first has none."""
     (_, first), *_ = rows
-    for where, said in rows:
-        if said.outputs != first.outputs:
+    for where, row in rows:
+        if row.outputs != first.outputs:
             raise UserError(
-                f"{where}: a row of kind {said.outputs}, the first is of kind {first.outputs}.",
+                f"{where}: a row of kind {row.outputs}, the first is of kind {first.outputs}.",
                 "Use one kind per file.",
             )
-        if (said.id is None) != (first.id is None):
+        if (row.id is None) != (first.id is None):
             has = ("an id", "none") if first.id is None else ("no id", "one")
             raise UserError(f"{where}: {has[0]}, the first row has {has[1]}.", "Give every row an id, or none.")
     return first.outputs
@@ -243,12 +243,12 @@ def _match(
     ids: Sequence[str], rows: list[Located], path: Path, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
     """The row of each trace that has one, by the trace's id."""
-    named, known = _by_id(rows), set(ids)
-    if named.keys() & known:
-        found = {id: named[id] for id in ids if id in named}
-        rows_left = tuple(id for id in named if id not in known)
+    named, existing = _by_id(rows), set(ids)
+    if named.keys() & existing:
+        matches = {id: named[id] for id in ids if id in named}
+        rows_left = tuple(id for id in named if id not in existing)
         traces_left = tuple(id for id in ids if id not in named)
-        return found, ScoreSummary(dataset.name, evaluator, outputs, len(found), "id", rows_left, traces_left)
+        return matches, ScoreSummary(dataset.name, evaluator, outputs, len(matches), "id", rows_left, traces_left)
     if named and not _counting(rows):
         raise UserError(
             f"{path}: none of {len(rows):,} rows has an id of {dataset.name} (the first is {rows[0][1].id!r},"
@@ -260,36 +260,36 @@ def _match(
             f"{path}: {len(rows):,} rows for the {len(ids):,} traces of {dataset.name}, and no ids to match by.",
             "Check that the file belongs to this dataset.",
         )
-    found = dict(zip(ids, rows, strict=True))
-    return found, ScoreSummary(dataset.name, evaluator, outputs, len(found), "position", (), ())
+    matches = dict(zip(ids, rows, strict=True))
+    return matches, ScoreSummary(dataset.name, evaluator, outputs, len(matches), "position", (), ())
 
 
 def _by_id(rows: list[Located]) -> dict[str, Located]:
-    found: dict[str, Located] = {}
-    for where, said in rows:
-        if said.id is None:
+    named: dict[str, Located] = {}
+    for where, row in rows:
+        if row.id is None:
             continue
-        if said.id in found:
-            raise UserError(f"{where}: the id {said.id!r} stands earlier in the file.", "Give each its own.")
-        found[said.id] = where, said
-    return found
+        if row.id in named:
+            raise UserError(f"{where}: the id {row.id!r} stands earlier in the file.", "Give each its own.")
+        named[row.id] = where, row
+    return named
 
 
 def _counting(rows: list[Located]) -> bool:
     """Whether the ids are the numbers of the rows, from 0 or 1: then they say no more than the order does."""
-    ids = [said.id for _, said in rows]
+    ids = [row.id for _, row in rows]
     return any(ids == [str(number + start) for number in range(len(ids))] for start in (0, 1))
 
 
 def _judgments(
-    traces: Iterator[StoredTrace], said: Mapping[str, Located], mode: Mode, on_redundancy: bool
+    traces: Iterator[StoredTrace], matches: Mapping[str, Located], mode: Mode, on_redundancy: bool
 ) -> Iterator[Judgment]:
     for trace in traces:
-        if trace.id not in said:
+        if trace.id not in matches:
             continue
-        where, found = said[trace.id]
+        where, row = matches[trace.id]
         try:
-            yield Judgment(trace, mode, found.scores(trace, on_redundancy), found.solution)
+            yield Judgment(trace, mode, row.scores(trace, on_redundancy), row.solution)
         except UserError as error:
             raise error.at(where) from None
 

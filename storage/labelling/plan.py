@@ -5,8 +5,7 @@ from enum import StrEnum
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
-from stepsight.storage.browse.browse import ANY
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.filters import ANY, TraceFilter
 from stepsight.storage.database.schema import check_name
 
 MOST_OVERLAP = 50

@@ -1,4 +1,4 @@
-"""A dataset's traces as columns: what they are filtered and sorted by, as far as no evaluator comes in."""
+"""Columns of a dataset's traces: what they are filtered and sorted by, as far as no evaluator comes in."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -8,16 +8,14 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import Ints
 from stepsight.core.metrics.table import SILENT, thirds
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import IN_PARTS
 
 GOLD = ("error", "clean", "missing")
 GROUP_KEYS = ("classification", "question_type", "family", "generator")
-# Otherwise all rows would be fetched at once.
-_IN_PARTS = {"yield_per": 5000}
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +50,8 @@ class TraceColumns:
         """The place of each of some traces, `SILENT` where it is not of this dataset."""
         if not len(self):
             return np.full(len(trace_ids), SILENT)
-        found = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
-        places = self._by_id[np.minimum(found, len(self) - 1)]
+        order = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
+        places = self._by_id[np.minimum(order, len(self) - 1)]
         return np.where(self.trace_ids[places] == trace_ids, places, SILENT)
 
     @cached_property
@@ -69,39 +67,39 @@ def trace_group() -> ColumnElement[str]:
 def read_relabelled(session: Session, dataset_id: int) -> Ints:
     """The database ids, ascending, of a dataset's traces of which a submitted answer stands, shape (n,)."""
     submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
-    found = (
+    statement = (
         select(ItemRow.trace_id)
         .join(TraceRow, TraceRow.id == ItemRow.trace_id)
         .where(TraceRow.dataset_id == dataset_id, submitted)
         .distinct()
         .order_by(ItemRow.trace_id)
     )
-    return np.array(session.scalars(found).all(), np.int64)
+    return np.array(session.scalars(statement).all(), np.int64)
 
 
-def with_relabelled(catalogue: TraceColumns, trace_ids: Ints) -> TraceColumns:
-    """The catalogue, in which these traces are the ones to which a person gave labels."""
-    return replace(catalogue, relabelled=np.isin(catalogue.trace_ids, trace_ids))
+def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
+    """The columns, in which these traces are the ones to which a person gave labels."""
+    return replace(columns, relabelled=np.isin(columns.trace_ids, trace_ids))
 
 
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
-    """The catalogue of a dataset, in memory in proportion to its traces."""
+    """The columns of a dataset's traces, in memory in proportion to its traces."""
     row = TraceRow
-    found = (
+    statement = (
         select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, trace_group())
         .where(row.dataset_id == dataset_id)
         .order_by(row.position)
     )
-    ids, steps, errors, known, digests, groups = [], [], [], [], [], []
+    ids, steps, errors, has_golds, digests, groups = [], [], [], [], [], []
     names: dict[str, int] = {}
     # Not through the session: what that does with each row would take most of the time.
-    for part in session.connection().execute(found, execution_options=_IN_PARTS).partitions():
+    for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
         for id, digest, count, error, has_gold, group in part:
             ids.append(id)
             digests.append(digest[:16].encode())
             steps.append(count)
             errors.append(SILENT if error is None else error)
-            known.append(has_gold)
+            has_golds.append(has_gold)
             groups.append(names.setdefault(str(group), len(names)) if group else SILENT)
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
@@ -111,7 +109,7 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         digests=np.array(digests, "S16"),
         steps=counts,
         first_error=first_error,
-        gold=np.where(has_error, 0, np.where(np.array(known, np.bool_), 1, 2)).astype(np.int8),
+        gold=np.where(has_error, 0, np.where(np.array(has_golds, np.bool_), 1, 2)).astype(np.int8),
         group=np.array(groups, np.int32),
         groups=tuple(names),
         third=third.astype(np.int8),

@@ -38,8 +38,8 @@ class RefusedRows:
     def __call__(self, where: str, error: UserError, content: bytes) -> None:
         self.count += 1
         # Some faults of a row are found later than those of the next ones.
-        found = [*self._first, (where.removeprefix(f"{self._name} "), error)]
-        self._first = sorted(found, key=lambda bad: _number(bad[0]))[:_SHOWN]
+        rows = [*self._first, (where.removeprefix(f"{self._name} "), error)]
+        self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
 
     def finish(self, good: int) -> None:
         """Raise `UserError` where there was a bad row, showing the first few; `good` rows were none."""
@@ -50,7 +50,7 @@ class RefusedRows:
             raise UserError(error.message, f"{error.hint} Or leave it out with --skip-bad.".strip())
         counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
         head = f"{self._name}: {counts}; fix them, or leave them out with --skip-bad."
-        lines = [f"  {place}: {_told(self._name, place, error)}" for place, error in self._first]
+        lines = [f"  {place}: {_without_place(self._name, place, error)}" for place, error in self._first]
         more = [f"  and {self.count - _SHOWN:,} more"] if self.count > _SHOWN else []
         raise UserError("\n".join([head, *lines, *more]))
 
@@ -77,7 +77,7 @@ class LeftOutRows:
     def __call__(self, where: str, error: UserError, content: bytes) -> None:
         place = where.removeprefix(f"{self._name} ")
         row = {"dataset_id": self._dataset_id, "digest": self._digest(content), "source": self._source}
-        self._waiting.append(row | {"place": place, "error": _told(self._name, place, error)})
+        self._waiting.append(row | {"place": place, "error": _without_place(self._name, place, error)})
         self.count += 1
         if len(self._waiting) >= _BATCH:
             self._flush()
@@ -156,7 +156,7 @@ def _number(place: str) -> int:
     return int(place.split()[1])
 
 
-def _told(name: str, place: str, error: UserError) -> str:
+def _without_place(name: str, place: str, error: UserError) -> str:
     """What is wrong with a row, without its place."""
     return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
 

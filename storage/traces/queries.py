@@ -91,20 +91,20 @@ def find_dataset(store: Store, name: str) -> Dataset:
     """The dataset of that name. Raises `NotFoundError`."""
     check_text(name, "the name of the dataset")
     with store.read() as session:
-        if found := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
-            return found[0]
+        if datasets := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
+            return datasets[0]
         names = session.scalars(select(DatasetRow.name).order_by(DatasetRow.name).limit(10)).all()
-    known = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
-    raise NotFoundError(f"There is no dataset {name!r}.", known)
+    names_hint = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
+    raise NotFoundError(f"There is no dataset {name!r}.", names_hint)
 
 
 def get_trace(store: Store, trace_id: int) -> StoredTrace:
     """The trace with that database id. Raises `NotFoundError`."""
     with store.read() as session:
-        found = load_traces(session, traces().where(TraceRow.id == in_range(trace_id)))
-    if not found:
+        matches = load_traces(session, traces().where(TraceRow.id == in_range(trace_id)))
+    if not matches:
         raise NotFoundError(f"There is no trace {trace_id}.")
-    return found[0]
+    return matches[0]
 
 
 def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
@@ -112,10 +112,10 @@ def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
     check_text(dataset, "the name of the dataset")
     check_text(id, "the id")
     with store.read() as session:
-        found = load_traces(session, traces().where(DatasetRow.name == dataset, TraceRow.external_id == id))
-    if not found:
+        matches = load_traces(session, traces().where(DatasetRow.name == dataset, TraceRow.external_id == id))
+    if not matches:
         raise NotFoundError(f"There is no trace {id!r} in the dataset {dataset!r}.")
-    return found[0]
+    return matches[0]
 
 
 def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
@@ -143,9 +143,9 @@ def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[S
 
 def list_ids(store: Store, dataset_id: int) -> list[str]:
     """The ids of a dataset's traces in file order."""
-    found = select(TraceRow.external_id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
+    statement = select(TraceRow.external_id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
     with store.read() as session:
-        return list(session.scalars(found))
+        return list(session.scalars(statement))
 
 
 def traces() -> Select[Any]:
@@ -177,16 +177,16 @@ def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
 
 def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
     texts: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    found = select(SubstepRow.trace_id, SubstepRow.step, SubstepRow.text).where(SubstepRow.trace_id.in_(ids))
+    substeps = select(SubstepRow.trace_id, SubstepRow.step, SubstepRow.text).where(SubstepRow.trace_id.in_(ids))
     for trace_id, step, text in session.execute(
-        found.order_by(SubstepRow.trace_id, SubstepRow.step, SubstepRow.position)
+        substeps.order_by(SubstepRow.trace_id, SubstepRow.step, SubstepRow.position)
     ):
         texts[trace_id, step].append(text)
     steps: defaultdict[int, list[Step]] = defaultdict(list)
-    golds = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid).where(
+    labels = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid).where(
         StepRow.trace_id.in_(ids)
     )
-    for trace_id, position, label, valid in session.execute(golds.order_by(StepRow.trace_id, StepRow.position)):
+    for trace_id, position, label, valid in session.execute(labels.order_by(StepRow.trace_id, StepRow.position)):
         gold = None if label is None else Label(label)
         steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid))
     return steps
@@ -205,12 +205,12 @@ def _datasets() -> Select[Any]:
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
     """The datasets of a statement. Counting traces takes long, so it is done once for every revision."""
-    memory, found = cache_of(store), []
+    cache, datasets = cache_of(store), []
     for row in session.execute(statement).mappings().all():
-        known: dict[str, Any] = dict(row)
-        key, revision, count = ("counts", row.id), known.pop("revision"), partial(_count, session, row.id)
-        found.append(Dataset(**known | memory.get(key, revision, count, sys.getsizeof)))
-    return found
+        values: dict[str, Any] = dict(row)
+        key, revision, count = ("counts", row.id), values.pop("revision"), partial(_count, session, row.id)
+        datasets.append(Dataset(**values | cache.get(key, revision, count, sys.getsizeof)))
+    return datasets
 
 
 def _count(session: Session, dataset_id: int) -> dict[str, int]:

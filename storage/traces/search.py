@@ -62,11 +62,11 @@ def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> ND
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
     if session.get_bind().dialect.name == "sqlite":
         statement, values = _sqlite(wanted)
-        found = np.fromstring(session.scalar(statement, values | within) or "", np.int64, sep=" ")
+        matches = np.fromstring(session.scalar(statement, values | within) or "", np.int64, sep=" ")
     else:
         statement, values = _postgresql(wanted)
-        found = np.array(session.scalars(statement, values | within).all(), np.int64)
-    return np.isin(trace_ids, found)
+        matches = np.array(session.scalars(statement, values | within).all(), np.int64)
+    return np.isin(trace_ids, matches)
 
 
 def _sqlite(wanted: str) -> tuple[TextClause, dict[str, Any]]:

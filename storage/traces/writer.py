@@ -59,15 +59,15 @@ class TraceWriter:
         `on_bad` of it and adds the others.
         """
         fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
-        known = self._known(fit)
+        stored = self._stored(fit)
         new = []
         for where, trace in fit:
-            if trace.id not in known:
-                known[trace.id] = trace.digest, self._next
+            if trace.id not in stored:
+                stored[trace.id] = trace.digest, self._next
                 new.append((self._next, trace))
                 self._next += 1
             else:
-                _passes(partial(self._recognise, *known[trace.id]), on_bad, where, trace)
+                _passes(partial(self._recognise, *stored[trace.id]), on_bad, where, trace)
         if new:
             self._insert(new)
 
@@ -79,13 +79,13 @@ class TraceWriter:
             row.revision += 1
             self._refresh()
 
-    def _known(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
+    def _stored(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
         """Digest and position of the ids that the dataset has, those of earlier batches included."""
         ids = [trace.id for _, trace in batch]
-        found = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
+        statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
             TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
         )
-        return {row.external_id: (row.digest, row.position) for row in self._session.execute(found)}
+        return {row.external_id: (row.digest, row.position) for row in self._session.execute(statement)}
 
     def _recognise(self, digest: str, position: int, where: str, trace: Trace) -> None:
         ours = position >= self._start
@@ -135,8 +135,8 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
     insert_once(session, DatasetRow, [{"name": name, "kind": kind, "source": source, "sha256": ""}], "name")
     # Judgments of the dataset may be stored meanwhile: they refer to its key, which this lock leaves alone.
     locked = select(DatasetRow.id, DatasetRow.kind).with_for_update(key_share=True)
-    found = locked.where(DatasetRow.name == name)
-    dataset_id, stored_kind = session.execute(found).one()
+    statement = locked.where(DatasetRow.name == name)
+    dataset_id, stored_kind = session.execute(statement).one()
     if stored_kind != kind:
         raise UserError(
             f"The dataset {name!r} is of kind {stored_kind}, the file is imported as {kind}.",

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.label import Label
-from stepsight.storage.browse.browse import Sort, browse, neighbours
-from stepsight.storage.browse.columns import By
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.browse import browse, neighbours
+from stepsight.storage.browse.filters import By, Sort, TraceFilter
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import list_evaluators

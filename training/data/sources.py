@@ -161,7 +161,7 @@ def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
 
 
 class FileReading(Generic[T]):
-    """What `parse` makes of the rows of files, given with the names that the record calls them by."""
+    """Rows of files, parsed by `parse`; the files come with the names that the record calls them by."""
 
     def __init__(
         self,

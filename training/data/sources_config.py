@@ -42,7 +42,7 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 
 @dataclass(frozen=True, config=STRICT)
 class TraceOrigin(Record):
-    """Where traces come from.
+    """The origin of traces.
 
     `kind` synthetic: `size` traces of the generator with `seed` (0 where not given) and `families` (all). drills:
     `size` short traces of single equations (`training.synth.drills`). store: `dataset` of the store, with its gold;
@@ -151,7 +151,7 @@ def _check_families(families: tuple[str, ...]) -> None:
 
 
 def _place(origin: TraceOrigin) -> tuple[object, ...]:
-    """What two origins of the same traces agree in."""
+    """A key that is the same for two origins of the same traces."""
     own = {field.name: getattr(origin, field.name) for field in fields(TraceOrigin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.

@@ -1,5 +1,5 @@
-"""Choosing a threshold on a validation dataset, since none may be chosen on the dataset that is measured (paper,
-App. C).
+"""Calibration of thresholds on a validation dataset, since none may be chosen on the dataset that is measured
+(paper, App. C).
 
 One threshold between every two neighbouring scores is tried, all at once; others would judge no step differently.
 """
@@ -51,7 +51,7 @@ class ThresholdChoice:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """What was chosen for an evaluator, and from what: `errors` of `steps` steps have the error."""
+    """The threshold chosen for an evaluator on a dataset, where `errors` of `steps` steps have the error."""
 
     evaluator: str
     dataset: str
@@ -151,7 +151,7 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Of each threshold, shape (m,): it is more than `above` and at most `up_to`, and what it reaches."""
+    """Every threshold worth trying, shape (m,): more than `above` and at most `up_to`, and its figures."""
 
     above: Floats64
     up_to: Floats64

@@ -48,7 +48,7 @@ def shares(labels: NDArray[np.int64]) -> Floats64:
 
 @dataclass(frozen=True)
 class RuleFigures:
-    """What a rule of deciding for a class reaches: `rule` is its name, `predicted` the share of steps that it takes
+    """Figures of a rule that decides for a class: `rule` is its name, `predicted` the share of steps that it takes
     for the class."""
 
     rule: str
@@ -59,7 +59,7 @@ class RuleFigures:
 
 
 def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
-    """One class by argmax, or where its probability is at least `tau`."""
+    """Figures of deciding for a class by argmax, or where its probability is at least `tau`."""
     # Probabilities are of single precision, and so is what they are compared with.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
     side = steps.against_rest(label)
@@ -106,7 +106,7 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """One class against the rest: AUC of its probability, and F1 by argmax."""
+    """Figures of one class against the rest: AUC of its probability, and F1 by argmax."""
 
     auc: Value
     f1: Value

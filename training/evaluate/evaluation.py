@@ -76,7 +76,7 @@ def with_thresholds(store: Store, dataset: Dataset, evaluator: StoredEvaluator, 
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """How a dataset is the one that thresholds were chosen on, "" where it is not."""
+    """The dataset with these traces that thresholds were chosen on, as words; "" where there is none."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
             return f"on {dataset.name}"
@@ -91,7 +91,7 @@ def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> st
 def read_tables(
     store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], modes: list[Mode]
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
-    """One at a time, so that only one table is held that no row needs."""
+    """Tables of judgments, one at a time, so that only one is held that no row needs."""
     for mode in modes:
         for baseline, table in zip(BASELINES.values(), baseline_tables(store, gold, mode), strict=True):
             yield MeasuredEvaluator(baseline.name, baseline.outputs), mode, table
@@ -123,7 +123,7 @@ _RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What one evaluator reaches in one mode for one kind of error.
+    """The figures of one evaluator in one mode for one kind of error.
 
     `beats` is the difference of its step AUC to that of the best baseline; where it has none, that of the figure
     named in `beats_in`: solution AUC, step F1 or solution F1. `calibration` tells where its thresholds come from,
@@ -156,7 +156,7 @@ class Row:
 
     @property
     def on_thresholds(self) -> str:
-        """What its thresholds rest on, "" where they are the default."""
+        """The thresholds and the datasets that they were chosen on, as words; "" where they are the default."""
         if self.calibration is None:
             return ""
         cut = self.subject.thresholds
@@ -213,7 +213,7 @@ class Evaluation:
 
     @property
     def size(self) -> str:
-        """How many traces it is of, such as `300 traces` or `6,116 of 6,216 rows`."""
+        """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`."""
         if self.group:
             return f"{self.traces:,} traces of group {self.group}"
         return f"{self.dataset.size} rows" if self.dataset.left_out else f"{self.traces:,} traces"
@@ -415,7 +415,7 @@ def _against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
-    """One figure of a row minus that of a baseline, on the traces of the row."""
+    """The difference of a row to a baseline in one figure, on the traces of the row."""
     if row.n_traces < rival.n_traces:
         row, rival = _on_common_traces(row, rival, weights)
     one, other = row.measured[name], rival.measured[name]

@@ -45,7 +45,7 @@ def read_gallery() -> list[Trace]:
 
 
 def measure(evaluator: Evaluator) -> dict[str, Any]:
-    """How the evaluator does on the gallery, at its own validity threshold.
+    """Figures of an evaluator on the gallery, at its own validity threshold.
 
     `crossed`: first errors exposed later that are valid online and invalid offline, of all such errors, and apart
     where the evidence is the very next step and where it stands further on. `called wrong`: steps labelled pos or
@@ -113,7 +113,7 @@ class _Judged:
         return sum(not valid[i] for i in correct), len(correct)
 
     def row(self) -> dict[str, Any]:
-        """What the table says of the trace. Steps count from 1; `called wrong` counts online and offline."""
+        """The row of the trace. Steps count from 1; `called wrong` counts online and offline."""
         online, offline = ([round(float(value), 3) for value in scores] for scores in self.scores)
         evidence = self.trace.meta["evidence"]
         row: dict[str, Any] = {

@@ -35,8 +35,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is measured: the table of an evaluator in a mode, what kind of thing the evaluator says, and its
-    thresholds."""
+    """The subject of a measurement: an evaluator's table in a mode, the kind of its outputs, and its thresholds."""
 
     table: StepTable
     outputs: Outputs

@@ -81,7 +81,7 @@ def dataset_part(evaluation: Evaluation) -> Part:
 
 
 def lead(evaluation: Evaluation) -> str:
-    """What was measured on, and how much of it there is, as a sentence."""
+    """A sentence on the dataset: its kind, origin and size."""
     dataset = evaluation.dataset
     sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
     if not evaluation.group:
@@ -96,8 +96,8 @@ def patched_by(patch: Patch) -> str:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Of a part what a screen shows at a time: its sections in one mode for one kind of error, and, by the name
-    of an evaluator, what is told of its classes."""
+    """A part as a screen shows it: its sections in one mode for one kind of error, and by the name of an evaluator
+    the section on its classes."""
 
     sections: Sequence[Section]
     classes: Mapping[str, Section]
@@ -145,7 +145,7 @@ def _of_classes(evaluation: Evaluation, row: Row, look: Styles) -> Section:
 
 
 def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
-    """Who was measured, and how."""
+    """The part on the evaluators and how they were measured."""
     contents: list[Content] = [
         f"Intervals hold the middle 95 % of {draws:,} resamples of the traces, the same for every evaluator, so"
         " that differences are paired.",
@@ -256,7 +256,7 @@ def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def _by_mode(evaluation: Evaluation, look: Styles) -> Section:
-    """What later steps change."""
+    """Differences between online and offline verdicts."""
     table = differences(evaluation)
     if table is None:
         return Section("Online and offline", [evaluation.warning or _NO_PAIR])
@@ -302,7 +302,7 @@ def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values
 
 
 def _of(values: Thirds, mode: Mode, name: str) -> dict[str, dict[Third, Value]]:
-    """One figure of one mode, by evaluator."""
+    """The values of one figure in one mode, by evaluator and third."""
     return {
         evaluator: {third: figures[name] for third, figures in parts.items()}
         for (evaluator, of_mode), parts in values.items()

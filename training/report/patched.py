@@ -29,7 +29,7 @@ class PatchEffect:
     after: Row
 
     def of(self, name: str) -> Value:
-        """How much a figure grows by the patch."""
+        """The growth of a figure by the patch."""
         one, other = self.after.measured[name], self.before.measured[name]
         return difference(one.value, other.value, one.draws, other.draws)
 
@@ -50,7 +50,7 @@ class Patched:
     patch: Patch
 
     def changes(self) -> Iterator[PatchEffect]:
-        """Of each evaluator, mode and kind of error that both tell of."""
+        """The effect of the patch on each evaluator, mode and kind of error that both evaluations have."""
         after = {(row.evaluator, row.mode, row.errors): row for row in self.after.rows}
         for row in ordered(self.before.rows):
             other = after.get((row.evaluator, row.mode, row.errors))
@@ -86,7 +86,7 @@ def evaluate_patched(
 
 
 def counts(changes: Sequence[PatchEffect]) -> str:
-    """What the patch leaves to be measured, as a sentence; solutions and steps are those of the first row."""
+    """A sentence on the solutions and steps that count with either labels, those of the first row."""
     before, after = changes[0].before, changes[0].after
     return (
         f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"

@@ -56,7 +56,7 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 
 
 def measured_on(evaluation: Evaluation) -> str:
-    """What was measured on."""
+    """The name of what was measured on: dataset, group and whether it is patched."""
     parts = (evaluation.dataset.name, evaluation.group, "patched" if evaluation.patch else "")
     return ", ".join(part for part in parts if part)
 
@@ -122,14 +122,14 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
 
 
 def _printed(one: Published) -> tuple[Value, ...]:
-    """What the paper prints, by figure of the protocol."""
+    """The figures of the protocol as the paper prints them."""
     none = Value.none("not published")
     return tuple(Value(one.values[name]) if name in one.values else none for name in PROTOCOL)
 
 
 def published(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """What is printed of the rows that were measured again, and the measured figure minus the printed one; None
-    where nothing is."""
+    """The paper's figures of rows that were measured again, and the measured figure minus the printed one; None
+    where there are none."""
     rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
     for name, shown in PROTOCOL.items():
@@ -167,7 +167,7 @@ def _against(row: Row) -> tuple[Value | None, str]:
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
-    """Why figures of evaluators are missing, on what thresholds they rest, and which are of some of the traces."""
+    """Remarks on rows: reasons of missing figures, thresholds other than the default, and traces not judged."""
     lines: list[str] = []
     chosen = list(names)
     for row in rows:
@@ -181,7 +181,7 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
-    """One note for all evaluators of which the same is to be told; a note is `NAME: REASON`, or a sentence."""
+    """Notes with the same reason as one, for all their evaluators; a note is `NAME: REASON`, or a sentence."""
     by_reason: dict[str, dict[str, None]] = {}
     for note in notes:
         names, separator, reason = note.rpartition(": ")
@@ -206,7 +206,7 @@ def measures(
 
 
 def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
-    """Of figures that no row has a value of, the reasons that the rows give."""
+    """The reasons of figures that no row has a value of."""
     missing = []
     for key, title in titles.items():
         reasons = {_values(row, [key])[0].reason for row in evaluation.rows} - {""}
@@ -221,7 +221,7 @@ def prm_titles(evaluation: Evaluation) -> dict[str, str]:
 
 
 def subjects(evaluation: Evaluation) -> list[Row]:
-    """One row per evaluator and mode: the first, which carries what is of no kind of error."""
+    """One row per evaluator and mode: the first, which has the figures that are of no kind of error."""
     first: dict[tuple[str, Mode], Row] = {}
     for row in evaluation.rows:
         first.setdefault((row.evaluator, row.mode), row)
@@ -234,7 +234,7 @@ def scored_rows(evaluation: Evaluation, mode: Mode) -> list[Row]:
 
 
 def evaluators_table(evaluators: Sequence[StoredEvaluator]) -> Table:
-    """Who judged: what an evaluator is, and the fingerprint that tells it from others of its name."""
+    """The evaluators, each with the fingerprint that tells it from others of its name."""
     keys = {"name": "Evaluator", "format": "Format", "attention": "Attention", "outputs": "Gives",
             "fingerprint": "Fingerprint"}  # fmt: skip
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
@@ -278,7 +278,7 @@ def confusions(evaluation: Evaluation) -> Table:
 
 
 def decisions(evaluation: Evaluation, label: Label = Label.NEU) -> Table:
-    """What argmax and thresholds reach for a class."""
+    """Precision, recall and F1 of a class by argmax and at thresholds."""
     columns = [
         EVALUATOR, MODE, Column("rule", "Rule", CellKind.TEXT), Column("predicted", f"Predicted {label.text}"),
         Column("precision", "Precision"), Column("recall", "Recall"), Column("f1", "F1"),
@@ -390,7 +390,7 @@ def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: 
 
 
 def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
-    """What the thirds leave out, each reason once with the thirds that it is of, unless it is of all."""
+    """The reasons of values in thirds, each once with the thirds that it is of, unless it is of all."""
     by_reason: dict[str, list[str]] = {}
     for third, value in values.items():
         if value.reason:
@@ -402,8 +402,8 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 
 
 def outcomes(evaluation: Evaluation) -> Table | None:
-    """What became of the first errors, in traces: the first step called wrong is the gold's, another one, or there
-    is one on one side only. None where no evaluator says anything of steps."""
+    """Outcomes of first errors, in traces: the first step called wrong is the gold's, another one, or there is one
+    on one side only. None where no evaluator says anything of steps."""
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row.subject)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
     columns += [Column("n_traces", "Traces", CellKind.COUNT)]
@@ -423,7 +423,7 @@ def _says_validity(subject: Subject) -> bool:
 
 
 def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """What became of the steps whose validity later steps moved; None where nobody has judged in both modes."""
+    """Errors among the steps whose validity later steps moved; None where no evaluator has judged in both modes."""
     if not has_pairs(evaluation):
         return None
     columns = [

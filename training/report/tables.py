@@ -18,7 +18,7 @@ _ENDS = ("low", "high")
 
 
 class CellKind(Enum):
-    """How the cells of a column are shown: as they are; a count; a fraction in percent; a difference of fractions
+    """The look of a column's cells: as they are; a count; a fraction in percent; a difference of fractions
     in percentage points, to one place or to two; a number to three places."""
 
     TEXT = "text"

@@ -39,7 +39,8 @@ class Backbone(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Expected(Record):
-    """What a recipe is written for, from which `stepsight train --plan` tells its needs before anything is loaded.
+    """The data and hardware that a recipe is written for: `stepsight train --plan` estimates from it what is needed
+    before anything is loaded.
 
     `gpu` is a name of `training.train.estimate` and `devices` how many of them. `traces` and `tokens`, the mean of
     a trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is not.
@@ -55,7 +56,7 @@ class Expected(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class TrainConfig(Optimisation):
-    """One training run.
+    """The configuration of a training run.
 
     A trace of more than `max_length` tokens (the backbone's context if not given) is left out and counted.
 

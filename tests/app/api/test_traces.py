@@ -4,8 +4,8 @@ import pytest
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.storage.browse.browse import Sort, browse
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.browse import browse
+from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments

@@ -2,8 +2,7 @@ import pytest
 
 from stepsight.app.browse.address import Address
 from stepsight.app.web.page_address import read_query
-from stepsight.storage.browse.browse import Sort
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.filters import Sort, TraceFilter
 
 FULL = {
     "dataset": "a b&c",

@@ -23,7 +23,7 @@ ROW = BrowseRow(
     online_validity=0.75,
     offline_validity=0.25,
     change=0.5,
-    found_error=2,
+    first_wrong=2,
     mistake="wrong-step",
 )
 
@@ -62,7 +62,7 @@ def test_a_row_tells_problem_gold_and_verdict():
     [
         ({"first_error": None}, "gold", "✓ no error"),
         ({"first_error": None, "has_gold": False}, "gold", "no gold"),
-        ({"mistake": "missed", "found_error": None}, "m", "missed error"),
+        ({"mistake": "missed", "first_wrong": None}, "m", "missed error"),
         ({"mistake": "false-alarm"}, "m", "false alarm"),
         ({"mistake": "right"}, "m", "right"),
         ({"mistake": ""}, "m", "–"),

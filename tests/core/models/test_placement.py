@@ -34,8 +34,18 @@ def test_auto_is_a_gpu_where_there_is_one():
     ],
 )
 def test_a_device_that_is_not_there_is_named(place):
-    with pytest.raises(UserError, match=r"the device 'cuda:77' is not there: .*Choose another device"):
+    with pytest.raises(UserError, match=r"the device 'cuda:77' is not there.*Choose another device"):
         check_placement(place)
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(1, r"only one GPU is, cuda:0\."), (3, r"only 3 GPUs are, cuda:0 to cuda:2\.")]
+)
+def test_the_gpus_that_are_there_are_named(monkeypatch, count, message):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    with pytest.raises(UserError, match=message):
+        check_placement(Placement(f"cuda:{count}"))
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:x", "cpu,cuda"])

@@ -18,8 +18,8 @@ from stepsight.core.metrics.first_error import count_outcomes, first_errors
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Outputs, StepScores, judge_solution
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.browse.browse import ANY, BrowsePage, BrowseRow, Sort, browse, list_matching, neighbours
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
+from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store, open_store
@@ -486,7 +486,7 @@ def test_one_number_for_the_solution_says_nothing_of_steps(store: Store, tmp_pat
     assert page.counts["verdict"] == {"invalid": 1, "valid": 1, "redundant": 0, "unjudged": 0}
     assert set(page.counts["mistake"].values()) == {0}
     assert [row.validity for row in page.rows] == pytest.approx([0.02, 0.03])
-    assert [(row.found_error, row.mistake) for row in page.rows] == [(None, "")] * 2
+    assert [(row.first_wrong, row.mistake) for row in page.rows] == [(None, "")] * 2
     assert not totals(store, theirs.id, cell="pos-neg").total
 
 
@@ -499,7 +499,7 @@ def test_a_verdict_in_words_blames_one_step(store: Store, tmp_path: Any) -> None
     page = totals(store, theirs.id)
     assert page.counts["verdict"] == {"invalid": 2, "valid": 0, "redundant": 0, "unjudged": 0}
     # Of the second trace the steps after the blamed one are unread, and its gold would need them.
-    assert [(row.found_error, row.mistake) for row in page.rows] == [(1, "right"), (0, "")]
+    assert [(row.first_wrong, row.mistake) for row in page.rows] == [(1, "right"), (0, "")]
 
 
 def test_a_verdict_on_redundancy_says_nothing_of_validity(store: Store, tmp_path: Any) -> None:
@@ -518,7 +518,7 @@ def test_scores_of_validity_alone_are_never_redundant(store: Store, tmp_path: An
     theirs = imported(store, tmp_path, rows)
     page = totals(store, theirs.id)
     assert page.counts["verdict"] == {"invalid": 1, "valid": 1, "redundant": 0, "unjudged": 0}
-    assert [(row.found_error, row.mistake) for row in page.rows] == [(1, "right"), (None, "right")]
+    assert [(row.first_wrong, row.mistake) for row in page.rows] == [(1, "right"), (None, "right")]
     # ERROR's second step is called by its least valid sub-step: gold neg, and called neg.
     assert totals(store, theirs.id, cell="neg-neg").total == 1
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.storage.browse.columns import Matches, Sort
+from stepsight.storage.browse.columns import Matches
 from stepsight.storage.browse.facets import Facet, into_buckets
+from stepsight.storage.browse.filters import Sort
 
 # Eight traces: every combination of three conditions, of which the first two are of facets.
 TRACES = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], np.bool_)
@@ -12,9 +13,9 @@ TRACES = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], np.bool_)
 def narrowed(*fields: str) -> Matches:
     """The traces that meet the conditions on these fields: left, right and text."""
     columns = {"left": TRACES[:, 0], "right": TRACES[:, 1]}
-    cells = into_buckets({name: Facet(("no", "yes"), column.astype(np.int8)) for name, column in columns.items()})
-    by_cell = {name: cells.facets[name].has("yes") for name in columns if name in fields}
-    return Matches(cells, by_cell, {"text": TRACES[:, 2]} if "text" in fields else {})
+    buckets = into_buckets({name: Facet(("no", "yes"), column.astype(np.int8)) for name, column in columns.items()})
+    by_bucket = {name: buckets.facets[name].has("yes") for name in columns if name in fields}
+    return Matches(buckets, by_bucket, {"text": TRACES[:, 2]} if "text" in fields else {})
 
 
 def test_every_condition_is_met() -> None:

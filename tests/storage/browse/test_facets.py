@@ -24,40 +24,40 @@ def test_the_traces_of_a_value() -> None:
 
 
 def test_traces_with_the_same_values_are_one_cell() -> None:
-    cells = into_buckets({"letters": LETTERS, "ends": ENDS})
+    buckets = into_buckets({"letters": LETTERS, "ends": ENDS})
     # (a, x) of 0 and 4; (b, x, z) of 1 and 5; (none, y) of 2; (a, y) of 3.
-    same = [np.flatnonzero(cells.cell == cell).tolist() for cell in range(4)]
+    same = [np.flatnonzero(buckets.bucket == cell).tolist() for cell in range(4)]
     assert sorted(same) == [[0, 4], [1, 5], [2], [3]]
-    assert cells.everything.tolist() == [len(traces) for traces in same]
+    assert buckets.everything.tolist() == [len(traces) for traces in same]
     for name, of_traces in (("letters", LETTERS), ("ends", ENDS)):
-        of_cells = cells.facets[name]
-        assert of_cells.codes[cells.cell].tolist() == of_traces.codes.tolist()
+        of_buckets = buckets.facets[name]
+        assert of_buckets.codes[buckets.bucket].tolist() == of_traces.codes.tolist()
         for value, flags in of_traces.also.items():
-            assert of_cells.also[value][cells.cell].tolist() == flags.tolist()
+            assert of_buckets.also[value][buckets.bucket].tolist() == flags.tolist()
 
 
 def test_counting() -> None:
-    cells = into_buckets({"letters": LETTERS, "ends": ENDS})
-    everything = cells.tally(None)
-    assert cells.facets["letters"].count(everything) == {"a": 3, "b": 2}
-    assert cells.facets["ends"].count(everything) == {"x": 4, "y": 2, "z": 2}
-    some = cells.tally(np.array([True, True, True, True, False, False]))
-    assert cells.facets["letters"].count(some) == {"a": 2, "b": 1}
-    assert cells.facets["ends"].count(some) == {"x": 2, "y": 2, "z": 1}
+    buckets = into_buckets({"letters": LETTERS, "ends": ENDS})
+    everything = buckets.tally(None)
+    assert buckets.facets["letters"].count(everything) == {"a": 3, "b": 2}
+    assert buckets.facets["ends"].count(everything) == {"x": 4, "y": 2, "z": 2}
+    some = buckets.tally(np.array([True, True, True, True, False, False]))
+    assert buckets.facets["letters"].count(some) == {"a": 2, "b": 1}
+    assert buckets.facets["ends"].count(some) == {"x": 2, "y": 2, "z": 1}
 
 
 def test_no_traces_and_no_names() -> None:
-    cells = into_buckets({"letters": facet(("a",)), "none": facet(())})
-    assert cells.facets["letters"].count(cells.tally(None)) == {"a": 0}
-    assert cells.facets["none"].count(cells.tally(None)) == {}
-    assert cells.tally(np.zeros(0, np.bool_)).tolist() == []
+    buckets = into_buckets({"letters": facet(("a",)), "none": facet(())})
+    assert buckets.facets["letters"].count(buckets.tally(None)) == {"a": 0}
+    assert buckets.facets["none"].count(buckets.tally(None)) == {}
+    assert buckets.tally(np.zeros(0, np.bool_)).tolist() == []
 
 
 def test_many_values_of_many_facets_stay_apart() -> None:
-    """The cells of as many classes as there are traces, beside every other facet."""
+    """The buckets of as many classes as there are traces, beside every other facet."""
     groups = facet(tuple(map(str, range(100))), *range(100))
-    cells = into_buckets({"group": groups, **{str(i): LETTERS_OF_100 for i in range(20)}})
-    assert cells.everything.tolist() == [1] * 100
+    buckets = into_buckets({"group": groups, **{str(i): LETTERS_OF_100 for i in range(20)}})
+    assert buckets.everything.tolist() == [1] * 100
 
 
 LETTERS_OF_100 = facet(("a", "b", "c"), *[0] * 100)

@@ -43,10 +43,10 @@ def test_steps_and_solution(
     said = read(store, traces, mini.id)
     offline, online = said[Mode.OFFLINE], said[Mode.ONLINE]
     assert offline.validity.tolist() == pytest.approx([min(validity)])
-    assert (offline.found.tolist(), offline.valid.tolist()) == ([found], [valid])
+    assert (offline.first_wrong.tolist(), offline.valid.tolist()) == ([found], [valid])
     assert [MISTAKES[code] for code in offline.mistake] == [mistake]
     # Nothing was said online.
-    assert (online.found.tolist(), online.valid.tolist(), online.mistake.tolist()) == ([SILENT],) * 3
+    assert (online.first_wrong.tolist(), online.valid.tolist(), online.mistake.tolist()) == ([SILENT],) * 3
     assert (offline.judged.tolist(), online.judged.tolist()) == ([True], [False])
 
 
@@ -56,7 +56,7 @@ def test_a_threshold_is_reached_by_what_equals_it_in_single_precision(store: Sto
     for cut, valid in ((0.7, 1), (0.70001, 0)):
         said = read(store, traces, mini.id, cut=Thresholds(validity=cut))[Mode.OFFLINE]
         assert said.valid.tolist() == [valid]
-        assert said.found.tolist() == [SILENT if valid else 0]
+        assert said.first_wrong.tolist() == [SILENT if valid else 0]
 
 
 def test_the_mode_itself_comes_before_hindsight(store: Store) -> None:

@@ -13,24 +13,24 @@ from stepsight.training.train.config import Expected
 
 QUERY = "{query}"
 PROMPT = f"Question:\n{QUERY}\nAnswer:\n"
-"""What stands before an answer by default."""
+"""The text before an answer by default."""
 FREE = ("accumulation", "activation_checkpointing", "save_steps")
 """Keys that may differ when a run goes on, for they change nothing of what is learnt."""
 
 
 def _check_prompt(prompt: str) -> str:
     if prompt.count(QUERY) != 1:
-        raise invalid(f"{prompt!r:.80} is the prompt, expected {QUERY} in it once.")
+        raise invalid(f"{prompt!r:.80} found, expected {QUERY} in it once.")
     return prompt
 
 
 Prompt = Annotated[str, AfterValidator(_check_prompt)]
-"""What stands before an answer, the query in it once."""
+"""The text before an answer, with the query in it once."""
 
 
 @dataclass(frozen=True, config=STRICT)
 class Recipe(Optimisation):
-    """One fine-tuning run of a causal language model.
+    """The recipe of a fine-tuning run of a causal language model.
 
     `init` is the folder or hub id of the model and `data` a subset, JSON Lines with `query` and `response`; both
     may be left to the command line. `prompt` is what stands before a response, with `{query}` once. `loss` response

@@ -1,4 +1,4 @@
-"""What models reached on problems with answers: a JSON file for each, or the rows that the paper prints."""
+"""Results of models on problems with answers: a JSON file for each, or the rows that the paper prints."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ PAPER = "tab:filter_ablation"
 
 @dataclass(frozen=True)
 class Result:
-    """What one model reached: which problems it solved, in their order, and the tokens of each answer.
+    """The result of one model: which problems it solved, in their order, and the tokens of each answer.
 
     `subset`, `rows` and `seed` are of its fine-tuning, "", 0 and None where it had none; `scorer`
     is the evaluator that chose the subset. `cut` answers did not come to an end; the grader gave up on `given_up`.
@@ -68,7 +68,7 @@ class Printed:
 
 
 def read_result(path: Path) -> Result:
-    """What `stepsight math500` wrote of a model. Raises `UserError` where it is something else."""
+    """The result that `stepsight math500` wrote of a model. Raises `UserError` where it is something else."""
     values = read_json(path)
     try:
         if values.pop("format") != FORMAT:
@@ -85,7 +85,7 @@ def read_result(path: Path) -> Result:
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
-    """What models reached, from the results in folders, however deep. Raises `UserError` where there are none, or a
+    """The results in folders, however deep. Raises `UserError` where there are none, or a
     model is there twice."""
     results: list[Result] = []
     seen: dict[tuple[object, ...], Path] = {}

@@ -152,8 +152,8 @@ class Study(Record):
         return Path(self.problems) if self.problems else None
 
     def values(self, root: Path) -> dict[str, Any]:
-        """What its results depend on, as JSON gives it back: its own keys and, as `recipe.epochs`, those of its
-        recipe, but nothing of the other files that it names. `root` is the folder of the study."""
+        """The values that its results depend on, as JSON gives them back: its own keys and, as `recipe.epochs`,
+        those of its recipe, but nothing of the other files that it names. `root` is the folder of the study."""
         own = dataclasses.asdict(self)
         recipe = dataclasses.asdict(self.recipe_for(root))
         values = {key: own[key] for key in own if key not in (*_FREE, *_OF_RECIPE)}

@@ -41,7 +41,7 @@ class _Group:
 
     @cached_property
     def gain(self) -> Value:
-        """How far the mean accuracy is above that of the random subset, with an interval of a bootstrap over the
+        """The mean accuracy minus that of the random subset, with an interval of a bootstrap over the
         problems, the same ones for all runs, and over the seeds of either side."""
         if self.subset == RANDOM or not self.random:
             return Value.none("it is what the others are compared with, or there is nothing to compare with")
@@ -101,7 +101,7 @@ def _problems(results: Sequence[Result]) -> str:
 
 
 def _constant(results: Sequence[Result]) -> Iterator[str]:
-    """What a model has to pass to know anything."""
+    """A note on the score of always giving the most frequent answer, which says nothing of a model."""
     constant = (results[0].problems or {}).get("constant")
     if constant:
         share = show(Value(constant["right"] / len(results[0].correct)), CellKind.PERCENT)
@@ -170,7 +170,7 @@ def run_table(results: Sequence[Result]) -> Table:
 
 
 def sentences(results: Sequence[Result]) -> Iterator[str]:
-    """What the table of subsets says, subset by subset."""
+    """The table of subsets in words, a sentence for each subset."""
     for group in _groups(results):
         if group.gain.exists:
             verdict = "clearly" if group.gain.low > 0 or group.gain.high < 0 else "not clearly"

@@ -92,7 +92,7 @@ def _points(value: Value) -> str:
 
 
 def _forms(first: GridResults, second: GridResults) -> Part:
-    """What of the gain in one form of a grid is left in another."""
+    """The part on two forms of a grid: the share of the gain in one that is left in the other."""
     table = survival_table(first, second)
     sentences = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
     contents: list[Content] = [*sentences, survival_plots(table, (first.name, second.name)), table]

@@ -186,7 +186,7 @@ def read_results(path: Path) -> GridResults:
 
 
 def read_run(path: Path) -> RunResult:
-    """What one run wrote. Raises `UserError` where it is something else."""
+    """The result file of one run. Raises `UserError` where it is something else."""
     try:
         return _run(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -82,7 +82,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
-    """How often the bidirectional run of a pair is ahead, and by how much on average."""
+    """Wins of the bidirectional runs over their causal ones, and the mean difference."""
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),
@@ -188,7 +188,7 @@ def _gain(pairs: pd.DataFrame) -> Iterator[Value]:
 
 
 def _caveat() -> str:
-    """What the paper prints of the pairs, from figures with more digits than those here."""
+    """A note on the paper's own pairs, computed from figures with more digits than those here."""
     (table,) = (table for table in reference_tables() if table.label == "tab:paired-stats")
     printed = ", ".join(
         f"{row.values[0]:.0f}/{row.values[1]:.0f} and {row.values[2]:+.2f} in {row.name}" for row in table.rows

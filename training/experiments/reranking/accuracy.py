@@ -1,4 +1,4 @@
-"""How often what is chosen is right, by the number of candidates there are to choose from."""
+"""Accuracy of choosing among candidates, by how many there are to choose from."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ RANDOM = Way("random", "random candidate")
 SHORTEST = Way("shortest", "shortest candidate")
 MAJORITY = Way("majority", "majority vote", Method.MAJORITY)
 BASELINES = (FIRST, RANDOM, SHORTEST, MAJORITY)
-"""What needs no evaluator."""
+"""The ways that need no evaluator."""
 PASS = Way("pass", "any candidate right (pass@N)")
 SCORED = tuple(
     Way(f"{method.value}-{by.value}", f"{title} by {by}", method, by)

@@ -45,7 +45,7 @@ def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | N
 
 
 def about(accuracy: Accuracy) -> str:
-    """What the figures are over, in a sentence or two."""
+    """The problems and candidates that the figures are over, in a sentence or two."""
     text = (
         f"{accuracy.problems:,} {_noun(accuracy.problems)}, up to {accuracy.candidates:,} candidates each. With"
         " fewer than there are, a figure is the mean over all subsets of that size, for a vote over 1,000 of them"

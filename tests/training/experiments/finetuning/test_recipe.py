@@ -20,7 +20,7 @@ def test_the_papers_recipe_is_appendix_a5():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"prompt": "Q:"}, r"prompt: 'Q:' is the prompt, expected \{query\} in it once"),
+        ({"prompt": "Q:"}, r"prompt: 'Q:' found, expected \{query\} in it once"),
         ({"loss": "answer"}, "loss is 'answer', expected one of response, all"),
         ({"epochs": 0}, "epochs is 0"),
         ({"batch_size": 8, "accumulation": 3}, "no multiple of accumulation 3"),
