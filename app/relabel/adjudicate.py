@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from stepsight.app.relabel.campaigns import choose_html
 from stepsight.app.relabel.label import ERROR_NAMES
+from stepsight.app.relabel.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.frame import plain_page
 from stepsight.app.web.html import render
@@ -34,9 +35,6 @@ from stepsight.storage.labelling.results.disagreements import Adjudication, Disa
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
-
-# No label is sent as an empty value.
-_CHOICES = (("neg", "1"), ("neu", "2"), ("pos", "3"), ("", "0"))
 
 
 class AdjudicationAddress(PageQuery):
@@ -89,6 +87,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
         campaign=campaign,
         adjudication=adjudication,
         guideline_text=guideline_text(store, campaign.id),
+        script_keys=script_keys(DECISION_KEYS),
         message="Nobody disagrees on that trace; here is the next one." if missed else "",
         **({"trace": None} if shown is None else _disagreement(store, campaign, adjudication, shown, user)),
     )
@@ -120,7 +119,7 @@ def _disagreement(
         "annotations": annotations,
         "own": any(annotation.user_id == user.id for annotation in shown.annotations),
         "rows": rows,
-        "choices": _CHOICES,
+        "keys": DECISION_KEYS,
         "error_names": ERROR_NAMES,
         "longest_reason": LONGEST,
         **_neighbours(campaign, adjudication, shown),

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.relabel.campaigns import sees_everybody
+from stepsight.app.relabel.label_keys import LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
@@ -18,12 +19,6 @@ from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.review import ShownScores, read_scores
 from stepsight.storage.people.users import User
 
-_LABELS = (
-    ("neg", "1", "wrong"),
-    ("neu", "2", "valid but redundant"),
-    ("pos", "3", "correct and useful"),
-    ("unsure", "u", "you cannot tell"),
-)
 _ERRORS = (
     ("redundency", "redundant", "says again what is known, or what nothing needs"),
     ("circular", "circular", "rests on what it is to show"),
@@ -73,6 +68,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         guideline_text=guideline_text(store, campaign.id, assignment.guideline),
         progress=campaign_progress(store, campaign.id, user.id),
         sees_everybody=sees_everybody(user),
+        script_keys=script_keys(LABEL_KEYS),
         **_steps(store, assignment, annotation, user),
     )
 
@@ -89,7 +85,7 @@ def _steps(
     scores = read_scores(store, assignment.slot_id, user, annotation)
     shown = range(start, min(annotation.revealed, len(steps)))
     rows = [(number, steps[number], score_bars(scores, number)) for number in shown]
-    return {"rows": rows, "labels": _LABELS, "errors": _ERRORS}
+    return {"rows": rows, "keys": LABEL_KEYS, "errors": _ERRORS}
 
 
 def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:

@@ -5,7 +5,15 @@ from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import parse_qs, urlencode
 
 from markupsafe import Markup, escape
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticKnownError
 
 from stepsight.core.errors import UserError
@@ -37,6 +45,11 @@ class PageQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     PATH: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_empty(cls, parts: Any) -> Any:
+        return {name: value for name, value in parts.items() if value != ""} if isinstance(parts, dict) else parts
 
     @classmethod
     def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:

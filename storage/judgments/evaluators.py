@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, check_name
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 
 if TYPE_CHECKING:
@@ -123,16 +123,6 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
     with store.read() as session:
         rows = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
-
-
-def find_evaluator(store: Store, fingerprint: str) -> StoredEvaluator:
-    """The evaluator with that fingerprint. Raises `NotFoundError`."""
-    with store.read() as session:
-        found = session.execute(_evaluators().where(EvaluatorRow.fingerprint == fingerprint)).mappings()
-        row = found.one_or_none()
-    if row is None:
-        raise NotFoundError(f"There is no evaluator with the fingerprint {fingerprint!r}.")
-    return StoredEvaluator(**row)
 
 
 def _evaluators() -> Select[Any]:

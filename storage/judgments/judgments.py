@@ -106,16 +106,6 @@ def read_many(
     return [[_judgment(trace, *pair) for pair in by_trace[trace.trace_id]] for trace in traces]
 
 
-def find_judgment(store: Store, trace: StoredTrace, evaluator_id: int, mode: Mode | str) -> StoredJudgment | None:
-    """The judgment that answers for that mode and is not stale, a hindsight one where there is none of the
-    mode itself; None where there is neither."""
-    mode = Mode(mode)
-    found = {
-        judgment.mode: judgment for judgment in read_many(store, [trace], evaluator_id)[0] if not judgment.stale
-    }
-    return found.get(mode) or found.get(Mode.HINDSIGHT)
-
-
 def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
     """The traces of a dataset that the evaluator has yet to judge in that mode, in file order.
 

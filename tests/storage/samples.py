@@ -13,7 +13,8 @@ from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
+from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators, register_evaluator
+from stepsight.storage.judgments.judgments import StoredJudgment, read_many
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 
@@ -105,3 +106,15 @@ def redundant_row(**other: Any) -> dict[str, Any]:
         "model_output_step_format": [["A sum."], ["Sums are nice.", "Yes."], ["So 3."]],
         "rating": [1, 0, -1],
     } | other
+
+
+def find_evaluator(store: Store, fingerprint: str) -> StoredEvaluator:
+    """The evaluator with that fingerprint, which there has to be."""
+    return next(evaluator for evaluator in list_evaluators(store) if evaluator.fingerprint == fingerprint)
+
+
+def find_judgment(store: Store, trace: StoredTrace, evaluator_id: int, mode: Mode) -> StoredJudgment | None:
+    """The judgment that answers for that mode and is not stale, rather of the mode itself than a hindsight one."""
+    judgments = [judgment for judgment in read_many(store, [trace], evaluator_id)[0] if not judgment.stale]
+    by_mode = {judgment.mode: judgment for judgment in judgments}
+    return by_mode.get(mode) or by_mode.get(Mode.HINDSIGHT)

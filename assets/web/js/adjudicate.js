@@ -1,10 +1,9 @@
 // The page on which disagreements are decided: its keys, and decisions that are stored before the page goes on.
 import { showNotice } from "./dom.js";
-import { register } from "./keys.js";
+import { labelKeys, register } from "./keys.js";
 import { AWAY, failure, freshKey, post } from "./outbox.js";
 
 const STEP = "#adjudicate li[data-step]";
-const CHOICES = { 1: "neg", 2: "neu", 3: "pos", 0: "" };
 const keys = new WeakMap();
 const busy = new WeakSet();
 
@@ -26,9 +25,9 @@ const move = (by) => {
   goTo(from < 0 ? current() : all[Math.min(all.length - 1, Math.max(0, from + by))]);
 };
 
-const choose = (key) => {
+const choose = (label) => {
   const step = current();
-  step.querySelector(`input[name=label][value="${CHOICES[key]}"]`).checked = true;
+  step.querySelector(`input[name=label][value="${label}"]`).checked = true;
   step.querySelector("input[name=reason]").focus();
 };
 
@@ -121,10 +120,10 @@ document.addEventListener("keydown", (event) => {
 
 const follow = (...links) => links.map((link) => page().querySelector(link)).find(Boolean)?.click();
 
-register({ key: "1", label: "decide neg, then say why", when: isThere, run: () => choose("1") });
-register({ key: "2", label: "decide neu, then say why", when: isThere, run: () => choose("2") });
-register({ key: "3", label: "decide pos, then say why", when: isThere, run: () => choose("3") });
-register({ key: "0", label: "leave it unlabelled, then say why", when: isThere, run: () => choose("0") });
+for (const [key, label] of labelKeys(page())) {
+  const action = label ? `decide ${label}` : "leave it unlabelled";
+  register({ key, label: `${action}, then say why`, when: isThere, run: () => choose(label) });
+}
 register({ key: "Enter", label: "store the decision, from its reason", when: isThere });
 register({ key: "Escape", label: "from the reason back to the step", when: isThere });
 register({ key: ["j", "ArrowDown"], label: "next step to decide", when: isThere, run: () => move(1) });

@@ -39,6 +39,9 @@ const line = ({ keys, label }) => [
 
 const listed = () => element("dl", {}, ...entries.filter((entry) => entry.when()).flatMap(line));
 
+/** The keys that give labels on the page of a section, as pairs with their labels; "" is none. */
+export const labelKeys = (section) => JSON.parse(section?.dataset.labelKeys ?? "[]");
+
 /** Open the list of the keys that do something now. */
 export const showKeys = () => {
   document.querySelector("dialog.keys")?.remove();

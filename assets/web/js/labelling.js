@@ -2,13 +2,12 @@
 // with the events that are still on their way.
 import { firstChange, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
 import { setText } from "./dom.js";
-import { register } from "./keys.js";
+import { labelKeys, register } from "./keys.js";
 import { listen } from "./labelling_input.js";
 import { handleRefusal } from "./labelling_refusals.js";
 import { paintRow, statusText, Texts } from "./labelling_steps.js";
 import { dropTexts, freshKey, keepText, keptText, Outbox } from "./outbox.js";
 
-const LABELS = [["1", "neg"], ["2", "neu"], ["3", "pos"], ["u", "unsure"]];
 // The name under which the step is kept that the person was at.
 const HERE = "here";
 const AGAIN = 2000;
@@ -274,8 +273,9 @@ const section = document.querySelector("#labelling");
 const page = section && new Labelling(section);
 const key = (name, label, run) => register({ key: name, label, when: () => page !== null, run });
 
-for (const [name, value] of LABELS) key(name, value, () => page.label(value, page.here));
-key("0", "no label", () => page.label(null, page.here));
+for (const [name, label] of labelKeys(section)) {
+  key(name, label || "no label", () => page.label(label || null, page.here));
+}
 key("j", "next step", () => page.move(1));
 key("k", "previous step", () => page.move(-1));
 key("Enter", "submit, or go to the first step without a label", () => page.submit());

@@ -188,7 +188,7 @@ def test_an_evaluator_that_is_not_here_shows_what_it_said(show, ids):
     ("query", "message"),
     [
         ("trace=99999", "There is no trace 99999."),
-        ("trace=abc", "trace is 'abc', expected a number."),
+        ("trace=abc", "trace is 'abc', expected a whole number."),
         ("s=abc", "This link was cut or changed."),
         ("dataset=nowhere", "There is no dataset 'nowhere'."),
         ("dataset=odd", "No trace of odd has been judged in hindsight mode. Run: stepsight score odd"),
@@ -327,7 +327,7 @@ def test_leaving_out_is_answered_for_every_sub_step(client, ids):
     ("query", "status", "error"),
     [
         ("trace=99999", 404, "There is no trace 99999."),
-        ("trace=x", 422, "trace is 'x', expected a number."),
+        ("trace=x", 422, "trace is 'x', expected a whole number."),
         ("", 422, "The address names no trace."),
         ("dataset=falls", 422, "The address names no trace."),
     ],

@@ -10,10 +10,10 @@ from stepsight.app.web.text import text_key
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import open_store
-from stepsight.storage.judgments.judgments import find_judgment
 from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.markup import read
+from tests.storage.samples import find_judgment
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",), 0.4, 0.2)

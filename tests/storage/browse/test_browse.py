@@ -25,13 +25,24 @@ from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store, open_store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import StoredEvaluator, find_evaluator, register_evaluator
+from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
 from tests.storage.labelling.samples import campaign, do, label_all, people, take
-from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, judge, many, triangle, write_lines
+from tests.storage.samples import (
+    CLEAN,
+    ERROR,
+    SAMPLES,
+    add,
+    evaluator,
+    find_evaluator,
+    judge,
+    many,
+    triangle,
+    write_lines,
+)
 
 FIELDS: dict[str, tuple[Any, ...]] = {
     "gold": ("error", "clean", "missing"),
@@ -351,7 +362,7 @@ def test_a_row_says_what_the_evaluator_says(store: Store) -> None:
         first_error=1, has_gold=True, group="", validity=online, online_validity=online,
         offline_validity=judge_solution(made.offline).validity,
         change=float(np.abs(made.retroactive).max()),
-        found_error=next((i for i, value in enumerate(steps) if value < 0.5), None),
+        first_wrong=next((i for i, value in enumerate(steps) if value < 0.5), None),
         mistake=row.mistake,
     )  # fmt: skip
     assert row.mistake

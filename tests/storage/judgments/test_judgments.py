@@ -14,7 +14,6 @@ from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.judgments import judgments
 from stepsight.storage.judgments.judgments import (
     count_missing,
-    find_judgment,
     missing_traces,
     pack,
     read_judgments,
@@ -25,7 +24,7 @@ from stepsight.storage.judgments.judgments import (
 )
 from stepsight.storage.traces import queries
 from stepsight.storage.traces.queries import StoredTrace, get_trace
-from tests.storage.samples import ERROR, add, evaluator, judge, many, same, scores, triangle
+from tests.storage.samples import ERROR, add, evaluator, find_judgment, judge, many, same, scores, triangle
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import find_evaluator, list_evaluators
-from stepsight.storage.judgments.judgments import find_judgment, read_judgments
+from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
-from tests.storage.samples import add, write_lines
+from tests.storage.samples import add, find_evaluator, find_judgment, write_lines
 
 TRACES = (
     Trace("a", "q", (Step(("x",), valid=True), Step(("y", "z"), valid=False))),

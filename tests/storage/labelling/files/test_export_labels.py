@@ -127,7 +127,7 @@ def test_labels_of_people_who_had_seen_scores_are_left_out_unless_asked_for(
     done = export_labels(store, "first", path, "jsonl", per_annotator=per_annotator)
     assert [answer["annotator"] for row in rows(path) for answer in row["answers"]] == ["annotator 1"]
     assert list(done.left_out.values()) == [1]
-    assert "1 answers by people who had seen scores" in str(done)
+    assert "1 annotations by people who had seen scores" in str(done)
     done = export_labels(store, "first", path, "jsonl", per_annotator=per_annotator, exposed=True, force=True)
     assert done.left_out == {}
     assert [answer["exposed"] for row in rows(path) for answer in row["answers"]] == [[], ["scores"]]

@@ -98,7 +98,7 @@ def test_each_model_has_a_folder(model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"), [({"tokens": 0}, "--tokens is 0"), ({"prompt": "Q"}, "'Q' is the prompt")]
+    ("changes", "message"), [({"tokens": 0}, "--tokens is 0"), ({"prompt": "Q"}, "'Q' found, expected")]
 )
 def test_what_means_nothing_is_refused(changes, message):
     with pytest.raises(UserError, match=message):
