@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import NullPool, create_engine, text
 
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.people import passwords
 
 ROOT = Path(__file__).parent.parent
 
@@ -91,6 +93,15 @@ def postgresql() -> Iterator[PostgreSQL]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def costly_hasher() -> Iterator[PasswordHasher]:
+    """The product's hasher of passwords, for the tests of it; all others have one that takes less than 1 ms."""
+    costly = passwords._HASHER
+    passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    yield costly
+    passwords._HASHER = costly
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -2,13 +2,12 @@
 
 import re
 import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 
 import pytest
 
+from tests.forked import Forked
 from tests.serving import serving
 
 
@@ -56,12 +55,11 @@ def test_another_host_name_is_refused(address):
 
 
 def test_one_interrupt_ends_the_command_though_a_page_is_open(tmp_path):
-    command = [sys.executable, "-m", "stepsight", "app", "--db", str(tmp_path / "store.db"), "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        told = ""
-        while "Ctrl-C" not in told:
-            told += process.stderr.readline()
-        port = re.search(r"http://127\.0\.0\.1:(\d+)", told)[1]
+    with Forked(None, ["app", "--db", tmp_path / "store.db", "--port", 0]) as process:
+        printed = ""
+        while "Ctrl-C" not in printed:
+            printed += process.stderr.readline()
+        port = re.search(r"http://127\.0\.0\.1:(\d+)", printed)[1]
         open_page = urllib.request.urlopen(f"http://127.0.0.1:{port}/gradio_api/heartbeat/one")
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=30)[1]

@@ -48,8 +48,9 @@ def forked(source, *arguments):
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
-def forked_pair(*arguments):
-    """`stepsight` in two processes that train together, as torchrun starts them."""
+def forked_pair(*arguments, source=None):
+    """A source with arguments, or without one `stepsight`, in two processes that know of each other, as torchrun
+    starts them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -57,7 +58,7 @@ def forked_pair(*arguments):
     pair = []
     for rank in range(2):
         values = shared | {"RANK": rank, "LOCAL_RANK": rank, "OMP_NUM_THREADS": 1}
-        pair.append(Forked(None, arguments, os.environ | {name: str(value) for name, value in values.items()}))
+        pair.append(Forked(source, arguments, os.environ | {name: str(value) for name, value in values.items()}))
     texts = [process.communicate() for process in pair]
     return [
         subprocess.CompletedProcess(arguments, process.returncode, *text)

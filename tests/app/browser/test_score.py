@@ -347,4 +347,5 @@ def test_nothing_moves_that_a_person_aims_at(opened, width):
         page.get_by_role("button", name="Correct step 1", exact=True).click()
         page.get_by_role("button", name="Delete").click()
         expect(page.locator("ol.preview > li")).to_have_count(29)
-        assert button.bounding_box() == before
+        # Browsers round to parts of a pixel.
+        assert button.bounding_box() == pytest.approx(before, abs=1)

@@ -1,9 +1,6 @@
 """`stepsight evaluate`, as it is typed: tables, JSON, and the published figures to the last digit."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +9,6 @@ import numpy as np
 import pytest
 from sqlalchemy import delete
 
-from stepsight.app.commands.app import listen
 from stepsight.app.commands.processes import Processes
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
@@ -21,9 +17,9 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
 from stepsight.storage.traces.queries import find_dataset
-from tests.conftest import ROOT
 from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid
+from tests.training.small_runs import forked_pair
 
 Command = Callable[..., tuple[int, str, str]]
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
@@ -260,22 +256,22 @@ def test_two_processes_share_the_traces_and_one_speaks(sqlite_store: Store, tiny
     """With what torchrun and accelerate launch tell each process. Each judges some of the traces, and together they
     have what one alone has."""
     stored = add(sqlite_store, traces())
-    argv = ("--dataset", "sums", "--evaluator", tiny, "--db", sqlite_store.name, "--draws", "20", "--json")
-    with listen(0) as free:
-        port = free.getsockname()[1]
-    alike = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "stepsight", "evaluate", *map(str, argv)],
-            cwd=ROOT, env=os.environ | alike | {"RANK": rank, "LOCAL_RANK": rank},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for rank in ("0", "1")
-    ]  # fmt: skip
-    (first, told), (second, told_too) = [process.communicate(timeout=300) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], told + told_too
-    assert by_name(json.loads(first))["tiny"]["n_traces"] == 4
-    assert second == ""
+    argv = (
+        "evaluate",
+        "--dataset",
+        "sums",
+        "--evaluator",
+        tiny,
+        "--db",
+        sqlite_store.name,
+        "--draws",
+        "20",
+        "--json",
+    )
+    first, second = forked_pair(*argv)
+    assert [first.returncode, second.returncode] == [0, 0], first.stderr + second.stderr
+    assert by_name(json.loads(first.stdout))["tiny"]["n_traces"] == 4
+    assert second.stdout == ""
     judged = read_many(sqlite_store, stored)
     assert [len(found) for found in judged] == [1] * 4
     alone = Scorer(load_evaluator(tiny)).score(stored, "hindsight")

@@ -6,8 +6,18 @@ import pytest
 from argon2 import PasswordHasher
 
 from stepsight.core.errors import UserError
+from stepsight.storage.people import passwords
 from stepsight.storage.people.passwords import hash_password, is_outdated, is_password
 from tests.storage.people.samples import PASSWORD
+
+
+@pytest.fixture(autouse=True, scope="module")
+def real_cost(costly_hasher):
+    quick, passwords._HASHER = passwords._HASHER, costly_hasher
+    passwords._nobodys.cache_clear()
+    yield
+    passwords._HASHER = quick
+    passwords._nobodys.cache_clear()
 
 
 @pytest.fixture(scope="module")

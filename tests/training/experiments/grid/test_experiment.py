@@ -17,9 +17,8 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.experiment import Grid, result_path
 from stepsight.training.experiments.grid.results import read_results, read_run
-from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import TOY, without_times, write_toy
-from tests.training.small_runs import forked
+from tests.training.small_runs import forked, forked_pair
 
 
 def grid(folder, **changes):
@@ -123,22 +122,38 @@ def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
     assert without_times(made.folder / "results.json") == without_times(whole / "whole" / "out" / "results.json")
 
 
-def test_a_run_on_two_processes_is_measured_once(whole, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    made = grid(tmp_path, processes=2)
-    one = next(made.design.runs())
+ONE_RUN = """
+import sys
+from stepsight.training.experiments.grid.experiment import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_on_two_processes_is_measured_once(whole, tmp_path):
+    made = shutil.copytree(whole / "whole", tmp_path / "grid")
+    one = next(read_design(made / "toy.yaml").runs())
+    result_path(made / "out", one).unlink()
+    shutil.rmtree(made / "out" / "runs")
     db = str(tmp_path / "store.db")
     with open_store(db) as store:
-        made.run([one], 1, store, db)
+        Grid(read_design(made / "toy.yaml"), made / "toy.yaml", made / "out").run([], 1, store)
+    first, second = forked_pair(made / "toy.yaml", made / "out", one.name, "--db", db, source=ONE_RUN)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    with open_store(db) as store:
         assert [evaluator.name for evaluator in list_evaluators(store)] == [f"toy {one.name}"]
-    assert "macro" not in (made.folder / "logs" / f"{one.name}.txt").read_text()
-    (run,) = read_results(made.folder).runs
-    expected = read_run(result_path(whole / "whole" / "out", one))
+    run, expected = (read_run(result_path(folder, one)) for folder in (made / "out", whole / "whole" / "out"))
     assert (run.about["devices"], expected.about["devices"]) == ("2 x cpu", "1 x cpu")
     assert run.about["final_loss"] == pytest.approx(expected.about["final_loss"], abs=1e-4)
     assert run.figures["synthetic", "offline"].whole == pytest.approx(
         expected.figures["synthetic", "offline"].whole, abs=0.02, nan_ok=True
     )
+
+
+def test_a_run_of_several_processes_is_launched_by_torchrun(tmp_path):
+    made = grid(tmp_path, processes=2)
+    planned = made._planned(next(made.design.runs()), ["--no-store"])
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m"]
+    assert list(planned.arguments[:5]) == torchrun
 
 
 def test_a_run_that_fails_does_not_keep_the_others_back(whole, tmp_path):
