@@ -40,9 +40,9 @@ from stepsight.app.score.files import score_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Access
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.frame import HEAD, SCRIPTS
 from stepsight.app.web.gate import Gate
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
+from stepsight.app.web.html import HEAD, SCRIPTS
 from stepsight.app.web.login import login_routes
 from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.core.errors import UserError

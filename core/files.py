@@ -1,8 +1,11 @@
-"""Files: JSON objects, shipped assets, benchmark files in the folder of data, and cells of spreadsheets."""
+"""Files: JSON objects, shipped assets, benchmark files in the folder of data, and CSV that a spreadsheet shows and
+never calculates."""
 
+import csv
+import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
 from importlib.resources import files
 from pathlib import Path
@@ -68,6 +71,13 @@ def inert(text: str) -> str:
 def cell(value: object) -> object:
     """A value as a cell of a CSV file. None is an empty cell, a number is itself."""
     return inert(value) if isinstance(value, str) else value
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """The rows as CSV. None is an empty cell, a number is itself, and a text that would be a formula gets a `'`."""
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\r\n").writerows([cell(value) for value in row] for row in rows)
+    return lines.getvalue()
 
 
 def _is_file(path: Path) -> bool:

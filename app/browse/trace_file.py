@@ -12,11 +12,11 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import list_choices, shown_choices
 from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.files import csv_text
 from stepsight.core.jsonl import format_trace
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.label import LABEL_NAMES

@@ -21,8 +21,7 @@ from stepsight.app.relabel.campaigns import choose_html
 from stepsight.app.relabel.label import ERROR_NAMES
 from stepsight.app.relabel.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
-from stepsight.app.web.frame import plain_page
-from stepsight.app.web.html import render
+from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageQuery, read_query
 from stepsight.app.web.rights import Adjudicator
 from stepsight.core.validation import Model

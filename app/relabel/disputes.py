@@ -15,8 +15,7 @@ from markupsafe import Markup
 from pydantic import AfterValidator
 
 from stepsight.app.web.bodies import body
-from stepsight.app.web.frame import plain_page
-from stepsight.app.web.html import render
+from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_query
 from stepsight.app.web.rights import Annotator, Needs, Right, find_user_of, has_right, user_of_request
 from stepsight.app.web.text import MARKS

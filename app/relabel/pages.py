@@ -12,8 +12,7 @@ from stepsight.app.relabel.new_campaign import NewCampaign, form_html, read_plan
 from stepsight.app.relabel.review import review_html, skipped_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.bodies import body
-from stepsight.app.web.frame import plain_page
-from stepsight.app.web.html import macro, render
+from stepsight.app.web.html import macro, plain_page, render
 from stepsight.app.web.page_address import read_number, read_query
 from stepsight.app.web.rights import Annotator, Manager, Person
 from stepsight.core.validation import Model

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.judged import step_name
 from stepsight.app.web.rights import Needs, Right
 from stepsight.core.errors import UserError
+from stepsight.core.files import csv_text
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, StepScores, Thresholds

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from stepsight.app.web.frame import navigation
+from stepsight.app.web.html import navigation
 from stepsight.app.web.page_address import Query, read_query
 
 # Answers come in the response itself. Through Gradio's queue they come by an event stream, and one that is asked

@@ -1,4 +1,4 @@
-"""Pages and parts of pages as HTML, from the templates of `app/web/templates`.
+"""Pages and parts of pages as HTML, from the templates of `app/web/templates`, in the frame that all pages share.
 
 Every template knows `PAGES` and `MARKS`, and the filters `maths`, which is `app.web.text.text_html`, and
 `counted`.
@@ -26,3 +26,21 @@ def render(template: str, /, **values: Any) -> Markup:
 def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
     """One macro of a template, such as the bar of `judged.html`, with these values."""
     return Markup(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
+
+
+HEAD = macro("frame.html", "head")
+"""What the head of every page holds."""
+
+SCRIPTS = macro("frame.html", "scripts")
+"""The scripts of every page."""
+
+
+def navigation(here: str) -> Markup:
+    """The line at the top, with the skip link's target at its end; `here` names the page."""
+    return macro("frame.html", "navigation", here)
+
+
+def plain_page(title: str, body: str, here: str = "") -> Markup:
+    """A whole page in our frame that needs no Gradio; `here` names it where it is one of `PAGES`. `body` is HTML;
+    every text in it is escaped already."""
+    return render("page.html", title=title, body=Markup(body), here=here)

@@ -19,9 +19,9 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.columns import BrowseColumns
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.verdict_columns import MISTAKES
-from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.traces.queries import Neighbours, TraceSummary, in_range
+from stepsight.storage.traces.queries import Neighbours, TraceSummary
 
 Counts = Mapping[str, Mapping[str, int]]
 

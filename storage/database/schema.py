@@ -32,6 +32,7 @@ from stepsight.core.trace import check_text
 NAME_LENGTH = 200
 ID_LENGTH = 500
 DIGEST_LENGTH = 64
+_LARGEST_ID = 2**31 - 1
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -51,6 +52,11 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def in_range(number: int) -> int:
+    """`number`, or the id of no row where the database could not compare it with one."""
+    return number if 0 < number <= _LARGEST_ID else 0
 
 
 class Base(DeclarativeBase):

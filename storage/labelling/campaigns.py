@@ -14,7 +14,7 @@ from stepsight.core.trace import check_text
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, now
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.ordering import GOLD, arrange, draw_gold
 from stepsight.storage.labelling.plan import (
@@ -26,7 +26,7 @@ from stepsight.storage.labelling.plan import (
     check_plan,
 )
 from stepsight.storage.people.users import User
-from stepsight.storage.traces.queries import find_dataset, in_range
+from stepsight.storage.traces.queries import find_dataset
 
 # Values in one statement.
 _BATCH = 500

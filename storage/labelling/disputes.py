@@ -19,12 +19,12 @@ from stepsight.core.patch import VALID, gold_of
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_reason
 from stepsight.storage.people.exposures import unblinded
 from stepsight.storage.people.users import Role, User
-from stepsight.storage.traces.queries import get_trace, in_range
+from stepsight.storage.traces.queries import get_trace
 
 GoldValues = tuple[str | None, ...]
 

@@ -13,12 +13,11 @@ from sqlalchemy.orm import Session
 
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.schema import TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.plan import CampaignView, Shows
 from stepsight.storage.people.users import User
-from stepsight.storage.traces.queries import in_range
 
 FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 

@@ -10,10 +10,9 @@ from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import now
+from stepsight.storage.database.schema import in_range, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
-from stepsight.storage.traces.queries import in_range
 
 SCORES, GOLD, LABELS = WHAT = ("scores", "gold", "labels")
 """What can be seen: of evaluators, of the benchmark, of other people."""

@@ -15,12 +15,11 @@ from sqlalchemy.orm import Session
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.cache import cache_of
-from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
 
 # Traces held in memory at once while going through a dataset.
 BATCH = 500
-_LARGEST_ID = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -190,11 +189,6 @@ def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
         gold = None if label is None else Label(label)
         steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid))
     return steps
-
-
-def in_range(trace_id: int) -> int:
-    """`trace_id`, or one that no trace has where the database could not compare it."""
-    return trace_id if 0 < trace_id <= _LARGEST_ID else 0
 
 
 def _datasets() -> Select[Any]:

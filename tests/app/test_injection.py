@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from stepsight.app.web.csv_text import csv_text
 from stepsight.app.web.text import text_html
 from stepsight.core.errors import UserError
+from stepsight.core.files import csv_text
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from tests.app.injection import CELLS, HALVES, NAMES, PAYLOADS

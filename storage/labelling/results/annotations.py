@@ -10,12 +10,11 @@ from sqlalchemy.orm import Session
 
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DatasetRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, TraceRow, in_range
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import AnnotationEvent, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.slots import SUBMITTED
-from stepsight.storage.traces.queries import in_range
 
 # Annotations whose events are in memory at once.
 _BATCH = 200

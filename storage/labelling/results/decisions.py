@@ -23,12 +23,11 @@ from stepsight.storage.database.labelling_schema import (
     SlotRow,
 )
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_key, check_reason
 from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.users import User
-from stepsight.storage.traces.queries import in_range
 
 KIND = "decide"
 

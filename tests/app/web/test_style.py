@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from stepsight.app.web.frame import HEAD
+from stepsight.app.web.html import HEAD
 from stepsight.core.files import asset
 
 SHEETS = sorted(asset("web").glob("*.css"))

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from stepsight.app.web.csv_text import csv_text
+from stepsight.core.files import csv_text
 
 
 def cells(text):
