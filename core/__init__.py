@@ -4,7 +4,7 @@
 - jsonl: traces as JSON Lines
 - scores, judgment: probabilities, verdicts, the hindsight triangle; what an evaluator says of a trace
 - evidence: how later steps changed verdicts on earlier ones
-- patch: corrections of a benchmark's labels as a file
+- label_patch: corrections of a benchmark's labels as a file
 - errors, validation: `UserError`; pydantic's errors as such
 - files, atomic, templates, arrays: JSON files, files that appear whole, Jinja2 templates, types of arrays
 - models: a checkpoint in memory: backbone, head, placement

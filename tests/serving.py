@@ -11,7 +11,7 @@ import uvicorn
 
 from stepsight.app.commands.app import listen
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.seed import seed
+from stepsight.app.scoring.gallery_seed import seed
 from stepsight.app.server import build_app
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.traces.imports import import_file

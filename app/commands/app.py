@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     listener = listen(args.port, args.host)
     # Gradio and PyTorch take seconds, and what is wrong with the command line is said before.
     from stepsight.app.scoring.evaluators import Evaluators
-    from stepsight.app.scoring.seed import seed
+    from stepsight.app.scoring.gallery_seed import seed
     from stepsight.app.server import LOOPBACK, build_app, serve
 
     address = locate(args.db).render_as_string(hide_password=False)

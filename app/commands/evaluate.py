@@ -18,11 +18,11 @@ from stepsight.app.commands.processes import launched
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.label_patch import read_patch
 from stepsight.core.metrics.baselines import PREFIX
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
-from stepsight.core.patch import read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.labelling.patches import check_patch

@@ -2,7 +2,7 @@
 
 - page, address: the page and its address
 - gallery: the traces of a dataset in which later steps changed a verdict
-- evidence, trace, story: one trace: its hindsight matrix, as HTML, in words
-- left_out: verdicts with one step left out
+- evidence, trace, sentences: one trace: its hindsight matrix, as HTML, in words
+- leave_one_out: verdicts with one step left out
 - routes, file: what the page asks for beside itself; the file to send to somebody
 """

@@ -8,7 +8,7 @@ from functools import cached_property
 from stepsight.app.browse.evaluator_choice import find_choice, list_choices
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
-from stepsight.app.evidence.story import change_sentence, gold_sentence, left_out_sentence
+from stepsight.app.evidence.sentences import change_sentence, gold_sentence, left_out_sentence
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.judged import step_name

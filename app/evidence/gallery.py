@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, list_choices
 from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
-from stepsight.app.evidence.story import jump_sentence
+from stepsight.app.evidence.sentences import jump_sentence
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.seed import DATASET
+from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import change_html, step_name
 from stepsight.app.web.rights import note_shown

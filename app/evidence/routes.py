@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import evidence_file
-from stepsight.app.evidence.left_out import LeftOuts
+from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.trace import left_out_record
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, packed
-from stepsight.app.evidence.story import constant_sentence
+from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
     ONLY_VALIDITY,

@@ -20,7 +20,7 @@ from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_q
 from stepsight.app.web.rights import Annotator, Needs, Right, find_user_of, has_right, user_of_request
 from stepsight.app.web.text import MARKS
 from stepsight.core.errors import UserError
-from stepsight.core.patch import GOLD_VALUES, format_patch, gold_of
+from stepsight.core.label_patch import GOLD_VALUES, format_patch, gold_of
 from stepsight.core.trace import check_text
 from stepsight.core.validation import Model, choice
 from stepsight.storage.database.store import ForbiddenError, Store

@@ -12,8 +12,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import read_data_version
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
+from stepsight.storage.judgments.metric_columns import read_data_version
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate
 from stepsight.training.report.dataset import Excerpt, excerpt

@@ -16,7 +16,7 @@ from stepsight.app.score.form import PageState, ScoreForm, steps_of, steps_text
 from stepsight.app.score.result import result_html
 from stepsight.app.score.steps import EMPTY, corrected_html, split_html, steps_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.seed import DATASET
+from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.gradio_page import DIRECT, QUERY, block, header
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html

@@ -1,6 +1,6 @@
 """The evaluators of this server, and scoring with them.
 
 - evaluators, batcher: evaluators loaded once; requests that come together scored together
-- seed: the gallery in the store
+- gallery_seed: the gallery in the store
 - placement_options: options of commands that place an evaluator
 """

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.columns import BrowseColumns
+from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.verdict_columns import MISTAKES
 from stepsight.storage.database.schema import TraceRow, in_range

@@ -12,11 +12,11 @@ from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.columns import read_versions
+from stepsight.storage.browse.filter_columns import read_versions
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS, Store
-from stepsight.storage.judgments.profiles import HEAD, unpack_profiles
+from stepsight.storage.judgments.packed_judgments import HEAD, unpack_profiles
 from stepsight.storage.traces.queries import Neighbours
 
 _BATCH = 500

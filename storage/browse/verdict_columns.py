@@ -16,7 +16,7 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import ProfileRow
 from stepsight.storage.database.store import IN_PARTS
-from stepsight.storage.judgments.profiles import unpack_profiles
+from stepsight.storage.judgments.packed_judgments import unpack_profiles
 from stepsight.storage.traces.columns import TraceColumns
 
 _WORD_THRESHOLD = 0.5

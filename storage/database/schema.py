@@ -236,7 +236,7 @@ class JudgmentRow(Base):
 class ProfileRow(Base):
     """What a judgment says of each step, in few bytes and next to those of the same evaluator and dataset: what
     traces are filtered and sorted by. `online` and `offline`, as far as the mode gives them, are packed by
-    `storage.judgments.profiles`; they hold nothing that depends on thresholds."""
+    `storage.judgments.packed_judgments`; they hold nothing that depends on thresholds."""
 
     __tablename__ = "profiles"
 

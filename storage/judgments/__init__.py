@@ -1,7 +1,7 @@
 """Judgments in the store, and who made them.
 
-- judgments, profiles: storing and reading judgments; those of a dataset, packed
-- columns: gold and judgments as columns, for metrics
+- judgments, packed_judgments: storing and reading judgments; those of a dataset, packed
+- metric_columns: gold and judgments as columns, for metrics
 - evaluators, calibrations: the evaluators that judged, and their thresholds
 - score_files: published score files
 - jobs: datasets to be judged, and which worker holds them

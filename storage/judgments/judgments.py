@@ -19,7 +19,7 @@ from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentR
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.judgments.profiles import profile_columns
+from stepsight.storage.judgments.packed_judgments import profile_columns
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 # What a crash may lose: judgments kept back at most, and for how long.

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.patch import VALID, gold_of
+from stepsight.core.label_patch import VALID, gold_of
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
 from stepsight.storage.database.people_schema import UserRow

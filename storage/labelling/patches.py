@@ -18,11 +18,11 @@ import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
+from stepsight.core.label_patch import VALID, LabelChange, Patch, label_and_validity
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.patch import VALID, LabelChange, Patch, label_and_validity
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import Gold, read_gold
+from stepsight.storage.judgments.metric_columns import Gold, read_gold
 from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.traces.queries import Dataset
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.label_patch import Patch
 from stepsight.core.metrics.baselines import BASELINES, PREFIX
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Weights, difference, resamples
@@ -20,12 +21,11 @@ from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import StepTable
 from stepsight.core.metrics.value import Value
-from stepsight.core.patch import Patch
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Calibration, count_shared, find_calibration
-from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.judgments.metric_columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.evaluate.metrics import (

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
+from stepsight.core.label_patch import Patch
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Third
 from stepsight.core.metrics.value import Value
-from stepsight.core.patch import Patch
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row

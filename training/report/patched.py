@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
+from stepsight.core.label_patch import Patch
 from stepsight.core.metrics.bootstrap import DRAWS, difference
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
-from stepsight.core.patch import Patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from stepsight.core.atomic import write_text
 from stepsight.core.errors import UserError
+from stepsight.core.label_patch import Patch
 from stepsight.core.metrics.bootstrap import DRAWS
-from stepsight.core.patch import Patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import Dataset

@@ -7,7 +7,7 @@ from alembic import op
 from alembic.op import f
 
 from stepsight.core.errors import UserError
-from stepsight.storage.judgments.profiles import fill_profiles
+from stepsight.storage.judgments.packed_judgments import fill_profiles
 
 revision = "0003_browsing"
 down_revision = "0002_evaluation"

@@ -236,9 +236,7 @@ def serve(path):
 def test_killing_server_and_worker_ends_with_every_trace_judged_exactly_once(tmp_path):
     path = tmp_path / "store.db"
     with open_store(str(path)) as store:
-        add(
-            store, [Trace.of(f"What is {n} + 3?", [f"{n} + 3 = {n + 3}.", "Done."], id=str(n)) for n in range(600)]
-        )
+        add(store, [Trace.of(f"What is {n} + 3?", [f"{n} + 3 = {n + 3}.", "Done."], id=str(n)) for n in range(600)])
         dataset = find_dataset(store, "sums")
         server, address = serve(path)
         try:

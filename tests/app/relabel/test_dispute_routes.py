@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.rights import COOKIE
-from stepsight.core.patch import parse_patch
+from stepsight.core.label_patch import parse_patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.labelling.disputes import get_dispute, list_disputes

@@ -24,9 +24,9 @@ from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotR
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store, open_store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
+from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset

@@ -16,9 +16,9 @@ from stepsight.core.metrics.value import Value
 from stepsight.core.scores import Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.columns import read_gold
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.metric_columns import read_gold
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.evaluate.evaluation import (

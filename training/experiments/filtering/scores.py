@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.training.runs.rows import RowFile
+from stepsight.training.runs.row_file import RowFile
 
 SCORES = "scores.jsonl"
 

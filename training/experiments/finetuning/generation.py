@@ -19,7 +19,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning.models import context_of, load_model
-from stepsight.training.runs.rows import RowFile
+from stepsight.training.runs.row_file import RowFile
 
 ANSWERS = "answers.jsonl"
 

@@ -21,7 +21,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.experiments.reranking.candidates import CandidateSet
 from stepsight.training.runs.folder import locked
-from stepsight.training.runs.rows import RowFile
+from stepsight.training.runs.row_file import RowFile
 
 CandidateScores = StepScores | None
 """The scores of a candidate's steps; None where it is too long for the evaluator."""

@@ -103,7 +103,7 @@ from dataclasses import asdict
 from pathlib import Path
 from stepsight.training.experiments.filtering import run
 from stepsight.training.experiments.filtering.scores import ScoreFile
-from stepsight.training.runs.rows import format_line
+from stepsight.training.runs.row_file import format_line
 
 class Dying(ScoreFile):
     def add_chunk(self, rows):

@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.scores import ScoredRow, ScoreFile, UnscoredRow, copy_scores
-from stepsight.training.runs.rows import format_line
+from stepsight.training.runs.row_file import format_line
 
 
 def scored(row, validity=0.75):

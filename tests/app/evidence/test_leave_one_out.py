@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from stepsight.app.evidence import left_out
+from stepsight.app.evidence import leave_one_out
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.left_out import LeftOuts
+from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
@@ -43,14 +43,14 @@ def test_one_that_cannot_score_here_says_so(evidence):
 
 
 def test_too_much_is_refused(evidence, monkeypatch):
-    monkeypatch.setattr(left_out, "_MOST_TOKENS", 100)
+    monkeypatch.setattr(leave_one_out, "_MOST_TOKENS", 100)
     with pytest.raises(UserError, match="Leaving out each of 3 steps reads"):
         LeftOuts().of(evidence())
 
 
 def test_what_was_asked_for_longest_ago_goes_first(evidence, monkeypatch):
     # A trace of three sub-steps keeps a triangle of 3 entries.
-    monkeypatch.setattr(left_out, "_KEPT", 6)
+    monkeypatch.setattr(leave_one_out, "_KEPT", 6)
     kept = LeftOuts()
     one, two, three = (evidence((f"{i}.", "b", "c")) for i in range(3))
     first, second = kept.of(one), kept.of(two)
@@ -61,7 +61,7 @@ def test_what_was_asked_for_longest_ago_goes_first(evidence, monkeypatch):
 
 
 def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
-    monkeypatch.setattr(left_out, "_WAITING", 2)
+    monkeypatch.setattr(leave_one_out, "_WAITING", 2)
     kept, held = LeftOuts(), threading.Event()
     started = threading.Semaphore(0)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.runs.rows import RowFile
+from stepsight.training.runs.row_file import RowFile
 
 
 def test_rows_are_added_and_come_back(tmp_path):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.storage.browse.columns import Matches
 from stepsight.storage.browse.facets import Facet, into_buckets
+from stepsight.storage.browse.filter_columns import Matches
 from stepsight.storage.browse.filters import Sort
 
 # Eight traces: every combination of three conditions, of which the first two are of facets.

@@ -9,7 +9,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
-from stepsight.core.patch import (
+from stepsight.core.label_patch import (
     GOLD_VALUES,
     VALID,
     LabelChange,

@@ -12,9 +12,9 @@ from stepsight.core.metrics.table import SILENT, StepTable, TableBuilder
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments import columns
-from stepsight.storage.judgments.columns import Gold, read_gold, read_table
+from stepsight.storage.judgments import metric_columns
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.metric_columns import Gold, read_gold, read_table
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
 from tests.storage.samples import SAMPLES, add, evaluator, find_judgment, judge
 
@@ -169,7 +169,7 @@ def test_reading_in_small_parts_gives_the_same(
 ) -> None:
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
-    monkeypatch.setattr(columns, "IN_PARTS", {"yield_per": 2})
+    monkeypatch.setattr(metric_columns, "IN_PARTS", {"yield_per": 2})
     assert same(store, traces, mini.id, Mode.ONLINE) == 4
 
 

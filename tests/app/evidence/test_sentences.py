@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepsight.app.evidence.story import (
+from stepsight.app.evidence.sentences import (
     change_sentence,
     constant_sentence,
     gold_sentence,

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.seed import DATASET, seed
+from stepsight.app.scoring.gallery_seed import DATASET, seed
 from stepsight.core.jsonl import read_file
 from stepsight.core.judgment import Mode
 from stepsight.storage.judgments.judgments import read_judgments
