@@ -8,7 +8,7 @@ import argparse
 import json
 import math
 
-from stepsight.app.commands.judging import find_judges
+from stepsight.app.commands.judging import find_evaluators
 from stepsight.app.commands.options import add_db
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
     mode, place = Mode(args.mode), read_placement(args)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        evaluators = find_judges(store, dataset, [args.evaluator], [mode], lambda stored: None, place)
+        evaluators = find_evaluators(store, dataset, [args.evaluator], [mode], lambda stored: None, place)
         if not evaluators:
             raise UserError(f"{args.evaluator} is a baseline: its thresholds stay as they are.")
         calibrated = calibrate(store, dataset, evaluators[0], mode, Errors(args.errors), goal, recall)

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from stepsight.app.commands.judging import find_judges
+from stepsight.app.commands.judging import find_evaluators
 from stepsight.app.commands.options import add_db
 from stepsight.app.commands.processes import launched
 from stepsight.app.scoring.placement_options import add_placement, read_placement
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
         # thresholds chosen on this dataset.
         if patch:
             check_patch(store, dataset, patch)
-        evaluators = find_judges(
+        evaluators = find_evaluators(
             store, dataset, names, modes, lambda one: with_thresholds(store, dataset, one, args.force), place, ours
         )
         ours.wait()
@@ -118,7 +118,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _table_names(names: Sequence[str], measured: Sequence[str], evaluators: Sequence[StoredEvaluator]) -> list[str]:
-    """The names that tables give evaluators: from a folder, or in another type, one has another name."""
+    """The names that tables give to evaluators: one loaded from a folder, or with weights of another type, has
+    another name there."""
     ran = [name for name in measured if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
     return [called.get(name, name) for name in names]
@@ -195,7 +196,7 @@ def _figures(row: Row) -> list[Value]:
 
 
 def _above(row: Row) -> str:
-    """The difference of an evaluator to the best baseline, "" for a baseline."""
+    """The difference between an evaluator and the best baseline, "" for a baseline."""
     if row.is_baseline or not row.beats.exists:
         return ""
     difference = str(show(row.beats, CellKind.POINTS))

@@ -19,7 +19,7 @@ from stepsight.storage.judgments.judgments import count_missing, missing_traces,
 from stepsight.storage.traces.queries import Dataset
 
 
-def find_judges(
+def find_evaluators(
     store: Store,
     dataset: Dataset,
     names: Sequence[str],

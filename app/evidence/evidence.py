@@ -92,7 +92,8 @@ class Evidence:
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """How gold stands to the revision of a sub-step's step; "" where the trace has no gold at all."""
+        """How gold compares with the revision of the step that a sub-step belongs to; "" where the trace has no
+        gold at all."""
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
@@ -125,8 +126,8 @@ def packed(probs: Floats32) -> str:
 def _entered(evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
     form = ScoreForm.from_token(address.s)
     trace = form.trace()
-    here = [name for name in form.evaluators if name in evaluators.names]
-    name = address.evaluator or (here or evaluators.names)[0]
+    offered = [name for name in form.evaluators if name in evaluators.names]
+    name = address.evaluator or (offered or evaluators.names)[0]
     hindsight = evaluators.judge(name, trace).hindsight
     assert hindsight is not None
     return _evidence(trace, hindsight, name, evaluators.scorer(name), form.thresholds, evaluators.names)

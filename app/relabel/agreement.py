@@ -198,7 +198,7 @@ def _page(
 def _summary(ratings: CampaignRatings) -> str:
     """How many annotations there are, and which are left out."""
     people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
-    count = f"{counted(ratings.annotations, 'annotation')} of {counted(people, 'person', 'people')}"
+    count = f"{counted(ratings.annotations, 'annotation')} by {counted(people, 'person', 'people')}"
     parts = [f"{count} on {counted(traces, 'trace')}." if traces else "No annotation that counts here yet."]
     if ratings.exposed:
         count = counted(ratings.exposed, "annotation")

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.arrays import Floats64
+from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.agreement import (
     RaterPair,
@@ -169,7 +169,6 @@ NOTHING = "there is nothing to compare"
 # More later steps than these share a row.
 _MOST_LATER = 8
 
-Ints = NDArray[np.int64]
 Codes = NDArray[np.int8]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LabelKey:
-    """A label, "" for none, with the `key` that gives it and a few words on when to."""
+    """A label, "" for none, with the `key` that gives it and a few words on when to give it."""
 
     label: str
     key: str

@@ -36,12 +36,12 @@ Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
-    """What evaluators reach on a dataset, or on a group of it. `judges` have the names they have in the tables;
+    """What evaluators reach on a dataset, or on a group of it. `evaluators` have the names they have in the tables;
     `key` tells what the numbers rest on."""
 
     key: tuple[Hashable, ...]
     evaluation: Evaluation
-    judges: tuple[StoredEvaluator, ...]
+    evaluators: tuple[StoredEvaluator, ...]
 
     @cached_property
     def modes(self) -> list[Mode]:
@@ -114,14 +114,14 @@ class Measurements:
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
         """The whole report of the dataset as one HTML file."""
         key = ("report", *measured.key)
-        make = lambda: write_up([measured.evaluation], measured.judges).page  # noqa: E731
+        make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
         return self._computations.get(key, make, len, patience)
 
 
 def _measure(store: Store, dataset: Dataset, group: str, key: tuple[Hashable, ...]) -> MeasuredDataset:
-    judges = with_distinct_names(evaluators_of(store, dataset.id))
-    evaluation = evaluate(store, dataset, judges, force=True, group=group)
-    return MeasuredDataset(key, _worth_showing(evaluation), tuple(judges))
+    evaluators = with_distinct_names(evaluators_of(store, dataset.id))
+    evaluation = evaluate(store, dataset, evaluators, force=True, group=group)
+    return MeasuredDataset(key, _worth_showing(evaluation), tuple(evaluators))
 
 
 def _worth_showing(evaluation: Evaluation) -> Evaluation:

@@ -120,7 +120,7 @@ def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> di
     """By their names in the tables, the names that Browse knows evaluators by."""
     offers = list_choices(store, evaluators, measured.evaluation.dataset.id)
     by_id = {offer.id: offer.key for offer in offers if offer.judged}
-    return {judge.name: by_id[judge.id] for judge in measured.judges if judge.id in by_id}
+    return {one.name: by_id[one.id] for one in measured.evaluators if one.id in by_id}
 
 
 def _work(dataset: Dataset, evaluators: int) -> str:

@@ -25,12 +25,12 @@ _ALONE = frozenset({Right.SCORE})
 
 @dataclass(frozen=True)
 class Asker:
-    """Who asks, None for nobody in particular, with the rights of the moment. `has_users` tells whether anybody can
-    log in at all, `token` whose login it was if that is to be renewed."""
+    """Who asks, None for nobody in particular, with the rights of the moment. `can_log_in` tells whether anybody
+    can log in at all, `token` whose login it was if that is to be renewed."""
 
     user: User | None
     rights: frozenset[Right]
-    has_users: bool
+    can_log_in: bool
     token: str | None = None
 
 
@@ -69,11 +69,11 @@ class Access:
             if self._had_users or not rule.rights & _ALONE:
                 await error_response(scope, error)(scope, receive, send)
                 return
-            asker = Asker(None, _ALONE, has_users=False)
+            asker = Asker(None, _ALONE, can_log_in=False)
         state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights, "rules": rules}
         scope = {**scope, "state": state}
         refused = rule.rights and not rule.rights & asker.rights
-        if asker.has_users:
+        if asker.can_log_in:
             send = _unkept(send)
         await (_refusal(scope, rule, asker) if refused else self.app)(scope, receive, send)
         if asker.token is not None:
@@ -87,16 +87,16 @@ class Access:
         if login is not None:
             rights = rights_of(login.user, self.store)
             self._had_users = True
-            return Asker(login.user, rights, has_users=True, token=token if login.is_due else None)
-        somebody = self._had_users = has_users(self.store)
+            return Asker(login.user, rights, can_log_in=True, token=token if login.is_due else None)
+        can_log_in = self._had_users = has_users(self.store)
         if self.public:
             # Or annotators could log out to look.
-            hidden = somebody and is_something_hidden(self.store)
-            return Asker(None, frozenset() if hidden else LOOKING, somebody)
-        if somebody or not self.loopback:
-            return Asker(None, frozenset(), somebody)
+            hidden = can_log_in and is_something_hidden(self.store)
+            return Asker(None, frozenset() if hidden else LOOKING, can_log_in)
+        if can_log_in or not self.loopback:
+            return Asker(None, frozenset(), can_log_in)
         user = local_user(self.store)
-        return Asker(user, rights_of(user, self.store), somebody)
+        return Asker(user, rights_of(user, self.store), can_log_in)
 
 
 def _token(scope: Scope) -> str | None:
@@ -123,7 +123,7 @@ def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
             why = "Annotators see no scores and no gold while a blind campaign is open."
             return _refused(scope, 403, why, "Go on with Relabel.")
         return _refused(scope, 403, f"This is not for the role {asker.user.role}.", "Ask who runs this server.")
-    if not asker.has_users:
+    if not asker.can_log_in:
         hint = "Start StepSight on your own machine to change something."
         return _refused(scope, 403, "This server is read-only.", hint)
     if is_navigation(scope) and not _is_api(scope):

@@ -1,4 +1,4 @@
-"""The gate in front of everything: small requests of our own pages or of programs come in, others do not."""
+"""The gate in front of everything: small requests from our own pages or from programs come in, others do not."""
 
 from urllib.parse import urlsplit
 

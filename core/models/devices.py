@@ -88,8 +88,8 @@ def _check_gpu(device: torch.device) -> None:
         built = "was built without CUDA" if torch.version.cuda is None else "finds no GPU"
         raise UserError(f"the device '{device}' is not there: PyTorch {built}.", "Choose another device: cpu.")
     if device.index is not None and device.index >= count:
-        gpus = "one GPU is, cuda:0" if count == 1 else f"{count} GPUs are, cuda:0 to cuda:{count - 1}"
-        raise UserError(f"the device '{device}' is not there, only {gpus}.", "Choose another device.")
+        gpus = "one GPU, cuda:0" if count == 1 else f"{count} GPUs, cuda:0 to cuda:{count - 1}"
+        raise UserError(f"the device '{device}' is not there: this machine has {gpus}.", "Choose another device.")
 
 
 @torch.inference_mode()

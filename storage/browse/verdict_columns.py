@@ -31,7 +31,8 @@ class VerdictColumns:
     them: `valid`, 1 or 0, `SILENT` where that is not known; `redundant`. `change` is the largest absolute
     retroactive change, NaN without a judgment in hindsight mode. Of the steps: `first_wrong`, the first one called
     wrong, 0-based, `SILENT` for none; `mistake`, the place in `MISTAKES` of what that is against the gold's first
-    error, `SILENT` where gold or evaluator say too little; `cells`, as in `storage.judgments.profiles.HEAD`.
+    error, `SILENT` where gold or evaluator say too little; `cells`, as in
+    `storage.judgments.packed_judgments.HEAD`.
     """
 
     validity: Floats32

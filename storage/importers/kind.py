@@ -103,7 +103,7 @@ def _decode(raw: bytes, line: int, name: str) -> str:
 
 
 def _punctuation(sign: str, wanted: str, where: str) -> str:
-    """What comes after a bracket or comma of the array: `row`, `end`, or UserError where `found` is not wanted."""
+    """What comes after a bracket or comma of the array: `row`, `end`, or UserError where `sign` is not wanted."""
     if sign not in wanted or wanted == "end":
         expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
         raise UserError(f"{where}: {sign!r} found, expected {expected}.", "Write one JSON array of objects.")

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.schema import DatasetRow, JobRow, TraceRow, check_name, now
+from stepsight.storage.database.schema import DatasetRow, JobRow, TraceRow, check_name, in_range, now
 from stepsight.storage.database.store import NotFoundError, Store
 
 LEASE = timedelta(seconds=30)
@@ -23,7 +23,6 @@ LEASE = timedelta(seconds=30)
 
 # How often in a row a worker may end over a job without having judged a trace.
 _ATTEMPTS = 3
-_LARGEST_ID = 2**31 - 1
 _COLUMNS = (
     "id", "dataset_id", "evaluator", "spec", "fingerprint", "mode", "state", "total", "began", "done", "left_out",
     "reason", "worker", "created", "started", "heartbeat", "finished",
@@ -244,8 +243,7 @@ def _jobs() -> Select[Any]:
 
 
 def _get(session: Session, job_id: int) -> Job:
-    # A larger number could not be compared by PostgreSQL.
-    statement = _jobs().where(JobRow.id == (job_id if 0 < job_id <= _LARGEST_ID else 0))
+    statement = _jobs().where(JobRow.id == in_range(job_id))
     row = session.execute(statement).mappings().one_or_none()
     if row is None:
         raise NotFoundError(f"There is no job {job_id}.", "It may have been deleted with its dataset.")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.storage.database.schema import (
@@ -25,7 +26,6 @@ from stepsight.storage.database.store import IN_PARTS, Store
 from stepsight.storage.traces.columns import trace_group
 from stepsight.storage.traces.queries import Dataset
 
-Ints = NDArray[np.int64]
 Rows = NDArray[np.float32]
 
 

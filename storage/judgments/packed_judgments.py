@@ -66,7 +66,7 @@ def _columns(
 
 
 def pack_profile(scores: StepScores, gold: GoldRows, digest: str, whole: float | None, change: float) -> bytes:
-    """The profile of one mode; the rows of `scores` are those of the sub-steps that `golds` counts."""
+    """The profile of one mode; the rows of `scores` are those of the sub-steps that `gold` counts."""
     label, valid, counts = gold.T
     starts = np.cumsum(counts) - counts
     least = scores.by_step(np.repeat(np.arange(len(counts)), counts)).probs

@@ -60,8 +60,9 @@ class DisputeEntry:
 
 @dataclass(frozen=True)
 class Dispute:
-    """`gold` and `proposed` are what the gold says of the step, 0-based, and should say (`core.patch.GOLD_VALUES`).
-    `changed`: the trace is no more the one that the dispute is about, which `digest` tells."""
+    """`gold` and `proposed` are what the gold says of the step, 0-based, and should say
+    (`core.label_patch.GOLD_VALUES`). `changed`: the trace is no more the one that the dispute is about, which
+    `digest` tells."""
 
     id: int
     trace_id: int

@@ -106,7 +106,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
 
 
 def _gold_value(label: int, valid: int) -> str | None:
-    """As `core.patch.gold_of` of a step."""
+    """As `core.label_patch.gold_of` of a step."""
     if label != SILENT:
         return Label(label).text
     return None if valid == SILENT else VALID if valid else Label.NEG.text

@@ -2,5 +2,5 @@
 
 - users, passwords: people, their roles and their passwords
 - logins, attempts: who is logged in; failed attempts, and the pause after too many
-- exposures: who has seen scores, gold or labels of which trace, and may see them
+- exposures: who has seen scores, gold or labels of which trace, and who may see them
 """

@@ -50,8 +50,8 @@ class TraceColumns:
         """The place of each of some traces, `SILENT` where it is not of this dataset."""
         if not len(self):
             return np.full(len(trace_ids), SILENT)
-        order = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
-        places = self._by_id[np.minimum(order, len(self) - 1)]
+        at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
+        places = self._by_id[np.minimum(at, len(self) - 1)]
         return np.where(self.trace_ids[places] == trace_ids, places, SILENT)
 
     @cached_property
@@ -65,7 +65,7 @@ def trace_group() -> ColumnElement[str]:
 
 
 def read_relabelled(session: Session, dataset_id: int) -> Ints:
-    """The database ids, ascending, of a dataset's traces of which a submitted answer stands, shape (n,)."""
+    """The database ids, ascending, of a dataset's traces with a submitted annotation that stands, shape (n,)."""
     submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
     statement = (
         select(ItemRow.trace_id)
@@ -90,7 +90,7 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         .where(row.dataset_id == dataset_id)
         .order_by(row.position)
     )
-    ids, steps, errors, has_golds, digests, groups = [], [], [], [], [], []
+    ids, steps, errors, with_gold, digests, groups = [], [], [], [], [], []
     names: dict[str, int] = {}
     # Not through the session: what that does with each row would take most of the time.
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
@@ -99,7 +99,7 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
             digests.append(digest[:16].encode())
             steps.append(count)
             errors.append(SILENT if error is None else error)
-            has_golds.append(has_gold)
+            with_gold.append(has_gold)
             groups.append(names.setdefault(str(group), len(names)) if group else SILENT)
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
@@ -109,7 +109,7 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         digests=np.array(digests, "S16"),
         steps=counts,
         first_error=first_error,
-        gold=np.where(has_error, 0, np.where(np.array(has_golds, np.bool_), 1, 2)).astype(np.int8),
+        gold=np.where(has_error, 0, np.where(np.array(with_gold, np.bool_), 1, 2)).astype(np.int8),
         group=np.array(groups, np.int32),
         groups=tuple(names),
         third=third.astype(np.int8),

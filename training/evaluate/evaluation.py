@@ -76,7 +76,7 @@ def with_thresholds(store: Store, dataset: Dataset, evaluator: StoredEvaluator, 
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """The dataset with these traces that thresholds were chosen on, as words; "" where there is none."""
+    """The dataset with these traces that thresholds were chosen on, in words; "" where there is none."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
             return f"on {dataset.name}"
@@ -156,7 +156,7 @@ class Row:
 
     @property
     def on_thresholds(self) -> str:
-        """The thresholds and the datasets that they were chosen on, as words; "" where they are the default."""
+        """The thresholds and the datasets that they were chosen on, in words; "" where they are the default."""
         if self.calibration is None:
             return ""
         cut = self.subject.thresholds
@@ -415,7 +415,7 @@ def _against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
-    """The difference of a row to a baseline in one figure, on the traces of the row."""
+    """The difference between a row and a baseline in one figure, on the traces of the row."""
     if row.n_traces < rival.n_traces:
         row, rival = _on_common_traces(row, rival, weights)
     one, other = row.measured[name], rival.measured[name]

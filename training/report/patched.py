@@ -29,7 +29,7 @@ class PatchEffect:
     after: Row
 
     def of(self, name: str) -> Value:
-        """The growth of a figure by the patch."""
+        """The change that the patch makes to a figure."""
         one, other = self.after.measured[name], self.before.measured[name]
         return difference(one.value, other.value, one.draws, other.draws)
 
@@ -86,7 +86,7 @@ def evaluate_patched(
 
 
 def counts(changes: Sequence[PatchEffect]) -> str:
-    """A sentence on the solutions and steps that count with either labels, those of the first row."""
+    """A sentence on how many solutions and steps count with either set of labels, from the first row."""
     before, after = changes[0].before, changes[0].after
     return (
         f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"

@@ -167,7 +167,7 @@ def _against(row: Row) -> tuple[Value | None, str]:
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
-    """Remarks on rows: reasons of missing figures, thresholds other than the default, and traces not judged."""
+    """Remarks on rows: reasons for missing figures, thresholds other than the default, and traces not judged."""
     lines: list[str] = []
     chosen = list(names)
     for row in rows:
@@ -181,7 +181,8 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
-    """Notes with the same reason as one, for all their evaluators; a note is `NAME: REASON`, or a sentence."""
+    """Notes, those with the same reason merged into one for all their evaluators; a note is `NAME: REASON`, or a
+    sentence."""
     by_reason: dict[str, dict[str, None]] = {}
     for note in notes:
         names, separator, reason = note.rpartition(": ")
@@ -206,7 +207,7 @@ def measures(
 
 
 def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
-    """The reasons of figures that no row has a value of."""
+    """The reasons for figures that no row has."""
     missing = []
     for key, title in titles.items():
         reasons = {_values(row, [key])[0].reason for row in evaluation.rows} - {""}
@@ -390,7 +391,7 @@ def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: 
 
 
 def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
-    """The reasons of values in thirds, each once with the thirds that it is of, unless it is of all."""
+    """The reasons why thirds have no value, each once with its thirds, unless it applies to all."""
     by_reason: dict[str, list[str]] = {}
     for third, value in values.items():
         if value.reason:

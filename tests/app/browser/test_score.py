@@ -340,6 +340,9 @@ def test_nothing_moves_that_a_person_aims_at(opened, width):
     with opened(width=width) as page:
         page.goto("/")
         button = page.get_by_role("button", name="Score", exact=True)
+        # Gradio draws a page in several steps; the examples are its last part.
+        expect(page.locator("#examples button").first).to_be_visible()
+        page.evaluate("document.fonts.ready")
         before = button.bounding_box()
         page.get_by_label("Problem").fill(PROBLEM * 6)
         page.get_by_label("Solution").fill("\n".join(f"{number}. {'1 + 1 = 2. ' * 30}" for number in range(1, 31)))

@@ -67,7 +67,7 @@ def shown(client: TestClient, query: str, **headers: str) -> str:
 def test_the_page_has_every_part(local):
     page = shown(local, "campaign=1")
     assert "<h1>Agreement: first</h1>" in page
-    assert "6 annotations of 3 people on 2 traces." in page
+    assert "6 annotations by 3 people on 2 traces." in page
     # 15 labels: 2 neg on step 2 of the first trace and 1 on step 1 of the second, 1 neu, 11 pos. Steps 1 and 5 are
     # unanimous, in the others one pair of three agrees: 1 - 14 * 6 / (225 - 9 - 1 - 121).
     assert f'<p class="big">{1 - 14 * 6 / 94:.3f}' in page

@@ -29,7 +29,7 @@ def test_it_measures_what_evaluate_does(sqlite_store, results):
     assert found.modes == [Mode.OFFLINE, Mode.ONLINE]
     assert found.kinds == [Errors.INVALID, Errors.REDUNDANT]
     assert found.has_gold
-    assert [judge.name for judge in found.judges] == ["one_mind", "words"]
+    assert [judge.name for judge in found.evaluators] == ["one_mind", "words"]
     said = measure(sqlite_store, dataset, draws=1000)
     for mode in found.modes:
         here, there = (row_of(one, mode).measured["step_auc"].value for one in (found.evaluation, said))

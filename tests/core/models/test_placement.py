@@ -39,7 +39,8 @@ def test_a_device_that_is_not_there_is_named(place):
 
 
 @pytest.mark.parametrize(
-    ("count", "message"), [(1, r"only one GPU is, cuda:0\."), (3, r"only 3 GPUs are, cuda:0 to cuda:2\.")]
+    ("count", "message"),
+    [(1, r"this machine has one GPU, cuda:0\."), (3, r"this machine has 3 GPUs, cuda:0 to cuda:2\.")],
 )
 def test_the_gpus_that_are_there_are_named(monkeypatch, count, message):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

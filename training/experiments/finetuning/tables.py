@@ -17,6 +17,7 @@ _TEXT, _COUNT = CellKind.TEXT, CellKind.COUNT
 _SUBSET = (Column("scorer", "Scorer", _TEXT), Column("filter", "Filter", _TEXT), Column("rows", "N", _COUNT))
 _SEED, _CUT = Column("seed", "Seed", _TEXT), Column("cut", "Cut", _COUNT)
 _REACHED = (Column("accuracy", "Acc."), Column("tokens", "Tok.", _COUNT))
+_PASS = (Column("accuracy", "Pass@1"), Column("tokens", "Tokens", _COUNT))
 _AGAINST = Column("difference", "Δ Random", CellKind.POINTS)
 
 
@@ -75,7 +76,7 @@ def _groups(results: Iterable[Result]) -> list[_Group]:
 
 def model_table(results: Sequence[Result]) -> Table:
     """A row for each model and, of several, their means."""
-    columns = (Column("model", "Model", _TEXT), Column("subset", "Subset", _TEXT), _SEED, *_REACHED, _CUT)
+    columns = (Column("model", "Model", _TEXT), Column("subset", "Subset", _TEXT), _SEED, *_PASS, _CUT)
     rows: list[tuple[Cell, ...]] = [(one.model, _title(one), *_reached(one)) for one in results]
     if len(results) > 1:
         cut = round(float(np.mean([one.cut for one in results])))
@@ -101,7 +102,7 @@ def _problems(results: Sequence[Result]) -> str:
 
 
 def _constant(results: Sequence[Result]) -> Iterator[str]:
-    """A note on the score of always giving the most frequent answer, which says nothing of a model."""
+    """A note on the score of always giving the most frequent answer, which takes no model."""
     constant = (results[0].problems or {}).get("constant")
     if constant:
         share = show(Value(constant["right"] / len(results[0].correct)), CellKind.PERCENT)
@@ -132,7 +133,7 @@ def subset_table(results: Sequence[Result]) -> Table:
         notes.append("Not every subset has as many seeds.")
     columns = (*_SUBSET, Column("seeds", "Seeds", _COUNT), *_REACHED, _AGAINST)
     caption = f"Subsets of a pool: pass@1 on {_problems(results)}"
-    rules = _rules(["" if group.subset == RANDOM else group.scorer for group in groups])
+    rules = _rules([RANDOM if group.subset == RANDOM else group.scorer for group in groups])
     return Table("subsets", caption, columns, rows, tuple(notes), rules)
 
 
@@ -175,7 +176,7 @@ def sentences(results: Sequence[Result]) -> Iterator[str]:
         if group.gain.exists:
             verdict = "clearly" if group.gain.low > 0 or group.gain.high < 0 else "not clearly"
             yield (
-                f"{group.scorer or 'no evaluator'}, {TITLES.get(group.subset, group.subset)}:"
+                f"{group.scorer or 'no evaluator'}, {group.title}:"
                 f" {show(group.gain, CellKind.POINTS).text} points against the random subset, {verdict} different"
                 " from zero."
             )

@@ -82,7 +82,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
-    """Wins of the bidirectional runs over their causal ones, and the mean difference."""
+    """How often the bidirectional run of a pair wins, and the mean difference."""
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),

@@ -1,9 +1,10 @@
 """Processes forked from this one: they have the libraries already, whose import takes longer than a run."""
 
-import contextlib
 import os
 import signal
+import sys
 import time
+import traceback
 import warnings
 
 _SECONDS = 240
@@ -17,10 +18,14 @@ def start(work):
         child = os.fork()
     if child:
         return child
-    with contextlib.suppress(BaseException):
+    try:
         work()
         os._exit(0)
-    os._exit(1)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def ended(child):

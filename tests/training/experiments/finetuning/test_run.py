@@ -142,7 +142,7 @@ def one_of_two(rank, port, job, output):
     """A run in one of two processes that train together, as torchrun starts them."""
     os.environ |= {
         "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
     }  # fmt: skip
     # It remembers that this process was alone.
     AcceleratorState._reset_state(reset_partial_state=True)
