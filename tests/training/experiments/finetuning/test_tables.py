@@ -93,6 +93,11 @@ def test_evaluators_have_their_own_random_subsets_and_others_have_none():
     assert "Not every subset has as many seeds." in table.notes
 
 
+def test_a_line_parts_the_random_runs_from_a_model_without_an_evaluator():
+    found = [result([1] * 10, "", None, scorer=""), *RESULTS[2:]]
+    assert subset_table(found).rules == (1,)
+
+
 def test_each_run_has_a_row():
     table = run_table(RESULTS)
     assert [row[1:4] for row in table.rows] == [
@@ -111,6 +116,7 @@ def test_what_a_constant_answer_reaches_is_said():
 
 def test_models_have_a_mean_below_them():
     table = model_table(RESULTS[:2])
+    assert [column.title for column in table.columns] == ["Model", "Subset", "Seed", "Pass@1", "Tokens", "Cut"]
     assert text(table)[-1] == ["mean", "", "", "30.0", "20", "0"]
     assert table.rules == (2,)
     assert len(model_table(RESULTS[:1]).rows) == 1
