@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# One more than there are processor cores, since tests in a browser wait now and then; at most four, each takes 2 GB.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+
 .PHONY: app test check docs bench screenshots clean
 
 app: $(VENV)/.app
@@ -13,7 +16,7 @@ app: $(VENV)/.app
 
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

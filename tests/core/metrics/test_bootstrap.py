@@ -75,3 +75,10 @@ def test_about_95_of_100_intervals_hold_the_truth():
         found = interval(Value(0.0), auc_draws(items, resamples(200, 200)))
         held += found.low <= 0.76 <= found.high
     assert 88 <= held <= 100
+
+
+def test_a_resample_of_one_class_has_no_macro_f1_though_it_is_judged_wrongly():
+    # Two traces of one step: one wrong that is missed, one right that is called wrong.
+    items = Items(np.array([0.2, 0.8]), np.array([True, False]), np.array([False, True]), np.arange(2))
+    weights = np.array([[1, 1], [2, 0], [0, 2]], np.uint8)
+    np.testing.assert_array_equal(macro_f1_draws(items, weights), [0, np.nan, np.nan])
