@@ -165,11 +165,10 @@ def _revision(
     )
 
 
-def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump | None:
-    """The largest jump of a sub-step that goes up (1) or down (-1), None where there is none."""
+def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
+    """The largest jump up (1) or down (-1) of a sub-step that rose or fell in all."""
     validity = hindsight.reveal(step).validity
-    moved = sign * np.diff(validity)
-    return _jump(validity, step, int(moved.argmax())) if (moved > 0).any() else None
+    return _jump(validity, step, int((sign * np.diff(validity)).argmax()))
 
 
 def _jump(validity: Floats32, step: int, place: int) -> Jump:

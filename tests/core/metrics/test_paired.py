@@ -24,6 +24,9 @@ def test_mcnemar_by_hand():
 
 def test_nothing_to_test():
     same = items([True, False], [True, True])
+    # Each is right where the other is wrong: one item against one.
+    apart = mcnemar(items([True, True], [True, False]), items([True, True], [False, True]))
+    assert (apart.first_only, apart.second_only, apart.p.number) == (1, 1, 1)
     assert mcnemar(same, same).p.reason == "they are right on the same items"
     with pytest.raises(ValueError, match="not the same"):
         mcnemar(same, items([True, True], [True, True]))

@@ -9,6 +9,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models.backbone import load_backbone
+from stepsight.core.models.llada import backbone_config
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLADA_CONFIG, write_llada
@@ -97,3 +98,12 @@ def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change, message
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(UserError, match=message):
         load_backbone(tmp_path)
+
+
+def test_the_vocabulary_may_stand_under_either_key(tmp_path):
+    write_llada(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    size = config.pop("embedding_size")
+    for keys in ({"embedding_size": size}, {"vocab_size": size}, {"embedding_size": size, "vocab_size": size - 1}):
+        values = {key: value for key, value in config.items() if key != "vocab_size"} | keys
+        assert backbone_config(values).vocab_size == size
