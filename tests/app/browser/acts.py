@@ -33,3 +33,13 @@ def bars(page: Page, mode: str) -> list[dict[str, float]]:
     labels = page.locator(f".c[data-mode={mode}] .bar").all()
     texts = [bar.get_attribute("aria-label") or "" for bar in labels]
     return [{name: float(value) for name, value in re.findall(r"(neg|neu|pos) (\d\.\d\d)", text)} for text in texts]
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than its window.
+
+    A document can be measured before its style sheets are there, although nothing of it is painted until then.
+    """
+    page.wait_for_load_state()
+    assert page.viewport_size is not None
+    return page.evaluate("document.documentElement.scrollWidth") - page.viewport_size["width"]

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.web.pages import PAGES
 from stepsight.storage.database.store import open_store
+from tests.app.browser.acts import overflow
 from tests.serving import served
 from tests.storage.samples import add
 
@@ -62,7 +63,7 @@ def test_what_cannot_be_done_is_told_and_the_page_goes_on(opened, evaluators, tm
             expect(page.get_by_role("alert")).to_contain_text("the file is gone")
             (tmp_path / "away.db").rename(path)
             expect(page.get_by_role("alert")).to_have_count(0)
-            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            assert overflow(page) <= 0
 
 
 def test_the_pages_need_all_that_is_let_through_of_gradio_and_nothing_else(opened):

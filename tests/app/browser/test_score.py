@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from stepsight.app.score.form import ScoreForm
 from stepsight.core.trace import Trace
-from tests.app.browser.acts import PROBLEM, SOLUTION, bars, score
+from tests.app.browser.acts import PROBLEM, SOLUTION, bars, overflow, score
 from tests.serving import served
 
 STEPS = [line.split(". ", 1)[1] for line in SOLUTION.splitlines()]
@@ -273,7 +273,7 @@ def test_evaluators_stand_side_by_side_and_fit(opened):
             expect(page.locator("ol.steps > li")).to_have_count(5)
             expect(page.locator("ol.steps > li").first.locator(".bar")).to_have_count(4)
             expect(page.locator(".who strong")).to_have_text(["mini-bidir", "mini-causal"])
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert overflow(page) <= 0
             inner = page.locator(".wide").evaluate("box => [box.scrollWidth, box.clientWidth]")
             assert inner[0] <= inner[1]
 
