@@ -27,14 +27,15 @@ class Mode(StrEnum):
 class Judgment:
     """The scores of every sub-step of `trace`; in hindsight mode the whole triangle.
 
-    `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`). A sub-step without
-    scores has a row of zeros.
+    `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`), and `rationale` the
+    words that it gives for its verdict. A sub-step without scores has a row of zeros.
     """
 
     trace: Trace
     mode: Mode
     result: StepScores | Hindsight
     solution: float | None = None
+    rationale: str = ""
 
     @property
     def hindsight(self) -> Hindsight | None:

@@ -180,6 +180,7 @@ class JudgmentInfo(BaseModel):
     online: Row | None = Field(None, description="In hindsight mode.")
     hindsight: list[Row] | None = None
     solution: float | None = Field(description="What it said of the whole by itself, where it did.")
+    rationale: str | None = Field(None, description="The words that it gave for its verdict.")
 
 
 class TraceDetail(BaseModel):

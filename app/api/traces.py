@@ -122,6 +122,7 @@ def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
         online=_rounded(hindsight.online.probs, outputs) if hindsight is not None else None,
         hindsight=[_rounded(row, outputs) for row in hindsight.rows] if hindsight is not None else None,
         solution=judgment.solution,
+        rationale=judgment.rationale or None,
     )
 
 

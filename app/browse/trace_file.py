@@ -110,6 +110,8 @@ def _judgments(trace: StoredTrace, answer: TraceJudgments) -> Iterator[dict[str,
             record["steps"] = [_substep_record(answer, judgment.mode, i) for i in range(len(scores))]
         if judgment.solution is not None:
             record["says_of_solution"] = judgment.solution
+        if judgment.rationale:
+            record["rationale"] = judgment.rationale
         yield record
 
 

@@ -83,6 +83,11 @@ class TraceJudgments:
         """What it says of the whole by itself."""
         return next((one.solution for one in self.judgments if one.solution is not None), None)
 
+    @property
+    def rationales(self) -> list[str]:
+        """The words that it gave for its verdicts, each once."""
+        return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
+
 
 def judge_trace(
     store: Store,

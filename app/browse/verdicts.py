@@ -59,17 +59,32 @@ def _number_piece(value: float | None) -> Markup:
 
 
 def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Markup:
-    wrong, redundant = (
-        np.unique(trace.owners[scores.probs[:, label] == 1]) + 1 for label in (Label.NEG, Label.NEU)
-    )
-    if len(wrong):
-        return Markup('<strong class="bad">wrong</strong> from step {}').format(wrong[0])
+    wrong, redundant = (np.unique(trace.owners[scores.probs[:, label] == 1]) for label in (Label.NEG, Label.NEU))
     if len(redundant):
-        steps = f"{'step' if len(redundant) == 1 else 'steps'} {', '.join(map(str, redundant))}"
+        steps = f"{'step' if len(redundant) == 1 else 'steps'} {', '.join(map(str, redundant + 1))}"
         return Markup("redundant: <strong>{}</strong>").format(steps)
+    if len(wrong):
+        blamed = int(wrong[0])
+        verdict = Markup('<strong class="bad">wrong</strong> from step {}{}')
+        return verdict.format(blamed + 1, _beside_gold(blamed, trace))
     if value is None:
         return Markup("its verdict could not be read")
-    return Markup("finds no fault" if value else '<strong class="bad">finds fault</strong>, blames no step')
+    if not value:
+        return Markup('<strong class="bad">finds fault</strong>, blames no step')
+    # One that speaks of redundancy says nothing of errors.
+    redundancy = any(step.label == Label.NEU for step in trace.steps)
+    return Markup("finds no fault{}").format("" if redundancy else _beside_gold(None, trace))
+
+
+def _beside_gold(blamed: int | None, trace: Trace) -> str:
+    gold = trace.first_error
+    if gold is None and not all(step.valid for step in trace.steps):
+        return ""
+    if blamed == gold:
+        return ", as gold"
+    if blamed is None:
+        return f", misses the error of step {(gold or 0) + 1}"
+    return ", a false alarm" if gold is None else f", gold step {gold + 1}"
 
 
 def _mode_piece(answer: TraceJudgments, mode: Mode, trace: Trace) -> Markup:

@@ -35,11 +35,13 @@ ERROR_NAMES = {kind: name for kind, name, _ in _ERRORS}
 
 @dataclass(frozen=True)
 class ScoreBar:
-    """What an evaluator says of a step, as a bar: its parts, from left to right, sum to 1."""
+    """What an evaluator says of a step, as a bar: its parts, from left to right, sum to 1. Of one that speaks in
+    words it is the `label` that its verdict stands for."""
 
     name: str
     validity: float
     redundancy: float | None
+    label: str = ""
 
     @property
     def title(self) -> str:
@@ -94,5 +96,14 @@ def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
     for one in scores:
         validity = one.validity[number]
         if validity is not None:
-            bars.append(ScoreBar(f"{one.evaluator}, {one.mode}", validity, one.redundancy[number]))
+            redundancy = one.redundancy[number]
+            label = _label(validity, redundancy) if one.in_words else ""
+            bars.append(ScoreBar(f"{one.evaluator}, {one.mode}", validity, redundancy, label))
     return bars
+
+
+def _label(validity: float, redundancy: float | None) -> str:
+    """The label of a verdict in words, whose numbers are 0 and 1."""
+    if not validity:
+        return "neg"
+    return "neu" if redundancy else "pos"

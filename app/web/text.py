@@ -12,6 +12,9 @@ MARKS = {
 }  # fmt: skip
 """The sign of every label and verdict: colour alone tells nobody anything who cannot see it."""
 
+VERDICT_WORDS = {"neg": "blamed", "neu": "called redundant", "pos": "not blamed"}
+"""What a verdict in words says of a step, by the label that it stands for."""
+
 # A block ends where another of its kind begins, or a text of unclosed ones would take quadratic time.
 _MATHS = re.compile(
     r"""

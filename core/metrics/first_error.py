@@ -10,24 +10,34 @@ out here.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Weights, weighted_sums
 from stepsight.core.metrics.items import ONE_CLASS
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.metrics.value import Value
+from stepsight.core.scores import Outputs
 
 
 @dataclass(frozen=True, eq=False)
 class FirstErrors:
-    """First errors of the traces with gold, 0-based, `SILENT` where there is none, by the `gold` and as
-    `predicted`; `trace`, their places in the table. All of shape (n,)."""
+    """First errors of the traces that count, 0-based, `SILENT` where there is none, by the `gold` and as
+    `predicted`; `trace`, their places in the table; `called_wrong`, whether the evaluator finds fault with the
+    solution, as it may without a word of the step. All of shape (n,).
+
+    Of the table's other traces, the gold says too little of `no_gold`, the evaluator of `no_verdict`.
+    """
 
     gold: Ints
     predicted: Ints
     trace: Ints
+    called_wrong: Bools
+    no_gold: int = 0
+    no_verdict: int = 0
 
     @property
     def wrong(self) -> Bools:
@@ -37,22 +47,56 @@ class FirstErrors:
     def hit(self) -> Bools:
         return np.equal(self.gold, self.predicted)
 
+    @property
+    def left_out(self) -> str:
+        """How many traces do not count and why, in words; "" where all do."""
+        total = len(self.trace) + self.no_gold + self.no_verdict
+        reasons = {
+            "their gold says too little": self.no_gold,
+            "the evaluator says too little of them": self.no_verdict,
+        }
+        parts = [f"{count:,} of {total:,} traces do not count: {why}" for why, count in reasons.items() if count]
+        return "; ".join(parts)
 
-def first_errors(table: StepTable, threshold: float = 0.5) -> FirstErrors:
+
+def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Outputs.THREE_WAY) -> FirstErrors:
     """The first step of each trace whose validity is below `threshold`.
 
-    A trace counts where its gold names an error or calls every step valid, and the evaluator scored every step up
-    to there.
+    A trace counts where its gold names an error or calls every step valid, and the evaluator's verdict is known:
+    it scored every step up to the first one that it blames, or up to the gold's error, whichever comes first. For
+    evaluators whose `outputs` are verdicts in words, the word on the solution is `called_wrong`.
     """
     gold = table.first_errors()
-    silent = ~table.present
-    silent[table.trace[table.valid == SILENT]] = True
-    unread = np.zeros(table.traces, np.bool_)
-    before = (gold[table.trace] == SILENT) | (table.position <= gold[table.trace])
-    unread[table.trace[np.isnan(table.validity) & before]] = True
     predicted = table.first(table.validity.astype(np.float32) < np.float32(threshold))
-    kept = np.flatnonzero(((gold != SILENT) | ~silent) & ~unread)
-    return FirstErrors(gold[kept], predicted[kept], kept)
+    known = knows_first_error(gold, predicted, table.first(np.isnan(table.validity)))
+    labelled = np.ones(table.traces, np.bool_)
+    labelled[table.trace[table.valid == SILENT]] = False
+    labelled |= gold != SILENT
+    present = table.present
+    kept = np.flatnonzero(present & labelled & known)
+    called_wrong = predicted != SILENT
+    if outputs == Outputs.VERDICT and not (table.redundancy > 0).any():
+        called_wrong |= table.solution == 0
+    return FirstErrors(
+        gold[kept],
+        predicted[kept],
+        kept,
+        called_wrong[kept],
+        no_gold=int((present & ~labelled).sum()),
+        no_verdict=int((present & labelled & ~known).sum()),
+    )
+
+
+def knows_first_error(gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any]) -> Bools:
+    """Whether an evaluator said enough of each trace to compare its first error with the gold's, shape (n,).
+
+    `gold`, `predicted` and `unscored` are the first step that is wrong by the gold, that the evaluator blames, and
+    that it says nothing of, 0-based, `SILENT` for none, each of shape (n,). Nothing behind the first of the former
+    two changes the outcome.
+    """
+    decided = (unscored == SILENT) | ((gold != SILENT) & (gold < unscored))
+    known: Bools = decided | ((predicted != SILENT) & (predicted < unscored))
+    return known
 
 
 class Outcome(StrEnum):
@@ -81,14 +125,14 @@ def accuracy_on_wrong(errors: FirstErrors) -> Value:
     """Of the traces with an error, the share whose first error is found: first-error accuracy."""
     if not errors.wrong.any():
         return Value.none("no trace has an error")
-    return Value(float(errors.hit[errors.wrong].mean()))
+    return Value(float(errors.hit[errors.wrong].mean()), errors.left_out)
 
 
 def accuracy_on_right(errors: FirstErrors) -> Value:
     """Of the traces without an error, the share in which none is found."""
     if errors.wrong.all():
         return Value.none("every trace has an error" if len(errors.gold) else "there is nothing to measure")
-    return Value(float(errors.hit[~errors.wrong].mean()))
+    return Value(float(errors.hit[~errors.wrong].mean()), errors.left_out)
 
 
 def process_bench_f1(errors: FirstErrors) -> Value:
@@ -97,7 +141,7 @@ def process_bench_f1(errors: FirstErrors) -> Value:
     lacking = next((part for part in parts if not part.exists), None)
     if lacking is not None:
         return lacking
-    return Value(float(_harmonic(*(np.array([part.number]) for part in parts))[0]))
+    return Value(float(_harmonic(*(np.array([part.number]) for part in parts))[0]), errors.left_out)
 
 
 def process_bench_f1_draws(errors: FirstErrors, weights: Weights) -> Floats64:
@@ -119,7 +163,8 @@ def matthews(errors: FirstErrors) -> Value:
     """Matthews' correlation of gold and predicted verdicts on solutions: MR-Score's first part, -1 to 1."""
     if not len(errors.gold) or errors.wrong.all() or not errors.wrong.any():
         return Value.none(ONE_CLASS)
-    called_wrong = np.not_equal(errors.predicted, SILENT)
+    called_wrong = errors.called_wrong
     # It is Pearson's correlation of the two verdicts as numbers; of a constant one it is taken to be 0.
     constant = called_wrong.all() or not called_wrong.any()
-    return Value(0.0 if constant else float(np.corrcoef(errors.wrong, called_wrong)[0, 1]))
+    correlation = 0.0 if constant else float(np.corrcoef(errors.wrong, called_wrong)[0, 1])
+    return Value(correlation, errors.left_out)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.first_error import Outcome
+from stepsight.core.metrics.first_error import Outcome, knows_first_error
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
@@ -89,7 +89,8 @@ class _ProfileColumns:
         self._traces, self._cut = traces, cut
         self.least, self.whole, self.redundancy, self.change = (np.full(n, np.nan, np.float32) for _ in range(4))
         self.first_wrong = np.full(n, SILENT, np.int32)
-        self.comparable = np.zeros(n, np.bool_)
+        self.unscored = np.full(n, SILENT, np.int32)
+        self.labelled = np.zeros(n, np.bool_)
         self.cells = np.zeros(n, np.uint16)
 
     def add(self, trace_ids: Sequence[int], profiles: Sequence[bytes | None]) -> None:
@@ -104,23 +105,26 @@ class _ProfileColumns:
         fresh &= counts == self._traces.steps[places]
         starts = np.cumsum(counts) - counts
         steps = np.arange(len(validity)) - np.repeat(starts, counts)
-        first = np.minimum.reduceat(np.where(validity < self._cut, steps, len(validity)), starts)
         at = places[fresh]
         self.least[at] = np.minimum.reduceat(validity, starts)[fresh]
-        self.first_wrong[at] = np.where(first == len(validity), SILENT, first)[fresh]
-        self.comparable[at] = heads["comparable"][fresh] != 0
+        for column, hit in ((self.first_wrong, validity < self._cut), (self.unscored, np.isnan(validity))):
+            first = np.minimum.reduceat(np.where(hit, steps, len(validity)), starts)
+            column[at] = np.where(first == len(validity), SILENT, first)[fresh]
+        self.labelled[at] = heads["labelled"][fresh] != 0
         for name in ("whole", "redundancy", "change", "cells"):
             getattr(self, name)[at] = heads[name][fresh]
 
     def verdicts(self, outputs: Outputs, cut: Thresholds) -> VerdictColumns:
         """A validity in single precision is compared with a threshold in it, so that ties are ties."""
-        redundancy, comparable, least = self.redundancy, self.comparable, np.float32(cut.redundancy)
+        redundancy, least = self.redundancy, np.float32(cut.redundancy)
+        gold = self._traces.first_error
+        comparable = self.labelled & knows_first_error(gold, self.first_wrong, self.unscored)
         if outputs in (Outputs.SOLUTION, Outputs.VERDICT):
             validity, bound = self.whole, SOLUTION_THRESHOLD if outputs == Outputs.SOLUTION else _WORD_THRESHOLD
         else:
             validity, bound = self.least, cut.validity
         if outputs == Outputs.VERDICT and (redundancy > 0).any():
-            # VerdictColumns on redundancy: they say nothing of validity.
+            # Verdicts on redundancy say nothing of validity.
             redundancy, least = 1 - self.whole, np.float32(_WORD_THRESHOLD)
             validity, comparable = np.full_like(validity, np.nan), np.zeros_like(comparable)
         elif outputs != Outputs.THREE_WAY:
@@ -133,7 +137,7 @@ class _ProfileColumns:
             valid=valid.astype(np.int8),
             redundant=redundancy >= least,
             first_wrong=self.first_wrong,
-            mistake=_mistakes(self._traces.first_error, self.first_wrong, comparable),
+            mistake=_mistakes(gold, self.first_wrong, comparable),
             cells=self.cells,
         )
 

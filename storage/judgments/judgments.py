@@ -151,7 +151,7 @@ def _insert(session: Session, rows: list[Values]) -> None:
         JudgmentRow,
         judgments,
         key=("trace_id", "evaluator_id", "mode"),
-        unless_same=("probabilities", "trace_digest", "solution"),
+        unless_same=("probabilities", "trace_digest", "solution", "rationale"),
     )
     insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
     for dataset_id, evaluator_id in sorted({(row["dataset_id"], row["evaluator_id"]) for row in rows}):
@@ -176,6 +176,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
         **_summary(result),
         "probabilities": pack(result),
         "solution": judgment.solution,
+        "rationale": judgment.rationale or None,
         _PROFILES: profile_columns(judgment),
     }
 
@@ -214,6 +215,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
         Mode(row.mode),
         unpack(row.probabilities, row.mode),
         row.solution,
+        row.rationale or "",
         evaluator=StoredEvaluator(
             evaluator.id,
             evaluator.name,

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, literal, select
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, literal, select, true
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
-from stepsight.storage.database.schema import JudgedRow, JudgmentRow, ProfileRow, StepRow, SubstepRow
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, StepRow, SubstepRow
 
 HEAD = np.dtype(
     [
@@ -26,14 +26,13 @@ HEAD = np.dtype(
         ("redundancy", "<f4"),
         ("change", "<f4"),
         ("cells", "<u2"),
-        ("comparable", "<u2"),
+        ("labelled", "<u2"),
     ]
 )
 """`digest`: the first characters of the judged trace's. `whole`: what was said of the solution by itself, else NaN.
 `redundancy`: the greatest of the sub-steps. `change`: the largest absolute retroactive change of a sub-step, NaN
 outside hindsight mode. `cells`: bit `3 a + b` is set where a step of gold label `a` is called `b` by argmax.
-`comparable`: 1 where both gold and evaluator say enough to compare their first errors
-(`core.metrics.first_error.first_errors`)."""
+`labelled`: 1 where the gold names a first error, or calls every step valid."""
 
 _BATCH = 1000
 _NO_CHANGE = float("nan")
@@ -78,7 +77,7 @@ def pack_profile(scores: StepScores, gold: GoldRows, digest: str, whole: float |
     head["redundancy"] = scores.redundancy.max()
     head["change"] = change
     head["cells"] = _cells(label, silent, least)
-    head["comparable"] = _comparable(valid, silent)
+    head["labelled"] = (valid == 0).any() or (valid == 1).all()
     return head.tobytes() + validity.astype("<f4").tobytes()
 
 
@@ -93,13 +92,6 @@ def _cells(label: NDArray[np.int64], silent: NDArray[np.bool_], least: NDArray[n
     return sum(1 << int(cell) for cell in met)
 
 
-def _comparable(valid: NDArray[np.int64], silent: NDArray[np.bool_]) -> bool:
-    wrong = np.flatnonzero(valid == 0)
-    if len(wrong):
-        return not silent[: wrong[0] + 1].any()
-    return bool((valid == 1).all() and not silent.any())
-
-
 def _or_silent(value: int | None) -> int:
     return SILENT if value is None else int(value)
 
@@ -109,10 +101,27 @@ def fill_profiles(connection: Connection) -> None:
 
     What migration 0003 runs.
     """
+    _fill(connection, true())
+    pairs = select(JudgmentRow.dataset_id, JudgmentRow.evaluator_id, literal(1)).distinct()
+    connection.execute(insert(JudgedRow).from_select(["dataset_id", "evaluator_id", "revision"], pairs))
+
+
+def refill_verdicts(connection: Connection) -> None:
+    """Write the profiles of evaluators that speak in words again.
+
+    What migration 0006 runs: `labelled` was 0 where such an evaluator says nothing of the steps behind its blame.
+    """
+    evaluators = connection.execute(select(EvaluatorRow.id, EvaluatorRow.info)).all()
+    speaking = [row.id for row in evaluators if row.info.get("outputs") == Outputs.VERDICT]
+    connection.execute(delete(ProfileRow).where(ProfileRow.evaluator_id.in_(speaking)))
+    _fill(connection, JudgmentRow.evaluator_id.in_(speaking))
+
+
+def _fill(connection: Connection, chosen: ColumnElement[bool]) -> None:
     judgments = select(
         JudgmentRow.id, JudgmentRow.trace_id, JudgmentRow.evaluator_id, JudgmentRow.dataset_id, JudgmentRow.mode,
         JudgmentRow.trace_digest, JudgmentRow.probabilities, JudgmentRow.solution,
-    ).order_by(JudgmentRow.id).limit(_BATCH)  # fmt: skip
+    ).where(chosen).order_by(JudgmentRow.id).limit(_BATCH)  # fmt: skip
     last = 0
     while batch := connection.execute(judgments.where(JudgmentRow.id > last)).all():
         gold = _read_gold(connection, sorted({row.trace_id for row in batch}))
@@ -120,8 +129,6 @@ def fill_profiles(connection: Connection) -> None:
         if rows:
             connection.execute(insert(ProfileRow), rows)
         last = batch[-1].id
-    pairs = select(JudgmentRow.dataset_id, JudgmentRow.evaluator_id, literal(1)).distinct()
-    connection.execute(insert(JudgedRow).from_select(["dataset_id", "evaluator_id", "revision"], pairs))
 
 
 def _filled(row: Any, gold: GoldRows) -> dict[str, Any]:

@@ -40,7 +40,7 @@ Rows = NDArray[np.float32]
 @dataclass(frozen=True, eq=False)
 class PublishedScores:
     """`id` is the row's, None where it has none. `outputs` tells which of the others is there: `rows`, of shape (n,
-    3), `solution`, or, of a verdict, its `word` and the `blamed` steps, counted from 1."""
+    3), `solution`, or, of a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`."""
 
     id: str | None
     outputs: Outputs
@@ -48,6 +48,7 @@ class PublishedScores:
     solution: float | None = None
     word: str = ""
     blamed: tuple[int, ...] = ()
+    rationale: str = ""
 
     @property
     def on_redundancy(self) -> bool:
@@ -75,10 +76,12 @@ class PublishedScores:
 
     def _verdict(self, steps: int, on_redundancy: bool) -> Rows:
         rows = np.zeros((steps, len(Label)), np.float32)
+        inside = [number - 1 for number in self.blamed if 1 <= number <= steps]
+        if self.solution is None and not inside:
+            return rows
         rows[:, Label.POS] = 1
         if on_redundancy:
-            redundant = [number - 1 for number in self.blamed if 1 <= number <= steps]
-            rows[redundant] = np.eye(len(Label))[Label.NEU]
+            rows[inside] = np.eye(len(Label))[Label.NEU]
         elif self.word != "correct" and self.blamed and 1 <= self.blamed[0] <= steps:
             first = self.blamed[0] - 1
             rows[first] = np.eye(len(Label))[Label.NEG]
@@ -118,7 +121,10 @@ def _words(row: Row, name: str | None) -> PublishedScores:
         if not isinstance(value, str):
             raise UserError(f"the field {key!r} is {describe(value)}, expected text.")
     word, steps = words[0].lower(), tuple(int(number[:_DIGITS]) for number in re.findall(r"[0-9]+", words[1]))
-    return PublishedScores(name, Outputs.VERDICT, solution=_VERDICTS.get(word), word=word, blamed=steps)
+    rationale = row.get("response")
+    if not isinstance(rationale, str | None):
+        raise UserError(f"the field 'response' is {describe(rationale)}, expected text.")
+    return PublishedScores(name, Outputs.VERDICT, None, _VERDICTS.get(word), word, steps, (rationale or "").strip())
 
 
 def _triple(values: object, number: int) -> list[float]:
@@ -289,7 +295,7 @@ def _judgments(
             continue
         where, row = matches[trace.id]
         try:
-            yield Judgment(trace, mode, row.scores(trace, on_redundancy), row.solution)
+            yield Judgment(trace, mode, row.scores(trace, on_redundancy), row.solution, row.rationale)
         except UserError as error:
             raise error.at(where) from None
 

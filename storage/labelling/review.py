@@ -1,7 +1,7 @@
 """Review of an annotation: gold, scores and the labels of others beside a person's own, once it is submitted; in a
 campaign that shows scores, those before."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
@@ -22,12 +22,13 @@ from stepsight.storage.traces.queries import StoredTrace, get_trace
 @dataclass(frozen=True)
 class ShownScores:
     """The scores by an evaluator of each step that is shown, in one mode; None where it has none of a step, and for
-    the redundancy of every step where it gives validity only."""
+    the redundancy of every step where it gives validity only. `in_words`: they stand for a verdict in words."""
 
     evaluator: str
     mode: Mode
     validity: tuple[float | None, ...]
     redundancy: tuple[float | None, ...]
+    in_words: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) 
     newest = {one.evaluator.id: one for one in _fresh(judgments, Mode.ONLINE)}
     shown = [_shown(trace, one, Mode.ONLINE) for one in newest.values()]
     return tuple(
-        ShownScores(scores.evaluator, scores.mode, scores.validity[:revealed], scores.redundancy[:revealed])
+        replace(scores, validity=scores.validity[:revealed], redundancy=scores.redundancy[:revealed])
         for scores in shown
     )
 
@@ -115,7 +116,8 @@ def _shown(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownSco
     )
     if judgment.evaluator.outputs == Outputs.VALIDITY:
         redundancy = (None,) * len(validity)
-    return ShownScores(judgment.evaluator.name, mode, validity, redundancy)
+    in_words = judgment.evaluator.outputs == Outputs.VERDICT
+    return ShownScores(judgment.evaluator.name, mode, validity, redundancy, in_words)
 
 
 def _read_peers(store: Store, slot: Slot, user: User) -> tuple[PeerAnnotation, ...]:

@@ -12,7 +12,13 @@ from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_draws
 from stepsight.core.metrics.bootstrap import Weights, interval
 from stepsight.core.metrics.calibration import brier, expected_calibration_error
-from stepsight.core.metrics.first_error import accuracy_on_wrong, first_errors, matthews, process_bench_f1
+from stepsight.core.metrics.first_error import (
+    FirstErrors,
+    accuracy_on_wrong,
+    first_errors,
+    matthews,
+    process_bench_f1,
+)
 from stepsight.core.metrics.first_error import process_bench_f1_draws as process_bench_draws
 from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.prmscore import CATEGORIES, prm_items
@@ -43,6 +49,9 @@ class Subject:
 
     def items(self, errors: Errors, level: Level) -> Items:
         return items(self.table, errors, level, self.outputs, self.thresholds)
+
+    def first_errors(self) -> FirstErrors:
+        return first_errors(self.table, self.thresholds.validity, self.outputs)
 
 
 def protocol(subject: Subject, errors: Errors, weights: Weights) -> dict[str, Measurement]:
@@ -87,7 +96,7 @@ def others(subject: Subject, weights: Weights) -> Iterator[tuple[str, Measuremen
     `ece` and `brier` of step validity."""
     if not subject.outputs.has_steps:
         return
-    errors = first_errors(subject.table, subject.thresholds.validity)
+    errors = subject.first_errors()
     none = np.full(len(weights), np.nan)
     yield "first_error_accuracy", Measurement(accuracy_on_wrong(errors), none)
     draws = process_bench_draws(errors, weights)

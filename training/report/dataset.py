@@ -42,6 +42,7 @@ from stepsight.training.report.results import (
     decisions,
     differences,
     evaluators_table,
+    first_error_figures,
     has_pairs,
     measured_on,
     measures,
@@ -233,7 +234,7 @@ def _calibration(evaluation: Evaluation, look: Styles) -> Section:
 
 
 def _first_errors(evaluation: Evaluation) -> Section:
-    table = measures(evaluation, "first-errors", "whether the first error is found", FIRST_ERRORS, CellKind.PERCENT)
+    table = first_error_figures(evaluation)
     outcome_table = outcomes(evaluation)
     return Section(
         "First errors",

@@ -1,13 +1,13 @@
 """The findings of an evaluation as tables."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors
+from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
@@ -41,6 +41,7 @@ CALIBRATION = {"ece": "ECE", "brier": "Brier"}
 PRMSCORE = "prmscore"
 EVALUATOR = Column("evaluator", "Evaluator", CellKind.TEXT)
 MODE = Column("mode", "Mode", CellKind.TEXT)
+TRACES = Column("n_traces", "Traces", CellKind.COUNT)
 
 
 def slug(name: str) -> str:
@@ -190,16 +191,36 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{', '.join(names)}: {reason}" if names else reason for reason, names in by_reason.items())
 
 
+def first_error_figures(evaluation: Evaluation) -> Table | None:
+    """Figures of first errors, of every mode, and of how many traces they are; None where none has one."""
+
+    def traces(row: Row) -> int:
+        return len(row.subject.first_errors().trace)
+
+    caption = "whether the first error is found"
+    return measures(evaluation, "first-errors", caption, FIRST_ERRORS, CellKind.PERCENT, traces)
+
+
 def measures(
-    evaluation: Evaluation, name: str, caption: str, titles: Mapping[str, str], kind: CellKind
+    evaluation: Evaluation,
+    name: str,
+    caption: str,
+    titles: Mapping[str, str],
+    kind: CellKind,
+    traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
-    """Other figures, of every mode; those without a value are left out with the reason. None where none has one."""
+    """Other figures, of every mode, and of how many `traces`; those without a value are left out with the reason.
+    None where none has one."""
     rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
     if not shown:
         return None
     columns = [EVALUATOR, MODE, *(Column(key, titles[key], kind) for key in shown)]
-    cells = [(row, (row.evaluator, row.mode.value, *_values(row, shown))) for row in rows]
+    columns += [TRACES] if traces else []
+    cells = [
+        (row, (row.evaluator, row.mode.value, *_values(row, shown), *([traces(row)] if traces else [])))
+        for row in rows
+    ]
     remarks = notes(rows, shown, evaluation.traces) + why_missing(
         evaluation, {k: titles[k] for k in titles if k not in shown}
     )
@@ -308,7 +329,7 @@ def differences(evaluation: Evaluation) -> Table | None:
     """Online minus offline, paired trace by trace; None where no evaluator has judged in both modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
-    columns += [Column("n_traces", "Traces", CellKind.COUNT)]
+    columns += [TRACES]
     cells = []
     for online, offline in pairs(ordered(evaluation.rows)):
         comparison = compare(online, offline, evaluation.weights)
@@ -407,14 +428,16 @@ def outcomes(evaluation: Evaluation) -> Table | None:
     on one side only. None where no evaluator says anything of steps."""
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row.subject)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
-    columns += [Column("n_traces", "Traces", CellKind.COUNT)]
-    cells = []
+    columns += [TRACES]
+    cells, remarks = [], []
     for row in rows:
-        counts = count_outcomes(first_errors(row.subject.table, row.subject.thresholds.validity))
+        errors = row.subject.first_errors()
+        counts = count_outcomes(errors)
         shown = [counts[kind] for kind in OUTCOMES]
         cells.append((row, (row.evaluator, row.mode.value, *shown, sum(shown))))
+        remarks += [f"{row.evaluator}: {errors.left_out}"] if errors.left_out and not row.is_baseline else []
     caption = "the first step called wrong beside the first error, in traces"
-    return make_table(evaluation, "outcomes", caption, columns, cells) if cells else None
+    return make_table(evaluation, "outcomes", caption, columns, cells, remarks) if cells else None
 
 
 def _says_validity(subject: Subject) -> bool:

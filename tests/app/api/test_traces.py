@@ -82,7 +82,7 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
         said = register_evaluator(store, name="whole", fingerprint="w", format="scores", attention="none",
                                   info={"outputs": Outputs.SOLUTION.value})  # fmt: skip
         zeros = StepScores([[0, 0, 0]] * 3)
-        save_judgments(store, said.id, [Judgment(error, Mode.OFFLINE, zeros, 0.25)])
+        save_judgments(store, said.id, [Judgment(error, Mode.OFFLINE, zeros, 0.25, "A quarter.")])
         with asking(store, evaluators) as client:
             found = client.get(f"/api/v1/traces/{error.trace_id}").json()
     assert (found["dataset"], found["id"], found["problem"]) == ("sums", "error", "What is 1 + 1?")
@@ -99,6 +99,7 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
     assert [len(line) for line in tiny["hindsight"]] == [1, 2, 3]
     # It said nothing of steps, which is not the same as nought.
     assert (whole["outputs"], whole["steps"], whole["solution"]) == ("solution", None, 0.25)
+    assert (tiny["rationale"], whole["rationale"]) == (None, "A quarter.")
 
 
 def test_a_step_of_which_nothing_was_said_is_null(evaluators, tmp_path):

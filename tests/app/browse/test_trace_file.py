@@ -27,6 +27,7 @@ SAID = {
     "words": (Outputs.VERDICT, [[0, 0, 1], [1, 0, 0], [1, 0, 0], [0, 0, 0]], 0.0),
     "number": (Outputs.SOLUTION, [[0, 0, 0]] * 4, 0.25),
 }
+WHY = {"words": "Step 2."}
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def trace(sqlite_store):
             info={"outputs": outputs.value},
         )
         scores = StepScores(np.array(rows, np.float32))
-        save_judgments(sqlite_store, row.id, [Judgment(trace, Mode.OFFLINE, scores, solution)])
+        save_judgments(sqlite_store, row.id, [Judgment(trace, Mode.OFFLINE, scores, solution, WHY.get(name, ""))])
     return trace
 
 
@@ -67,7 +68,8 @@ def test_the_json_file_holds_trace_gold_and_judgments(client, trace, evaluators)
     assert (tiny["stored"], percent["stored"]) == (False, True)
     assert percent["steps"] == [{"validity": 0.6}, {"validity": 0.25}, {"validity": 1.0}, None]
     assert words["steps"] == [{"label": "pos"}, {"label": "neg"}, {"label": "neg"}, None]
-    assert words["says_of_solution"] == 0.0
+    assert (words["says_of_solution"], words["rationale"]) == (0.0, "Step 2.")
+    assert "rationale" not in number
     assert ("steps" in number, number["says_of_solution"]) == (False, 0.25)
 
 

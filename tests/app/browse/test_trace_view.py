@@ -116,9 +116,18 @@ def test_what_an_evaluator_does_not_say_is_not_shown():
     lines = [line.text for line in page.one("ul", cls="answers").all("li")]
     assert lines == [
         f"validityOffline: not valid 0.25, finds the error of step 2{ONLY_VALIDITY}",
-        "verdictwrong from step 2",
+        "verdictwrong from step 2, as gold",
         "numberone number for the solution: 0.0354",
     ]
+
+
+def test_the_rationale_of_a_verdict_stands_beside_it():
+    scores = StepScores(np.array([POS, NEG, NEG, NOTHING], np.float32))
+    judgment = Judgment(TRACE, Mode.OFFLINE, scores, 0.0, "Step 2 is <wrong>: $1 + 1 = 3$.")
+    page = view(TraceJudgments("GPT", Outputs.VERDICT, Thresholds(), (judgment,)))
+    rationale = page.one("ul", cls="answers").one("details", cls="rationale")
+    assert rationale.one("summary").text == "Its rationale"
+    assert rationale.one("div", cls="t").text == "Step 2 is <wrong>: 1 + 1 = 3."
 
 
 def test_who_says_nothing_of_the_trace_says_why():

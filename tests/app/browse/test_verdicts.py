@@ -60,17 +60,32 @@ def test_one_number_is_one_number():
 @pytest.mark.parametrize(
     ("rows", "solution", "expected"),
     [
-        ([POS, NEG, NEG], 0.0, "wrong from step 2"),
-        ([NEG, NOTHING, NOTHING], 0.0, "wrong from step 1"),
+        ([POS, NEG, NEG], 0.0, "wrong from step 2, as gold"),
+        ([NEG, NOTHING, NOTHING], 0.0, "wrong from step 1, gold step 2"),
         ([NEU, NEU, NEU], 0.0, "redundant: steps 1, 2"),
         ([POS, NEU, NEU], 0.0, "redundant: step 2"),
-        ([POS, POS, POS], 1.0, "finds no fault"),
+        ([POS, POS, POS], 1.0, "finds no fault, misses the error of step 2"),
         ([POS, POS, POS], 0.0, "finds fault, blames no step"),
         ([POS, POS, POS], None, "its verdict could not be read"),
     ],
 )
 def test_a_verdict_is_told_in_words(rows, solution, expected):
     assert words(rows, Outputs.VERDICT, solution) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("rows", "trace", "expected"),
+    [
+        ([POS, POS, POS], CLEAN, "finds no fault, as gold"),
+        ([NEG, NOTHING, NOTHING], CLEAN, "wrong from step 1, a false alarm"),
+        ([POS, POS, POS], PLAIN, "finds no fault"),
+        ([NEG, NOTHING, NOTHING], PLAIN, "wrong from step 1"),
+        # Of a benchmark of redundant steps: what it finds no fault with may be meant of those.
+        ([POS, POS, POS], Trace.of("q", ["x", ["y", "z"]], ["pos", "neu"]), "finds no fault"),
+    ],
+)
+def test_a_verdict_in_words_beside_other_gold(rows, trace, expected):
+    assert words(rows, Outputs.VERDICT, float(rows[0] == POS), trace) == [expected]
 
 
 def test_silence_on_every_step_is_told():

@@ -1,6 +1,7 @@
 """`stepsight evaluate`, as it is typed: tables, JSON, and the published figures to the last digit."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,42 @@ def test_released_scores_give_the_published_figures(
         assert {name: round(value, 3) for name, value in step.items()} == {
             "length": 0.607, "position": 0.498, "constant": 0.5,
         }  # fmt: skip
+
+
+def test_first_errors_of_verdicts_in_words_are_those_of_the_raw_file(
+    command: Command, data: Path, tmp_path: Path
+) -> None:
+    """GPT-4's published file, read without us: all 159 traces count."""
+    db, folder = str(tmp_path / "s.db"), data / "mr-math"
+    gold_file = folder / "mr-math_invalid_errors.json"
+    path = folder / "scores" / "invalid" / "gpt4_eval_results.json"
+    command("import", "mr-math-invalid", gold_file, "--db", db)
+    command("import-scores", "mr-math-invalid", path, "--evaluator", "GPT-4", "--db", db)
+    row = by_name(evaluated(command, db, "--dataset", "mr-math-invalid"))["GPT-4"]
+
+    golds = [json.loads(line) for line in gold_file.read_text("utf-8").splitlines()]
+    verdicts = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    # Twice it puts a full stop behind its verdict.
+    wrong = [verdict["correctness_pred"].lower().rstrip(".") == "wrong" for verdict in verdicts]
+    numbers = [re.findall("[0-9]+", verdict["error_step_pred"]) for verdict in verdicts]
+    blamed = [int(number[0]) if called and number else None for called, number in zip(wrong, numbers, strict=True)]
+    errors = [
+        None if gold["model_output_solution_correctness"] == "correct"
+        else int(gold["model_output_solution_first_error_step"])
+        for gold in golds
+    ]  # fmt: skip
+    hits = {
+        kind: [a == b for a, b in zip(errors, blamed, strict=True) if (a is None) == kind] for kind in (False, True)
+    }
+    on_wrong, on_right = (sum(found) / len(found) for found in hits.values())
+    assert (len(hits[False]), len(hits[True])) == (83, 76)
+    assert row["first_error_accuracy"] == pytest.approx(on_wrong)
+    assert row["processbench_f1"] == pytest.approx(2 * on_wrong * on_right / (on_wrong + on_right))
+    assert row["mr_mcc"] == pytest.approx(np.corrcoef([error is not None for error in errors], wrong)[0, 1])
+    assert [round(100 * row[name], 1) for name in ("first_error_accuracy", "processbench_f1", "mr_mcc")] == [
+        53.0, 52.8, 55.1,
+    ]  # fmt: skip
+    assert "first_error_accuracy" not in row["reasons"]
 
 
 def test_mr_gsm8k_in_part(command: Command, data: Path, tmp_path: Path) -> None:

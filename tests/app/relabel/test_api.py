@@ -251,7 +251,13 @@ def test_a_blind_campaign_tells_nothing_before_submission(store: Store, client: 
     assert (status, before) == (200, 6)
     assert task["after"]["peers"] == [{"labels": ["unsure", "unsure"], "errors": [None, None]}]
     assert task["after"]["scores"] == [
-        {"evaluator": "mini", "mode": "offline", "validity": [0.5, 0.3211], "redundancy": [0.0, 0.0]}
+        {
+            "evaluator": "mini",
+            "mode": "offline",
+            "validity": [0.5, 0.3211],
+            "redundancy": [0.0, 0.0],
+            "in_words": False,
+        }
     ]
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,9 @@ from stepsight.core.metrics.first_error import (
     process_bench_f1_draws,
 )
 from stepsight.core.metrics.table import SILENT as NONE
-from tests.core.metrics.tables import SILENT, VALID, WRONG, table
+from stepsight.core.metrics.table import TableBuilder
+from stepsight.core.scores import Outputs, StepScores
+from tests.core.metrics.tables import SILENT, VALID, WRONG, scores, table, trace
 
 # Found, found too early, missed; right and seen so, right and blamed.
 JUDGED = table(
@@ -58,10 +62,62 @@ def test_a_trace_whose_gold_is_not_known_does_not_count():
     assert matthews(found).reason == "the gold has one class only"
 
 
+# The last scores of each trace are silent from where the list ends.
+SAID = [
+    ([VALID, VALID, VALID], [0.1], 0),  # a false alarm
+    ([VALID, VALID, WRONG], [0.9, 0.1], 1),  # blamed too early
+    ([VALID, WRONG, WRONG], [0.9, 0.1], 1),  # found
+    ([VALID, WRONG, VALID], [0.9, 0.9], NONE),  # missed, whatever would come
+    ([VALID, VALID, WRONG], [0.9, 0.9], None),
+    ([VALID, VALID, VALID], [0.9, 0.9], None),
+    ([VALID, VALID, SILENT], [0.1], None),
+]
+
+
+def said_in_part(words=None):
+    builder = TableBuilder()
+    for number, (golds, validities, _) in enumerate(SAID):
+        rows = [*scores(*validities).probs, *np.zeros((3 - len(validities), 3), np.float32)]
+        judged = StepScores(np.array(rows, np.float32))
+        builder.add(trace(*golds, id=str(number)), judged, words and words[number])
+    return builder.build()
+
+
+def test_a_verdict_is_known_as_soon_as_its_first_blamed_step_is():
+    found = first_errors(said_in_part())
+    assert found.trace.tolist() == [0, 1, 2, 3]
+    assert found.predicted.tolist() == [blamed for *_, blamed in SAID if blamed is not None]
+    assert count_outcomes(found) == {
+        Outcome.RIGHT: 1, Outcome.MISSED: 1, Outcome.FALSE_ALARM: 1, Outcome.WRONG_STEP: 1
+    }  # fmt: skip
+
+
+def test_what_does_not_count_is_told_beside_the_figure():
+    found = first_errors(said_in_part())
+    assert (found.no_gold, found.no_verdict) == (1, 2)
+    told = (
+        "1 of 7 traces do not count: their gold says too little; "
+        "2 of 7 traces do not count: the evaluator says too little of them"
+    )
+    for figure in (accuracy_on_wrong, accuracy_on_right, process_bench_f1, matthews):
+        assert figure(found).reason == told
+    assert first_errors(JUDGED).left_out == accuracy_on_wrong(first_errors(JUDGED)).reason == ""
+
+
+def test_a_word_on_the_solution_is_a_verdict_of_its_own():
+    # The fourth trace is called wrong, though no step of it is blamed.
+    on_redundancy = said_in_part([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+    judged = replace(on_redundancy, redundancy=np.zeros(len(on_redundancy)))
+    assert first_errors(judged).called_wrong.tolist() == [True, True, True, False]
+    assert first_errors(judged, outputs=Outputs.VERDICT).called_wrong.all()
+    # A word on redundancy says nothing of errors.
+    assert not first_errors(on_redundancy, outputs=Outputs.VERDICT).called_wrong[3]
+
+
 def test_only_right_traces_and_none_at_all():
     found = first_errors(table(([VALID], [0.9])))
     assert accuracy_on_wrong(found).reason == "no trace has an error"
-    empty = FirstErrors(*(np.empty(0, np.int64),) * 3)
+    empty = first_errors(table())
     assert accuracy_on_right(empty).reason == "there is nothing to measure"
 
 
@@ -74,6 +130,7 @@ def test_draws_equal_the_metric_on_repeated_traces():
     weights = resamples(5, 40)
     for row, value in zip(weights, process_bench_f1_draws(found, weights), strict=True):
         chosen = np.repeat(np.arange(5), row.astype(int))
-        part = FirstErrors(found.gold[chosen], found.predicted[chosen], found.trace[chosen])
+        columns = (found.gold, found.predicted, found.trace, found.called_wrong)
+        part = FirstErrors(*(column[chosen] for column in columns))
         expected = process_bench_f1(part)
         assert (np.isnan(value) and not expected.exists) or value == pytest.approx(expected.number)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from alembic import command, op
 from alembic.autogenerate import compare_metadata
@@ -14,6 +15,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, insert, inspect, select, text
 
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
@@ -23,7 +25,9 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.location import locate
 from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow
 from stepsight.storage.database.store import NEWEST_REVISION, Store, open_store
+from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
+from stepsight.storage.judgments.packed_judgments import HEAD
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.storage.samples import SAMPLES, add, evaluator, judge, many
 
@@ -147,6 +151,33 @@ def test_a_database_of_the_second_version_gets_what_is_browsed_by(address: str, 
         new_id = add(upgraded, [Trace.of("Something new", ["It is."], id="new")], "new")[0].dataset_id
         assert browse(upgraded, new_id, TraceFilter(text="hing n")).total == 1
         assert browse(upgraded, traces[0].dataset_id, TraceFilter(text="hing n")).total == 0
+
+
+def test_verdicts_in_words_are_compared_as_soon_as_they_blame(address: str, sqlite_store: Store) -> None:
+    """Before 0006 the profile of a trace that is all valid did not tell so where the steps behind a blame had no
+    score."""
+    (trace,) = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "pos"], id="clean")])
+    info = {"outputs": Outputs.VERDICT.value}
+    speaking = register_evaluator(
+        sqlite_store, name="it", fingerprint="it", format="imported", attention="unknown", info=info
+    )
+    silent_end = StepScores(np.array([[1, 0, 0], [0, 0, 0]], np.float32))
+    save_judgments(sqlite_store, speaking.id, [Judgment(trace, Mode.OFFLINE, silent_end, 0.0)])
+    (now,) = _profiles(sqlite_store)
+    before = np.frombuffer(now.offline[: HEAD.itemsize], HEAD).copy()
+    before["labelled"] = 0
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0005_labelling")
+        _copy(sqlite_store, connection)
+        packed = before.tobytes() + now.offline[HEAD.itemsize :]
+        connection.execute(text("UPDATE profiles SET offline = :packed"), {"packed": packed})
+    with open_store(address) as upgraded:
+        assert _profiles(upgraded) == [now]
+        (row,) = browse(upgraded, trace.dataset_id, TraceFilter(evaluator=speaking.id)).rows
+        assert (row.first_wrong, row.mistake) == (0, "false-alarm")
 
 
 def _copy(store: Store, connection: Connection) -> None:

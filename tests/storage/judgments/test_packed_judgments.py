@@ -43,7 +43,7 @@ def test_a_profile_by_hand() -> None:
     assert validity == pytest.approx([0.9, 0.25] * 2)
     (head, _) = heads
     assert head["digest"] == ERROR.digest[:16].encode()
-    assert (head["whole"], head["change"], head["comparable"]) == (0.5, 0.25, 1)
+    assert (head["whole"], head["change"], head["labelled"]) == (0.5, 0.25, 1)
     # The greatest of 0.2, 0.6 and 0.05.
     assert head["redundancy"] == pytest.approx(0.6)
     # Step 1 is pos and called pos (bit 3 * 2 + 2), step 2 is neg and called neg (bit 0).
@@ -56,8 +56,8 @@ def test_what_was_not_said_is_nan() -> None:
     heads, _, validity = unpack_profiles([pack_profile(scores, gold_rows(ERROR), "d", None, NAN)])
     assert np.array_equal(validity, np.array([1, np.nan], np.float32), equal_nan=True)
     assert np.isnan([heads["whole"][0], heads["change"][0]]).all()
-    # Of step 2, where the error is, nothing was said; a silent step is called nothing.
-    assert (heads["comparable"][0], heads["cells"][0]) == (0, cell_bit(Label.POS, Label.POS))
+    # A silent step is called nothing.
+    assert (heads["labelled"][0], heads["cells"][0]) == (1, cell_bit(Label.POS, Label.POS))
 
 
 def test_the_columns_of_each_mode() -> None:
@@ -92,5 +92,5 @@ def test_profiles_say_what_the_columns_of_metrics_say(store: Store) -> None:
         heads, counts, validity = unpack_profiles(profiles)
         assert counts.tolist() == gold.counts.tolist()
         assert np.array_equal(validity, table.validity.astype(np.float32))
-        assert np.flatnonzero(heads["comparable"]).tolist() == first_errors(table).trace.tolist()
-        assert 0 < heads["comparable"].sum() < len(traces)
+        assert np.flatnonzero(heads["labelled"]).tolist() == first_errors(table).trace.tolist()
+        assert 0 < heads["labelled"].sum() < len(traces)

@@ -62,6 +62,9 @@ VALID, NEG, NEU, UNREAD = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
         ("Wrong", "N/A", 0.0, [VALID] * 4),
         # A verdict that could not be read; the step beside it was.
         ("Unsure", "Step 3", None, [VALID, VALID, VALID, NEG]),
+        # Nothing could be read, and nothing was said.
+        ("Unsure", "N/A", None, [[0, 0, 0]] * 4),
+        ("Unsure", "Step 9", None, [[0, 0, 0]] * 4),
     ],
 )
 def test_a_verdict_on_validity(word: str, steps: str, solution: float | None, expected: list[list[int]]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -168,6 +168,27 @@ def test_an_array_with_words_of_several_kinds(store: Store, traces: list[StoredT
         [[0, 0, 1], [0, 1, 0], [0, 1, 0]], [[0, 1, 0]], [[0, 0, 1]],
     ]  # fmt: skip
     assert [judged.solution for judged in found] == [None, None, 1.0]
+
+
+def test_the_rationale_of_a_verdict_is_kept(store: Store, traces: list[StoredTrace], file: Path) -> None:
+    row = {"id": "a", "correctness_pred": "Wrong", "error_step_pred": "2"}
+    import_scores(store, "sums", write_lines(file, [row | {"response": " Step 2 adds twice. \n"}]), "GPT")
+    (judgment,) = read_judgments(store, traces[0])
+    assert judgment.rationale == "Step 2 adds twice."
+    with pytest.raises(UserError, match="line 1: the field 'response' is a list, expected text"):
+        import_scores(store, "sums", write_lines(file, [row | {"response": []}]), "GPT 2")
+
+
+def test_a_store_from_before_rationales_gets_them_by_importing_again(
+    store: Store, traces: list[StoredTrace], file: Path
+) -> None:
+    row = {"id": "a", "correctness_pred": "Wrong", "error_step_pred": "2", "response": "Step 2 adds twice."}
+    import_scores(store, "sums", write_lines(file, [row]), "GPT")
+    with store.write() as session:
+        session.execute(update(JudgmentRow).values(rationale=None))
+    assert [one.rationale for one in read_judgments(store, traces[0])] == [""]
+    import_scores(store, "sums", file, "GPT")
+    assert [one.rationale for one in read_judgments(store, traces[0])] == ["Step 2 adds twice."]
 
 
 # --- what was published ---

@@ -129,6 +129,20 @@ def test_an_evaluator_that_gives_validity_only_says_nothing_of_redundancy(store:
     assert shown == (ShownScores("PRM", Mode.OFFLINE, (0.75, 0.75), (None, None)),)
 
 
+def test_a_verdict_in_words_is_told_apart(store: Store) -> None:
+    (trace,) = add(store, [TWO])
+    judged = register_evaluator(
+        store, name="GPT", fingerprint="GPT", format="imported", attention="unknown", info={"outputs": "verdict"}
+    )
+    rows = StepScores(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 0]], np.float32))
+    save_judgments(store, judged.id, [Judgment(trace, Mode.OFFLINE, rows, 0.0)])
+    made = campaign(store, None, shows="scores", evaluator=judged.id)
+    user = person(store, "ann")
+    task = take(store, made, user)
+    (shown,) = read_scores(store, task.slot_id, user, read_annotation(store, task.slot_id))
+    assert shown.in_words
+
+
 def test_somebody_else_s_turn_is_not_shown(store: Store) -> None:
     made = campaign(store, [TWO])
     one, other = people(store, 2)

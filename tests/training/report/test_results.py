@@ -25,6 +25,7 @@ from stepsight.training.report.results import (
     decisions,
     differences,
     evaluators_table,
+    first_error_figures,
     has_pairs,
     measures,
     merged,
@@ -100,6 +101,21 @@ def test_other_figures_keep_the_columns_that_have_a_value(evaluation):
         ("words", "offline"),
     ]
     assert measures(evaluation, "none", "caption", {"mystery": "Mystery"}, CellKind.PERCENT) is None
+
+
+def test_first_errors_tell_of_how_many_traces_they_are(sqlite_store):
+    dataset = fill(sqlite_store)
+    (words,) = [one for one in evaluators_of(sqlite_store, dataset.id) if one.name == "words"]
+    trace = next(iterate_traces(sqlite_store, dataset.id))
+    # Of the first trace, whose second step is wrong, it says nothing.
+    save_judgments(
+        sqlite_store, words.id, [Judgment(trace, Mode.OFFLINE, StepScores(np.zeros((3, 3), np.float32)))]
+    )
+    evaluation = measure(sqlite_store, dataset)
+    for table in (first_error_figures(evaluation), outcomes(evaluation)):
+        traces = {row[:2]: row[-1] for row in table.rows}
+        assert (traces["one_mind", "offline"], traces["words", "offline"]) == (4, 2)
+        assert "words: 1 of 3 traces do not count: the evaluator says too little of them" in table.notes
 
 
 def test_a_figure_that_nobody_has_is_left_out_with_its_reason(sqlite_store):
