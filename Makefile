@@ -36,6 +36,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.training.synth.test_labels
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.benchmarks.page
+	$(BIN)/python -m tests.benchmarks.loading
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser

@@ -3,7 +3,6 @@
 import logging
 import os
 import socket
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
@@ -12,10 +11,10 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 import uvicorn
-from fastapi import Depends, FastAPI, Request
+from fastapi import FastAPI, Request
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from stepsight.app.api.service import PREFIX, build_api
 from stepsight.app.browse import page as browse
@@ -39,12 +38,12 @@ from stepsight.app.score import page as score
 from stepsight.app.score.files import score_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Access
+from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.gate import Gate
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
 from stepsight.app.web.html import HEAD, SCRIPTS
 from stepsight.app.web.login import login_routes
-from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.storage.database.store import Store
@@ -69,20 +68,16 @@ def build_app(
     """
     with gr.Blocks(title="StepSight", analytics_enabled=False, fill_width=True) as demo:
         score.build(store, evaluators, read_only=read_only)
-    with demo.route("Evidence", "evidence", show_in_navbar=False):
-        evidence.build(store, evaluators)
-    with demo.route("Browse", "browse", show_in_navbar=False):
-        browse.build(store, evaluators)
-    measured = Measurements(store)
-    with demo.route("Results", "results", show_in_navbar=False):
-        results.build(store, evaluators, measured)
-    with demo.route("Jobs", "jobs", show_in_navbar=False):
-        jobs.build()
     demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
     _guard(application, store, evaluators, hosts, public=public or read_only, loopback=loopback)
     application.mount(PREFIX, build_api(store, evaluators, read_only=read_only))
-    _add_fragments(application, store, evaluators, read_only)
+    application.add_exception_handler(UserError, _failed)
+    measured = Measurements(store)
+    application.include_router(evidence.router(store, evaluators))
+    application.include_router(browse.router(store, evaluators))
+    application.include_router(results.router(store, evaluators, measured))
+    application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(evidence_routes(store, evaluators))
     application.include_router(trace_files(store, evaluators))
     application.include_router(result_files(store, measured))
@@ -93,9 +88,8 @@ def build_app(
     application.include_router(dispute_routes(store))
     application.include_router(agreement_page(store))
     application.include_router(labelling_routes(store))
+    application.include_router(bundle_files())
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
-    # Gradio warns of several pages even where server-side rendering is off.
-    warnings.filterwarnings("ignore", "SSR mode is not supported", UserWarning)
     mounted: FastAPI = gr.mount_gradio_app(
         application,
         demo,
@@ -151,19 +145,9 @@ def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
     }
 
 
-def _add_fragments(application: FastAPI, store: Store, evaluators: Evaluators, read_only: bool) -> None:
-    """Parts of pages that a page's script asks for by itself."""
-
-    async def failed(request: Request, error: Exception) -> Response:
-        assert isinstance(error, UserError)
-        return error_response(request.scope, error)
-
-    @application.get("/jobs/list", include_in_schema=False, dependencies=[Depends(Needs(Right.READ))])
-    def jobs_list(request: Request) -> HTMLResponse:
-        offers_nothing = read_only or not has_right(request, Right.WRITE)
-        return HTMLResponse(jobs.jobs_html(store, evaluators, read_only=offers_nothing))
-
-    application.add_exception_handler(UserError, failed)
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, UserError)
+    return error_response(request.scope, error)
 
 
 def serve(application: FastAPI, listener: socket.socket) -> None:

@@ -6,7 +6,7 @@ Everything it shows follows from the address; the page's script changes the addr
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-import gradio as gr
+from fastapi import APIRouter
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
@@ -20,10 +20,10 @@ from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.gradio_page import DIRECT, QUERY, block, header
+from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import macro, render
 from stepsight.app.web.judged import notice_html
-from stepsight.app.web.page_address import Query, read_query
+from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import Right, find_user_of, may, note_shown
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
@@ -37,19 +37,11 @@ _PATIENCE = 0.4
 _EMPTY = "The store is empty. Import a file: stepsight import KIND PATH"
 
 
-def build(store: Store, evaluators: Evaluators) -> None:
-    """Lay the page out within an open `gr.Blocks`."""
-    header("Browse")
-    with gr.Column(elem_classes="page"):
-        content = block(elem_id="browse", value='<p class="hint">Loading</p>')
-        go = gr.Button("Show this address", elem_id="browse-go", visible="hidden")
-
-    def show(query: str, request: gr.Request) -> str:
-        return browse_html(store, evaluators, read_query(query), find_user_of(request))
-
-    query = gr.Textbox(visible=False)
-    gr.on(None, show, query, content, js=QUERY, **DIRECT, show_progress="hidden")
-    go.click(show, query, content, js=QUERY, trigger_mode="always_last", **DIRECT, show_progress="hidden")
+def router(store: Store, evaluators: Evaluators) -> APIRouter:
+    """The route of the page."""
+    return address_page(
+        "Browse", lambda query, request: browse_html(store, evaluators, query, find_user_of(request))
+    )
 
 
 def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User | None = None) -> Markup:

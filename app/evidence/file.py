@@ -10,6 +10,7 @@ from markupsafe import Markup
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.trace import evidence_html
+from stepsight.app.web.bundles import bundle, read_web
 from stepsight.app.web.html import render
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files import asset
@@ -19,8 +20,6 @@ from stepsight.storage.traces.queries import StoredTrace
 _LARGEST = 1_000_000
 _STYLES = ("style.css", "evidence.css")
 _SCRIPTS = ("maths.js", "evidence.js")
-_IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([\w-]+\.js)";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export const (\w+) =", re.MULTILINE)
 _FACE = re.compile(r"@font-face\{[^}]*\}")
 # The fonts of KaTeX that most formulas need, and the commands that need another.
 _COMMON = ("Main-Regular", "Math-Italic", "AMS-Regular", "Size1", "Size2", "Size3", "Size4")
@@ -56,28 +55,9 @@ def title(evidence: Evidence) -> str:
     return f"{trace.dataset} · {trace.id}" if isinstance(trace, StoredTrace) else "A solution entered by hand"
 
 
-def bundle(names: tuple[str, ...]) -> str:
-    """Modules of `assets/web/js`, and those that they import, as one script."""
-    return '"use strict";\nconst modules = {};\n' + "".join(_in_order(names, set()))
-
-
-def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
-    parts = []
-    for name in names:
-        if name in met:
-            continue
-        met.add(name)
-        text = _read("js", name)
-        parts += _in_order(tuple(match[2] for match in _IMPORT.finditer(text)), met)
-        text = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];' if match[1] else "", text)
-        text = _EXPORT.sub(rf'const \1 = modules["{name}"].\1 =', text)
-        parts.append(f'modules["{name}"] = {{}};\n{{\n{text}}}\n')
-    return parts
-
-
 def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Markup:
-    katex = [_read("katex", "katex.min.js")] if maths else []
-    scripts = [*katex, bundle(_SCRIPTS)]
+    katex = [read_web("katex", "katex.min.js")] if maths else []
+    scripts = [*katex, bundle(*_SCRIPTS)]
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     return render(
         "evidence/file.html",
@@ -87,19 +67,15 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
         moment=moment,
         # What comes from `assets` is ours, and no script or style may be escaped.
         fonts=Markup(_katex_style("\n".join((evidence.trace.problem, *evidence.trace.substeps))) if maths else ""),
-        style=Markup("".join(map(_read, _STYLES))),
+        style=Markup("".join(map(read_web, _STYLES))),
         scripts=list(map(Markup, scripts)),
         # It goes with every copy.
-        licence=Markup(_read("katex", "LICENSE") if maths else ""),
+        licence=Markup(read_web("katex", "LICENSE") if maths else ""),
         policy=Markup(
             f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; font-src data:; img-src data:; "
             "base-uri 'none'; form-action 'none'"
         ),
     )
-
-
-def _read(*place: str) -> str:
-    return asset("web", *place).read_text(encoding="utf-8")
 
 
 def _katex_style(text: str) -> str:
@@ -114,7 +90,7 @@ def _katex_style(text: str) -> str:
         data = base64.b64encode(asset("web", "katex", "fonts", name[1]).read_bytes()).decode()
         return re.sub(r"src:[^}]*", f'src:url(data:font/woff2;base64,{data}) format("woff2")', match[0])
 
-    return _FACE.sub(face, _read("katex", "katex.min.css"))
+    return _FACE.sub(face, read_web("katex", "katex.min.css"))
 
 
 def _hash(script: str) -> str:

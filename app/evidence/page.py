@@ -5,6 +5,7 @@ Everything it shows follows from the address; the page's script changes the addr
 
 from collections.abc import Sequence
 
+from fastapi import APIRouter
 from markupsafe import Markup
 
 from stepsight.app.browse.selection import ListPlace
@@ -16,7 +17,7 @@ from stepsight.app.evidence.routes import FILE, LEFT_OUT
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.gradio_page import build_address_page
+from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import find_user_of, note_shown
@@ -28,9 +29,9 @@ from stepsight.storage.traces.queries import Neighbours, StoredTrace
 _NOWHERE = ListPlace(Neighbours(None, None))
 
 
-def build(store: Store, evaluators: Evaluators) -> None:
-    """Lay the page out within an open `gr.Blocks`."""
-    build_address_page(
+def router(store: Store, evaluators: Evaluators) -> APIRouter:
+    """The route of the page."""
+    return address_page(
         "Evidence", lambda query, request: page_html(store, evaluators, query, find_user_of(request))
     )
 

@@ -1,16 +1,19 @@
 """The Jobs page: datasets that evaluators judge beside the server, and how far they are.
 
-Its content comes from `jobs_html` by a route of its own, which the page's script asks every few seconds.
+The page's script asks for the list again every few seconds.
 """
 
 from math import ceil
 
-import gradio as gr
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRouter
 from markupsafe import Markup
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.gradio_page import block, header
+from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
+from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.jobs import Job, State, list_jobs
@@ -23,11 +26,20 @@ _MODES = ((Mode.HINDSIGHT, "hindsight (online and offline)"), (Mode.OFFLINE, "of
           (Mode.ONLINE, "online"))  # fmt: skip
 
 
-def build() -> None:
-    """Lay the page out within an open `gr.Blocks`."""
-    header("Jobs")
-    with gr.Column(elem_classes="page"):
-        block(render("jobs/page.html"))
+def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
+    """The routes of the page and of its list."""
+
+    def shown(request: Request) -> Markup:
+        offers_nothing = read_only or not has_right(request, Right.WRITE)
+        return jobs_html(store, evaluators, read_only=offers_nothing)
+
+    routes = address_page("Jobs", lambda _, request: render("jobs/page.html", jobs=shown(request)))
+
+    @routes.get("/jobs/list", dependencies=[Depends(Needs(Right.READ))])
+    def jobs_list(request: Request) -> HTMLResponse:
+        return HTMLResponse(shown(request))
+
+    return routes
 
 
 def jobs_html(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> Markup:

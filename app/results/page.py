@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from urllib.parse import urlencode
 
+from fastapi import APIRouter
 from markupsafe import Markup
 from plotly import __version__ as plotly_version
 
@@ -17,7 +18,7 @@ from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.gradio_page import build_address_page
+from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
 from stepsight.core.errors import UserError
@@ -33,9 +34,9 @@ from stepsight.training.report.results import PROTOCOL
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 
 
-def build(store: Store, evaluators: Evaluators, measurements: Measurements) -> None:
-    """Lay the page out within an open `gr.Blocks`."""
-    build_address_page("Results", lambda query, request: results_html(store, evaluators, measurements, query))
+def router(store: Store, evaluators: Evaluators, measurements: Measurements) -> APIRouter:
+    """The route of the page."""
+    return address_page("Results", lambda query, request: results_html(store, evaluators, measurements, query))
 
 
 def results_html(store: Store, evaluators: Evaluators, measurements: Measurements, query: Query) -> Markup:

@@ -41,8 +41,9 @@ _STATIC = tuple(
     for path in ("/stepsight/(?s:.+)", "/assets/(?s:.+)", "/static/(?s:.+)", "/theme.css", "/favicon.ico")
 )
 _ADDED = (
-    *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name != "Relabel"),
-    *(_rule("GET", f"{page.path}/", {page.right}) for page in PAGES if page.name not in ("Score", "Relabel")),
+    *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),
+    # By this Gradio's page finds out that the server is back.
+    _rule("GET", "/gradio_api/app_id", LOOKING),
     # What an event of a page does beyond looking, it checks itself.
     _rule("POST", "/gradio_api/run/predict", LOOKING),
     _rule("GET", "/gradio_api/heartbeat/[^/]+", LOOKING),

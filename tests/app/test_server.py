@@ -30,7 +30,7 @@ def test_pages_answer_under_our_policy(address, path):
 
 
 @pytest.mark.parametrize(
-    "path", ["style.css", "browse.css", "js/main.js", "katex/katex.min.js", "katex/fonts/KaTeX_Main-Regular.woff2"]
+    "path", ["style.css", "pages.css", "pages.js", "katex/katex.min.js", "katex/fonts/KaTeX_Main-Regular.woff2"]
 )
 def test_the_files_that_pages_need_are_served(address, path):
     with urllib.request.urlopen(f"{address}/stepsight/{path}") as response:

@@ -95,3 +95,8 @@ def test_a_line_break_within_latex_opens_no_block():
 def test_a_json_list_holds_texts_that_can_be_steps():
     with pytest.raises(UserError, match="half of a surrogate pair"):
         split_steps('["\\ud800 x"]')
+
+
+def test_a_list_that_begins_with_another_number_is_none():
+    assert split_steps("2. two\n3. three") == ["2. two", "3. three"]
+    assert split_steps("2. two\n1. one\n2. three") == ["2. two", "one", "three"]

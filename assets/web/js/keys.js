@@ -24,13 +24,17 @@ const isOurs = (event) =>
   !(event.isComposing || event.keyCode === 229) &&
   !(isTyping(event.target) || isTaken(event) || isPressing(event) || document.querySelector("dialog[open]"));
 
-document.addEventListener("keydown", (event) => {
+/** Do what a key is registered for. */
+export const press = (event) => {
   if (!isOurs(event)) return;
   const found = entries.find((entry) => entry.run && entry.keys.includes(event.key) && entry.when());
   if (!found) return;
   event.preventDefault();
   found.run(event);
-});
+};
+
+// Where a page keeps what is pressed early, `early.js` begins.
+if (!window.early) document.addEventListener("keydown", press);
 
 const line = ({ keys, label }) => [
   element("dt", {}, ...keys.map((key) => element("kbd", {}, NAMES[key] ?? key))),

@@ -14,3 +14,5 @@ import "./relabel.js";
 import "./labelling.js";
 import "./adjudicate.js";
 import "./disputes.js";
+// After every other has seen the page for the first time.
+import "./early.js";

@@ -1,10 +1,62 @@
-// Pages whose content follows from their address: links and forms change it, and the page is asked for anew.
+// Pages whose content follows from their address: links and forms change it, and the content is asked for anew.
 //
-// A page takes part with a hidden button whose id ends in `-go`; a link or form of it carries `data-go`, and what is
-// not whole yet `data-again`.
+// The content stands in an element with `data-part`; the Score page, which is Gradio's, has a hidden button
+// `score-go` instead. A link or form carries `data-go`, and what is not whole yet `data-again`.
+import { AGAIN, AWAY, say } from "./away.js";
 
-const AGAIN = 800;
-const show = () => document.querySelector("button[id$='-go']")?.click();
+const part = () => document.querySelector("main [data-part]");
+
+const asHtml = (text) => {
+  const template = document.createElement("template");
+  template.innerHTML = text;
+  return template;
+};
+
+// As it was last sent, to tell whether it has changed: the page's scripts set formulas and draw in it.
+let sent = part()?.innerHTML;
+
+const put = (text) => {
+  const template = asHtml(text);
+  if (template.innerHTML === sent) return;
+  sent = template.innerHTML;
+  part().replaceChildren(template.content);
+};
+
+const isPage = (response) => response.headers.get("content-type")?.startsWith("text/html");
+
+const failure = async (response) => {
+  const { error = `The server answered with status ${response.status}.`, hint = "" } = await response
+    .json()
+    .catch(() => ({}));
+  return `${error} ${hint}`.trim();
+};
+
+// The request under way, and when to ask again. The address that was asked for last is the one that counts.
+let asked = null;
+let retry = 0;
+
+const ask = async ({ signal }) => {
+  const response = await fetch(location.href, { headers: { "stepsight-part": "1" }, signal });
+  if (response.status === 401) location.reload();
+  else if (isPage(response)) put(await response.text());
+  if (isPage(response)) return { problem: "", again: false };
+  return { problem: await failure(response), again: response.status >= 500 };
+};
+
+const showPart = async () => {
+  asked?.abort();
+  clearTimeout(retry);
+  const asking = (asked = new AbortController());
+  part().setAttribute("aria-busy", "true");
+  const { problem, again } = await ask(asking).catch(() => ({ problem: AWAY, again: true }));
+  if (asking !== asked) return;
+  asked = null;
+  part().removeAttribute("aria-busy");
+  say(problem);
+  if (again) retry = setTimeout(showPart, AGAIN);
+};
+
+const show = () => (part() ? showPart() : document.querySelector("#score-go")?.click());
 
 /** Go to an address of this page without loading it again. */
 export const go = (url) => {
@@ -51,4 +103,4 @@ export const wasMoved = loaded.pathname + loaded.search !== location.pathname + 
 if (wasMoved) show();
 
 // What is still being computed is asked for again.
-setInterval(() => !document.hidden && document.querySelector("main [data-again]") && show(), AGAIN);
+setInterval(() => !document.hidden && !asked && document.querySelector("main [data-again]") && show(), AGAIN);

@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -212,12 +215,65 @@ def test_a_phone_has_the_conditions_in_a_sheet(opened):
 
 
 def test_what_is_pressed_as_soon_as_it_shows_counts(opened):
-    """However late the page's script comes, nothing shows before it listens."""
+    """However late the page's script comes: buttons, keys, fields and links."""
+
+    def late(page):
+        page.route("**/pages.js*", lambda route: (time.sleep(1.5), route.continue_()))
+
     with opened(width=390, height=800) as page:
-        page.route("**/js/main.js", lambda route: (time.sleep(2), route.continue_()))
+        late(page)
         page.goto("/browse?dataset=gallery", wait_until="commit")
         page.get_by_role("button", name="Filters").click()
         expect(page.locator(".facets")).to_be_visible()
+    with opened() as page:
+        late(page)
+        page.goto("/browse?dataset=gallery", wait_until="commit")
+        expect(page.locator("a.open").first).to_be_visible()
+        for _ in range(3):
+            page.keyboard.press("j")
+        expect(page.locator("a.open").nth(2)).to_be_focused()
+        page.goto("/browse?dataset=gallery&gold=error", wait_until="commit")
+        page.get_by_label("Order").select_option(index=2)
+        page.wait_for_url(re.compile("gold=error.*sort=|sort=.*gold=error"))
+        page.goto("/browse?dataset=gallery", wait_until="commit")
+        page.get_by_label("Search").fill("roots")
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url(re.compile("q=roots"))
+
+
+@contextmanager
+def away(page: Page) -> Iterator[None]:
+    """Nobody answers the page's requests meanwhile."""
+    page.route("**/*", lambda route: route.abort())
+    yield
+    page.unroute("**/*")
+
+
+FAILURES = ("ERR_FAILED", "Failed to fetch", "Could not resolve")
+
+
+@pytest.mark.parametrize(
+    ("path", "act", "part"),
+    [
+        ("/browse?dataset=gallery", lambda page: page.locator("a.open").first.click(), "trace="),
+        ("/evidence", lambda page: page.locator("nav.kinds a").last.click(), "kind="),
+        ("/results", lambda page: page.locator("select[name=figure]").select_option(index=1), "figure="),
+    ],
+)
+def test_a_page_goes_on_when_the_server_is_back(opened, path, act, part):
+    """What was asked for while nobody answered comes when somebody does, without loading the page again."""
+    with opened(expected=FAILURES) as page:
+        page.goto(path)
+        page.wait_for_load_state()
+        page.evaluate("window.sameDocument = true")
+        before = page.locator("main [data-part]").inner_html()
+        with away(page):
+            act(page)
+            expect(page.locator("body > .away")).to_have_text(re.compile("The server does not answer"))
+        expect(page.locator("body > .away")).to_have_count(0, timeout=3_000)
+        assert part in page.url
+        assert page.locator("main [data-part]").inner_html() != before
+        assert page.evaluate("window.sameDocument")
 
 
 @pytest.fixture(scope="module")

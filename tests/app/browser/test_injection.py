@@ -121,7 +121,7 @@ def holds(page: Page, texts: list[str], within: str = "main") -> None:
 def visit(page: Page, url: str, there: str) -> None:
     """Ask the page for another address of its own, and wait for what is `there` alone."""
     page.evaluate("(url) => history.pushState(null, '', url)", url)
-    page.evaluate("document.querySelector(\"button[id$='-go']\").click()")
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
     expect(page.locator(there).first).to_be_visible()
 
 

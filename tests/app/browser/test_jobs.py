@@ -8,11 +8,11 @@ from playwright.sync_api import expect
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.web.pages import PAGES
 from stepsight.storage.database.store import open_store
-from tests.app.browser.acts import overflow
+from tests.app.browser.acts import PROBLEM, SOLUTION, overflow, score
 from tests.serving import served
 from tests.storage.samples import add
 
-# What `app.web.rules` lets through of Gradio.
+# What `app.web.rules` lets through of Gradio, but for what a page asks when the server was away.
 GRADIO = (
     "/assets/",
     "/static/",
@@ -75,6 +75,8 @@ def test_the_pages_need_all_that_is_let_through_of_gradio_and_nothing_else(opene
         for _, path, _ in PAGES:
             page.goto(path)
             page.wait_for_timeout(500)
+        score(page, PROBLEM, SOLUTION)
+        expect(page.locator("ol.steps > li")).to_have_count(5)
     assert refused == []
     unused = [prefix for prefix in GRADIO if not any(path.startswith(prefix) for path in asked)]
     # The browser asks for the icon behind the page's back, and only a page that keeps a session for the other.

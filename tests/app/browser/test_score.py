@@ -352,3 +352,20 @@ def test_nothing_moves_that_a_person_aims_at(opened, width):
         expect(page.locator("ol.preview > li")).to_have_count(29)
         # Browsers round to parts of a pixel.
         assert button.bounding_box() == pytest.approx(before, abs=1)
+
+
+def test_scoring_goes_on_when_the_server_is_back(opened):
+    """Of its own accord Gradio would send nothing more, and load the page again."""
+    with opened(expected=("ERR_FAILED", "Failed to fetch", "Could not resolve")) as page:
+        score(page, PROBLEM, SOLUTION)
+        expect(page.locator("ol.steps > li")).to_have_count(5)
+        page.evaluate("window.sameDocument = true")
+        page.route("**/*", lambda route: route.abort())
+        page.get_by_role("button", name="Score", exact=True).click()
+        expect(page.locator("body > .away")).to_have_text(re.compile("The server does not answer"))
+        page.unroute("**/*")
+        expect(page.locator("body > .away")).to_have_count(0, timeout=3_000)
+        page.get_by_label("Solution").fill("1. It is 2.\n2. It is 3.")
+        page.get_by_role("button", name="Score", exact=True).click()
+        expect(page.locator("#result ol.steps > li")).to_have_count(2, timeout=10_000)
+        assert page.evaluate("window.sameDocument")

@@ -10,7 +10,8 @@ import pytest
 
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.file import bundle, evidence_file
+from stepsight.app.evidence.file import evidence_file
+from stepsight.app.web.bundles import bundle
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
@@ -94,8 +95,9 @@ def test_a_wild_trace_stays_text():
 
 
 def test_modules_become_one_script():
-    script = bundle(("evidence.js",))
-    assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
+    for name in ("main.js", "evidence.js"):
+        script = bundle(name)
+        assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     # What is imported comes before what imports it.
     places = [script.index(f'modules["{name}.js"] = {{}}') for name in ("changes", "curve", "keys", "evidence")]
     assert places == sorted(places)

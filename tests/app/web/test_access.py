@@ -37,14 +37,15 @@ OPEN_TO = {
 EVERYBODY = OPEN_TO["everybody"].split()
 ROUTES = {
     "everybody": """
-        GET /stepsight/{path} GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /static/{path}
+        GET /stepsight/{path} GET /stepsight/pages.css GET /stepsight/pages.js
+        GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /static/{path}
         GET /theme.css GET /favicon.ico GET /login POST /login GET /login/who POST /logout""",
     "by name": "GET /login/password POST /login/password GET /relabel",
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/
         GET /browse/trace.json GET /browse/trace.csv GET /results GET /results/ GET /results/table
         GET /results/report GET /jobs GET /jobs/ GET /jobs/list GET /score/result.json GET /score/result.csv
-        POST /gradio_api/run/{api_name} GET /gradio_api/heartbeat/{session_hash}
+        POST /gradio_api/run/{api_name} GET /gradio_api/heartbeat/{session_hash} GET /gradio_api/app_id
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score GET /api/v1/datasets
         GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
         GET /relabel/agreement GET /relabel/disputes/patch""",

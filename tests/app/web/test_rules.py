@@ -27,8 +27,7 @@ def rules():
     [
         ("GET", "/", {Right.SCORE}),
         ("HEAD", "/", {Right.SCORE}),
-        ("GET", "/browse", {Right.READ}),
-        ("GET", "/browse/", {Right.READ}),
+        ("GET", "/gradio_api/app_id", {Right.READ, Right.SCORE}),
         ("GET", "/stepsight/js/main.js", None),
         ("GET", "/hello", set()),
         ("GET", "/table.json", {Right.READ}),

@@ -1,0 +1,83 @@
+"""The style sheets and the scripts of the pages, each as one file that a browser keeps until it changes."""
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from stepsight.core.files import asset
+
+SHEETS = (
+    "findings", "style", "login", "score", "jobs", "api", "results", "evidence", "browse", "relabel", "agreement",
+    "adjudicate", "disputes",
+)  # fmt: skip
+"""What pages share first, which the sheet of a page may refine; each names its own elements and no other's."""
+
+_IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([\w-]+\.js)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:const (\w+) =|class (\w+))", re.MULTILINE)
+_FOR_A_YEAR = "public, max-age=31536000, immutable"
+
+
+def bundle(*names: str) -> str:
+    """Modules of `assets/web/js`, and those that they import, as one script."""
+    return '"use strict";\nconst modules = {};\n' + "".join(_in_order(names, set()))
+
+
+def read_web(*place: str) -> str:
+    """The text of a file of `assets/web`."""
+    return asset("web", *place).read_text(encoding="utf-8")
+
+
+def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
+    parts = []
+    for name in names:
+        if name in met:
+            continue
+        met.add(name)
+        text = read_web("js", name)
+        parts += _in_order(tuple(match[2] for match in _IMPORT.finditer(text)), met)
+        text = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];' if match[1] else "", text)
+        text = _EXPORT.sub(partial(_assigned, name), text)
+        parts.append(f'modules["{name}"] = {{}};\n{{\n{text}}}\n')
+    return parts
+
+
+def _assigned(module: str, match: re.Match[str]) -> str:
+    constant, class_ = match.groups()
+    name = constant or class_
+    return f'const {name} = modules["{module}"].{name} ={f" class {class_}" if class_ else ""}'
+
+
+_FILES = {
+    "pages.css": ("".join(read_web(f"{name}.css") for name in SHEETS), "text/css"),
+    "pages.js": (bundle("main.js"), "text/javascript"),
+}
+
+
+def _address(name: str) -> str:
+    text, _ = _FILES[name]
+    return f"/stepsight/{name}?v={hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+ADDRESSES = {name: _address(name) for name in _FILES}
+"""Where the pages find the files; another content has another address."""
+
+
+def bundle_files() -> APIRouter:
+    """The routes of the files."""
+    routes = APIRouter(include_in_schema=False)
+    for name in _FILES:
+        routes.add_api_route(f"/stepsight/{name}", _serve(name), methods=["GET"])
+    return routes
+
+
+def _serve(name: str) -> Callable[[], Awaitable[Response]]:
+    text, kind = _FILES[name]
+
+    async def file() -> Response:
+        return Response(text, media_type=kind, headers={"cache-control": _FOR_A_YEAR})
+
+    return file

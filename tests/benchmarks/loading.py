@@ -1,0 +1,76 @@
+"""How soon a page is there, what it asks for, and how far it moves before anybody touches it.
+
+    python -m tests.benchmarks.loading
+
+Each page in a new context of headless Chromium, on a desktop's and a phone's width: first and largest contentful
+paint in milliseconds, cumulative layout shift and requests, medians of `ROUNDS`. Exits with 1 where a page other
+than Score, which is Gradio's, is over a limit.
+"""
+
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser import launch
+from tests.serving import serving
+
+PAGES = (
+    "/", "/evidence", "/evidence?trace=1", "/browse", "/browse?trace=1", "/results", "/results?dataset=gallery",
+    "/jobs", "/relabel",
+)  # fmt: skip
+WIDTHS = (1280, 390)
+ROUNDS = 5
+LIMITS = {"LCP": 600.0, "CLS": 0.02, "requests": 20.0}
+_SETTLED = 2000
+_WATCH = """window.seen = { FCP: 0, LCP: 0, CLS: 0 };
+const watch = (type, look) =>
+  new PerformanceObserver((list) => list.getEntries().forEach(look)).observe({ type, buffered: true });
+watch("paint", ({ name, startTime }) => name === "first-contentful-paint" && (seen.FCP = startTime));
+watch("largest-contentful-paint", ({ startTime }) => (seen.LCP = startTime));
+watch("layout-shift", ({ value, hadRecentInput }) => (seen.CLS += hadRecentInput ? 0 : value));"""
+
+Measures = dict[str, float]
+
+
+def load(browser: Browser, address: str, width: int) -> Measures:
+    """What one loading of a page took."""
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.add_init_script(_WATCH)
+    page.goto(address)
+    page.wait_for_timeout(_SETTLED)
+    measures: Measures = page.evaluate("seen")
+    context.close()
+    return measures | {"requests": len(requests)}
+
+
+def medians(browser: Browser, address: str, width: int) -> Measures:
+    """The median of each measure; the first loading, which fills the server's caches, does not count."""
+    rounds = [load(browser, address, width) for _ in range(ROUNDS + 1)][1:]
+    return {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+
+
+def main() -> int:
+    """Print a line for each page and width; returns the exit code."""
+    code = 0
+    with serving(Path(tempfile.mkdtemp())) as base, sync_playwright() as playwright:
+        browser = launch(playwright)
+        for path in PAGES:
+            for width in WIDTHS:
+                found = medians(browser, base + path, width)
+                over = [name for name, limit in LIMITS.items() if found[name] > limit and path != "/"]
+                code = 1 if over else code
+                shown = f"FCP {found['FCP']:5.0f}  LCP {found['LCP']:5.0f}  CLS {found['CLS']:.3f}"
+                remark = f"  over the limit: {', '.join(over)}" if over else ""
+                print(f"{path:26} {width:5}  {shown}  requests {found['requests']:.0f}{remark}", flush=True)
+        browser.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
