@@ -36,6 +36,8 @@ def test_an_empty_bin_is_no_number():
     found = reliability(items([0.05], [True]))
     assert found.count.tolist() == [1] + [0] * 9
     assert np.isnan(found.share[1:]).all()
+    # One item is enough to fill a bin: its share is 1, its score 0.05.
+    assert expected_calibration_error(items([0.05], [True])).number == pytest.approx(0.95)
 
 
 @pytest.mark.parametrize("metric", [brier, expected_calibration_error])
