@@ -14,8 +14,8 @@ from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_
 
 @pytest.fixture(autouse=True, scope="session")
 def pages_are_only_mounted() -> Iterator[None]:
-    """Gradio builds a server at the end of each page, seven in all, which nobody asks: ours mounts the pages, for
-    which Gradio builds another. Without the seven, building the application takes a quarter of the time."""
+    """Gradio builds a server where the layout ends and another where the queue is set, which nobody asks: ours
+    mounts the page, for which Gradio builds a third."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server.gr.blocks, "App", SimpleNamespace(create_app=lambda *_, **__: None))
         yield
