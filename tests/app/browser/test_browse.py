@@ -270,7 +270,7 @@ def test_a_page_goes_on_when_the_server_is_back(opened, path, act, part):
         with away(page):
             act(page)
             expect(page.locator("body > .away")).to_have_text(re.compile("The server does not answer"))
-        expect(page.locator("body > .away")).to_have_count(0, timeout=3_000)
+        expect(page.locator("body > .away")).to_have_count(0, timeout=20_000)
         assert part in page.url
         assert page.locator("main [data-part]").inner_html() != before
         assert page.evaluate("window.sameDocument")
