@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -50,6 +51,7 @@ class Subject:
     def items(self, errors: Errors, level: Level) -> Items:
         return items(self.table, errors, level, self.outputs, self.thresholds)
 
+    @cached_property
     def first_errors(self) -> FirstErrors:
         return first_errors(self.table, self.thresholds.validity, self.outputs)
 
@@ -96,7 +98,7 @@ def others(subject: Subject, weights: Weights) -> Iterator[tuple[str, Measuremen
     `ece` and `brier` of step validity."""
     if not subject.outputs.has_steps:
         return
-    errors = subject.first_errors()
+    errors = subject.first_errors
     none = np.full(len(weights), np.nan)
     yield "first_error_accuracy", Measurement(accuracy_on_wrong(errors), none)
     draws = process_bench_draws(errors, weights)

@@ -195,7 +195,7 @@ def first_error_figures(evaluation: Evaluation) -> Table | None:
     """Figures of first errors, of every mode, and of how many traces they are; None where none has one."""
 
     def traces(row: Row) -> int:
-        return len(row.subject.first_errors().trace)
+        return len(row.subject.first_errors.trace)
 
     caption = "whether the first error is found"
     return measures(evaluation, "first-errors", caption, FIRST_ERRORS, CellKind.PERCENT, traces)
@@ -431,7 +431,7 @@ def outcomes(evaluation: Evaluation) -> Table | None:
     columns += [TRACES]
     cells, remarks = [], []
     for row in rows:
-        errors = row.subject.first_errors()
+        errors = row.subject.first_errors
         counts = count_outcomes(errors)
         shown = [counts[kind] for kind in OUTCOMES]
         cells.append((row, (row.evaluator, row.mode.value, *shown, sum(shown))))

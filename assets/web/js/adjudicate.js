@@ -1,7 +1,8 @@
 // The page on which disagreements are decided: its keys, and decisions that are stored before the page goes on.
 import { showNotice } from "./dom.js";
 import { labelKeys, register } from "./keys.js";
-import { AWAY, failure, freshKey, post } from "./outbox.js";
+import { failure } from "./away.js";
+import { AWAY, freshKey, post } from "./outbox.js";
 
 const STEP = "#adjudicate li[data-step]";
 const keys = new WeakMap();

@@ -11,6 +11,12 @@ export const say = (message) => {
   if (message) document.body.append(element("div", { class: "away notice", role: "alert" }, message));
 };
 
+/** The message of an answer that is no success. */
+export const failure = async (response) => {
+  const answer = await response.json().catch(() => null);
+  return answer?.error ? `${answer.error} ${answer.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
+};
+
 // One request of an event that fails, and Gradio sends none any more until it has loaded the page again.
 const EVENT = "/gradio_api/run/";
 const { fetch } = window;

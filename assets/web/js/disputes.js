@@ -1,6 +1,7 @@
 // The pages of disputes: their forms are sent without leaving the page, so that nothing typed is lost.
 import { showNotice } from "./dom.js";
-import { AWAY, failure, post } from "./outbox.js";
+import { failure } from "./away.js";
+import { AWAY, post } from "./outbox.js";
 
 const busy = new WeakSet();
 

@@ -1,4 +1,5 @@
 // The Jobs page: asks how far the jobs are, starts, cancels and resumes them.
+import { AWAY, failure } from "./away.js";
 import { onChange } from "./changes.js";
 
 const EVERY = 2000;
@@ -22,7 +23,7 @@ const say = (message) => {
 // What has not changed stays, and so does a form that is being filled in; a button keeps the focus.
 const put = (slot, part) => {
   const html = part?.outerHTML ?? "";
-  if (html === shown.get(slot)) return;
+  if (html === (shown.get(slot) ?? slot.firstElementChild?.outerHTML ?? "")) return;
   const active = slot.contains(document.activeElement) ? document.activeElement : null;
   if (active?.closest("form")) return;
   shown.set(slot, html);
@@ -37,11 +38,6 @@ const show = (html) => {
   for (const name of ["start", "list"]) put(room().querySelector(`.${name}`), template.content.querySelector(`.${name} > *`));
 };
 
-const failure = async (response) => {
-  const told = await response.json().catch(() => null);
-  return told ? `${told.error} ${told.hint}`.trim() : `The server answered with status ${response.status}.`;
-};
-
 const ask = async () => {
   if (asking || document.hidden) return;
   asking = true;
@@ -53,7 +49,7 @@ const ask = async () => {
     lost = !response.ok;
   } catch {
     lost = true;
-    say("The server does not answer. This page goes on when it does.");
+    say(AWAY);
   } finally {
     asking = false;
   }

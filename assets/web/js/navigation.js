@@ -2,7 +2,7 @@
 //
 // The content stands in an element with `data-part`; the Score page, which is Gradio's, has a hidden button
 // `score-go` instead. A link or form carries `data-go`, and what is not whole yet `data-again`.
-import { AGAIN, AWAY, say } from "./away.js";
+import { AGAIN, AWAY, failure, say } from "./away.js";
 
 const part = () => document.querySelector("main [data-part]");
 
@@ -23,13 +23,6 @@ const put = (text) => {
 };
 
 const isPage = (response) => response.headers.get("content-type")?.startsWith("text/html");
-
-const failure = async (response) => {
-  const { error = `The server answered with status ${response.status}.`, hint = "" } = await response
-    .json()
-    .catch(() => ({}));
-  return `${error} ${hint}`.trim();
-};
 
 // The request under way, and when to ask again. The address that was asked for last is the one that counts.
 let asked = null;

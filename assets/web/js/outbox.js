@@ -11,12 +11,6 @@ export const post = (url, values, options = {}) => {
   return fetch(url, { method: "POST", headers, body: JSON.stringify(values), ...options }).catch(() => null);
 };
 
-/** The message of an answer that is no success. */
-export const failure = async (response) => {
-  const answer = await response.json().catch(() => null);
-  return answer?.error ? `${answer.error} ${answer.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
-};
-
 const EVENTS = "stepsight.unsent";
 const TEXTS = "stepsight.typed";
 let count = 0;

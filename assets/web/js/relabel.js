@@ -1,7 +1,8 @@
 // The pages around labelling: campaigns, their forms, a submitted trace; and what an earlier page could not send.
 import { register } from "./keys.js";
 import { element, showNotice } from "./dom.js";
-import { AWAY, failure, freshKey, keptSlots, Outbox, post } from "./outbox.js";
+import { failure } from "./away.js";
+import { AWAY, freshKey, keptSlots, Outbox, post } from "./outbox.js";
 
 const page = document.querySelector("#relabel, #review, #labelling");
 
