@@ -3,6 +3,8 @@
 // Each is always sent under its own key, so that one which arrived though its answer was lost is not done twice. A page
 // that was closed finds its events again, and texts that were being typed.
 
+import { failure } from "./away.js";
+
 export const AWAY = "The server does not answer. What you typed stays here; try again.";
 
 /** POST values as JSON; null where the server does not answer. */
