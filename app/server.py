@@ -3,7 +3,7 @@
 import logging
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 # Before Gradio is imported anywhere, or it calls home.
@@ -34,15 +34,15 @@ from stepsight.app.results import page as results
 from stepsight.app.results.address import check_results
 from stepsight.app.results.files import result_files
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.score import page as score
 from stepsight.app.score.files import score_files
+from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Access
 from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.gate import Gate
+from stepsight.app.web.gradio_page import FirstResponse, interface, plain_style
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
-from stepsight.app.web.html import HEAD, SCRIPTS
 from stepsight.app.web.login import login_routes
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
@@ -66,10 +66,12 @@ def build_app(
     that writes to the store. `loopback`: only this machine can ask, which then need not log in as long as there is
     nobody who can. `hosts` are the names under which the server may be asked.
     """
-    with gr.Blocks(title="StepSight", analytics_enabled=False, fill_width=True) as demo:
-        score.build(store, evaluators, read_only=read_only)
+    score = ScorePage(store, evaluators, read_only=read_only)
+    demo = interface("StepSight", score.events)
     demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
+    # Innermost, for who may see the page.
+    application.add_middleware(FirstResponse, name="Score", content=score.content)
     _guard(application, store, evaluators, hosts, public=public or read_only, loopback=loopback)
     application.mount(PREFIX, build_api(store, evaluators, read_only=read_only))
     application.add_exception_handler(UserError, _failed)
@@ -89,14 +91,13 @@ def build_app(
     application.include_router(agreement_page(store))
     application.include_router(labelling_routes(store))
     application.include_router(bundle_files())
+    application.include_router(plain_style())
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
     mounted: FastAPI = gr.mount_gradio_app(
         application,
         demo,
         path="/",
-        head=HEAD,
         favicon_path=str(asset("web") / "icon.svg"),
-        theme=_theme(),
         footer_links=[],
         run_history=False,
         show_error=False,
@@ -124,7 +125,7 @@ def _guard(
     application.add_middleware(Gate)
     # Or a page elsewhere could have its own name point here, and read the store.
     application.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    application.add_middleware(PrivateHeaders, scripts=SCRIPTS)
+    application.add_middleware(PrivateHeaders)
 
 
 def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
@@ -134,10 +135,10 @@ def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
 
     def linked(query: Mapping[str, str]) -> None:
         shown(query)
-        score.check_address(query)
+        check_address(query)
 
     return {
-        "/": score.check_address,
+        "/": check_address,
         "/evidence": linked,
         "/browse": browsed,
         "/results": partial(check_results, store),
@@ -161,8 +162,3 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)
-
-
-def _theme() -> gr.themes.Base:
-    fonts: Iterable[str] = ("system-ui", "-apple-system", "Segoe UI", "sans-serif")
-    return gr.themes.Base(font=list(fonts), font_mono=["ui-monospace", "monospace"])

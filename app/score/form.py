@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from stepsight.app.web.text import text_key
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
 from stepsight.core.split import split_steps
@@ -122,43 +121,44 @@ def _length(solution: str | Steps) -> int:
 
 
 class PageState(BaseModel):
-    """What the script of the page holds beside the fields of the form.
+    """What the script of the page sends: what is entered, and which result is in view.
 
-    `steps` are those in view, of the text with the key `key`, and `corrected` where a person made them differ from
-    its split. `before` is the permalink of the result to compare with, `kept` whether a person chose it; `token` is
-    that of the result in view, and `dataset` where it is to be saved.
+    `steps` stand for the text where a step was edited and the text is not written yet. `before` is the permalink of
+    the result to compare with, `kept` whether a person chose it, and `earlier` the one that it was itself compared
+    with; `token` is that of the result in view, and `dataset` where it is to be saved.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    steps: Steps = ()
-    corrected: bool = False
-    key: str = ""
+    problem: str = ""
+    solution: str = ""
+    steps: Steps | None = None
+    evaluators: tuple[str, ...] = ()
     validity: float = Field(Thresholds.validity, ge=0, le=1)
     redundancy: float = Field(Thresholds.redundancy, ge=0, le=1)
     before: str = ""
     kept: bool = False
+    earlier: str = ""
     token: str = ""
     dataset: str = SAVED
 
     @classmethod
-    def read(cls, text: str) -> "PageState":
-        """The state that the script sent. Raises `UserError` where the text is none."""
+    def read(cls, values: object) -> "PageState":
+        """The state that the script sent. Raises `UserError` where it is none."""
         try:
-            return cls.model_validate_json(text or "{}")
+            return cls.model_validate(values)
         except ValidationError:
             raise UserError("The page sent what is no state of it.", "Reload the page.") from None
 
-    def form(self, problem: str, solution: str, evaluators: Sequence[str]) -> ScoreForm:
-        """The form to be scored. Corrected steps count while the text is the one that they were made from."""
-        corrected = self.corrected and self.key == text_key(solution or "")
-        return ScoreForm(
-            problem or "",
-            self.steps if corrected else solution or "",
-            tuple(evaluators),
-            self.validity,
-            self.redundancy,
-        )
+    @property
+    def text(self) -> str:
+        """The solution as the text box holds it, or will."""
+        return self.solution if self.steps is None else steps_text(self.steps)
+
+    @property
+    def form(self) -> ScoreForm:
+        """The form to be scored."""
+        return ScoreForm(self.problem, self.text, self.evaluators, self.validity, self.redundancy)
 
 
 def as_steps(steps: Iterable[str | Iterable[str]]) -> Steps:
@@ -176,9 +176,12 @@ def plain_steps(steps: Steps) -> list[str | list[str]]:
 
 
 def steps_text(steps: Steps) -> str:
-    """Steps as text that `split_steps` reads back: a numbered list, or a JSON list where that would not do."""
+    """Steps as text that `split_steps` reads back: a numbered list, paragraphs, or a JSON list where neither would
+    do."""
     texts = [parts[0] for parts in steps if len(parts) == 1]
-    numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
-    if len(texts) == len(steps) and split_steps(numbered) == texts:
-        return numbered
+    if len(texts) == len(steps):
+        numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+        for text in (numbered, "\n\n".join(texts)):
+            if split_steps(text) == texts:
+                return text
     return json.dumps(plain_steps(steps), ensure_ascii=False, indent=1)

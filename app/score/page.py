@@ -1,38 +1,41 @@
 """The Score page: paste a problem and its solution, correct its steps, see every step judged in both modes.
 
-What is entered lives in the browser; a result follows from its address (`s`, a permalink; `before` or `kept`, the
-permalink of the result that it is compared with; `valid` and `redundant`, thresholds).
+A result follows from the address (`s`, a permalink; `before` or `kept`, the permalink of the result that it is
+compared with; `valid` and `redundant`, thresholds). What the page's script asks for are the events of a Gradio
+interface, by name: `split`, `write`, `score`, `open` and `save`.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
 import gradio as gr
 from markupsafe import Markup
+from starlette.requests import Request
 
 from stepsight.app.score.files import read_query
-from stepsight.app.score.form import PageState, ScoreForm, steps_of, steps_text
+from stepsight.app.score.form import PageState, ScoreForm
 from stepsight.app.score.result import result_html
-from stepsight.app.score.steps import EMPTY, corrected_html, split_html, steps_html
+from stepsight.app.score.steps import EMPTY, split_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import DATASET
-from stepsight.app.web.gradio_page import DIRECT, QUERY, block, header
+from stepsight.app.web.gradio_page import Event
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
-from stepsight.app.web.rights import Right, has_right, require
+from stepsight.app.web.rights import Asked, Right, has_right, require
 from stepsight.core.errors import UserError
-from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import save_trace
 from stepsight.training.evaluate.gallery import read_gallery
 
 # Of the gallery, whose first traces show most; the others are a link away.
 _EXAMPLES = 12
-# In the browser: what the page's script holds, as the last input of an event; while steps are drawn, an edit of
-# one goes on.
-_STATE = "(...values) => [...values.slice(0, -1), window.stepsightScore?.() ?? '']"
-_DRAWN = "() => [window.stepsightScore?.(false) ?? '']"
+# Seconds for which the first response waits for a judgment. What takes longer, the page's script asks for.
+_SOON = 0.4
 
 
 def check_address(query: Mapping[str, str]) -> None:
@@ -41,160 +44,126 @@ def check_address(query: Mapping[str, str]) -> None:
         read_query(query)
 
 
-def build(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> None:
-    """Lay the page out within an open `gr.Blocks`."""
-    header("Score")
-    with gr.Column(elem_classes="page"):
-        block(render("score/lead.html"))
-        with gr.Row(elem_classes="entry"):
-            with gr.Column(scale=3):
-                # Of a fixed height: what stands below must not move while somebody aims at it.
-                problem = gr.Textbox(label="Problem", lines=3, max_lines=3, elem_id="problem")
-                solution = gr.Textbox(label="Solution", lines=14, max_lines=14, elem_id="solution")
-            with gr.Column(scale=2, elem_id="split"):
-                preview = block(EMPTY, elem_id="preview")
-                block(render("score/tools.html"), elem_id="split-tools")
-        with gr.Row(elem_classes="controls"):
-            names = gr.CheckboxGroup(
-                evaluators.names, value=evaluators.names[:1], label="Evaluators", elem_id="evaluators", scale=4
-            )
-            button = gr.Button("Score", variant="primary", elem_id="score", scale=1)
-        result = block(elem_id="result")
-        saved = block(elem_id="saved", elem_classes="live")
-        chosen = _examples()
-        state = gr.Textbox(visible=False)
-        show_steps, write_steps, save, open_link = (
-            gr.Button(elem_id=name, visible="hidden") for name in ("steps-show", "steps-write", "save", "score-go")
+@dataclass(frozen=True)
+class ScorePage:
+    """The page with these evaluators, which saves to this store unless it is `read_only`."""
+
+    store: Store
+    evaluators: Evaluators
+    read_only: bool = False
+
+    @property
+    def events(self) -> dict[str, Event]:
+        """What the page's script asks for, by name."""
+        events: dict[str, Event] = {
+            "split": self.split,
+            "write": self.write,
+            "score": self.score,
+            "open": self.open,
+        }
+        return events if self.read_only else events | {"save": self.save}
+
+    def content(self, request: Request) -> Markup:
+        """The page as its address asks for it."""
+        query = dict(parse_qsl(request.url.query))
+        names = self.evaluators.names
+        entered = {"problem": "", "text": "", "evaluators": names[:1], "steps": EMPTY, "result": Markup()}
+        is_late = bool(query.get("s")) and not self._is_soon(query)
+        if not is_late:
+            entered |= self._opened(query, request)
+        gallery = read_gallery()
+        return render(
+            "score/page.html",
+            entered=entered,
+            is_late=is_late,
+            names=names,
+            examples=[_example(trace, names[:1]) for trace in gallery[:_EXAMPLES]],
+            dataset=DATASET,
+            traces=len(gallery),
         )
 
-    quiet: dict[str, Any] = {**DIRECT, "show_progress": "hidden"}
-    # A click that comes while the last answer is computed or drawn counts: the last one is done next.
-    busy: dict[str, Any] = {**DIRECT, "show_progress": "minimal", "trigger_mode": "always_last"}
+    def split(self, text: str) -> dict[str, Any]:
+        """How a text is split into steps."""
+        return {"steps": split_html(text)}
 
-    def looks_only(request: gr.Request) -> bool:
-        return read_only or not has_right(request, Right.WRITE)
+    def write(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The text of corrected steps, and how it is split: into the same steps."""
+        text = PageState.read(values).text
+        return {"text": text, "steps": split_html(text)}
 
-    def score(problem: str, solution: str, names: list[str], state: str, request: gr.Request) -> tuple[str, str]:
-        return scored(evaluators, problem, solution, names, state, read_only=looks_only(request)), ""
+    def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
+        """The result of what is entered, against the one in view before it where this is an edit of that; with the
+        text of the steps and their split where a step was edited."""
+        state = PageState.read(values)
+        read_only = self._only_looks(request)
+        before = state.earlier if _is_again(state) else state.before
+        result = result_html(self.evaluators, state.form, before, kept=state.kept, read_only=read_only)
+        return {"result": result} | (self.write(values) if state.steps is not None else {})
 
-    def open_example(example: int, names: list[str], state: str, request: gr.Request) -> list[str]:
-        trace = read_gallery()[example]
-        steps = steps_of(trace)
-        solution = steps_text(steps)
-        result = score(trace.problem, solution, names, state, request)
-        return [trace.problem, solution, steps_html(steps, solution), *result]
+    def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
+        """What an address brings into the page, empty without a permalink; judged by other `evaluators`
+        unless that is None."""
+        return self._opened(dict(parse_qsl(query.removeprefix("?"))), request, evaluators)
 
-    def save_result(problem: str, solution: str, names: list[str], state: str, request: gr.Request) -> str:
+    def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
+        """Save the result in view with its judgments, and say where it is; where it has no permalink, what is
+        entered."""
+        require(request, Right.WRITE)
+        state = PageState.read(values)
+        form = ScoreForm.from_token(state.token) if state.token else state.form
+        saved = save_trace(self.store, form.trace(), state.dataset)
+        for name in (name for name in form.evaluators if name in self.evaluators.names):
+            judgment = self.evaluators.judge(name, saved.trace)
+            save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
+        return {"saved": render("score/saved.html", saved=saved)}
+
+    def _only_looks(self, request: Asked) -> bool:
+        return self.read_only or not has_right(request, Right.WRITE)
+
+    def _is_soon(self, query: Mapping[str, str]) -> bool:
+        """Whether the result of an address is there in a moment; it is begun."""
         try:
-            require(request, Right.WRITE)
-        except ForbiddenError as error:
-            return notice_html(str(error))
-        return saved_html(store, evaluators, problem, solution, names, state)
+            form = read_query(query)
+            trace = form.trace()
+            begun = [self.evaluators.begin(name, trace) for name in form.evaluators]
+        except UserError:
+            return True
+        return not wait(begun, timeout=_SOON).not_done
 
-    def open_address(query: str, request: gr.Request) -> list[object]:
-        return opened(evaluators, dict(parse_qsl(query.removeprefix("?"))), read_only=looks_only(request))
-
-    form = [problem, solution, names, state]
-    solution.change(split_html, solution, preview, trigger_mode="always_last", **quiet)
-    show_steps.click(corrected, state, preview, js=_DRAWN, trigger_mode="always_last", **quiet)
-    write_steps.click(written, state, [solution, preview], js=_STATE, trigger_mode="always_last", **quiet)
-    for event in (button.click, problem.submit, solution.submit):
-        event(score, form, [result, saved], js=_STATE, **busy)
-    chosen.click(
-        open_example, [chosen, names, state], [problem, solution, preview, result, saved], js=_STATE, **busy
-    )
-    if not read_only:
-        save.click(save_result, form, saved, js=_STATE, trigger_mode="always_last", **quiet)
-    everything = [problem, solution, names, preview, result, saved]
-    gr.on(None, open_address, state, everything, js=QUERY, **quiet)
-    open_link.click(open_address, state, everything, js=QUERY, trigger_mode="always_last", **quiet)
-
-
-def _examples() -> gr.Dataset:
-    gallery = read_gallery()
-    block(Markup("<h2>Try one of these</h2>"))
-    chosen = gr.Dataset(
-        components=[gr.Textbox(visible=False)],
-        samples=[[trace.problem] for trace in gallery[:_EXAMPLES]],
-        sample_labels=[str(trace.meta.get("title", trace.id)) for trace in gallery[:_EXAMPLES]],
-        type="index",
-        show_label=False,
-        samples_per_page=_EXAMPLES,
-        elem_id="examples",
-    )
-    block(render("score/examples.html", dataset=DATASET, traces=len(gallery)))
-    return chosen
+    def _opened(
+        self, query: Mapping[str, str], request: Asked, evaluators: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        if not query.get("s"):
+            return {}
+        try:
+            form = read_query(query)
+        except UserError as error:
+            return {"result": notice_html(str(error))}
+        if evaluators is not None:
+            form = replace(form, evaluators=tuple(evaluators))
+        before = query.get("kept") or query.get("before", "")
+        read_only = self._only_looks(request)
+        result = result_html(self.evaluators, form, before, kept="kept" in query, read_only=read_only)
+        return {
+            "problem": form.problem,
+            "text": form.text,
+            "evaluators": [name for name in form.evaluators if name in self.evaluators.names],
+            "steps": split_html(form.text),
+            "result": result,
+        }
 
 
-def scored(
-    evaluators: Evaluators,
-    problem: str,
-    solution: str,
-    names: Sequence[str],
-    state: str,
-    *,
-    read_only: bool = False,
-) -> Markup:
-    """The result of what a person entered, against the one in view before it where this is an edit of that."""
+def _is_again(state: PageState) -> bool:
+    """Whether what is entered is the solution of the result in view, scored once more."""
+    if state.kept or not state.before:
+        return False
     try:
-        page = PageState.read(state)
-    except UserError as error:
-        return notice_html(str(error))
-    form = page.form(problem, solution, names)
-    return result_html(evaluators, form, page.before, kept=page.kept, read_only=read_only)
+        before, now = ScoreForm.from_token(state.before).trace(), state.form.trace()
+    except UserError:
+        return False
+    return (before.problem, before.substeps) == (now.problem, now.substeps)
 
 
-def opened(evaluators: Evaluators, query: Mapping[str, str], *, read_only: bool = False) -> list[object]:
-    """Problem, solution, evaluators, split, result and what was saved, as an address asks for them.
-
-    Without a permalink, or with one that is none, what is typed stays.
-    """
-    unchanged = [gr.skip()] * 4
-    if not query.get("s"):
-        return [*unchanged, "", ""]
-    try:
-        form = read_query(query)
-    except UserError as error:
-        return [*unchanged, notice_html(str(error)), ""]
-    names = [name for name in form.evaluators if name in evaluators.names]
-    before = query.get("kept") or query.get("before", "")
-    result = result_html(evaluators, form, before, kept="kept" in query, read_only=read_only)
-    text = form.text
-    preview = split_html(text) if form.solution is text else steps_html(form.steps(), text)
-    return [form.problem, text, names or gr.skip(), preview, result, ""]
-
-
-def corrected(state: str) -> Markup:
-    """The steps as a person corrected them."""
-    try:
-        page = PageState.read(state)
-    except UserError as error:
-        return notice_html(str(error))
-    return corrected_html(page.steps, page.key)
-
-
-def written(state: str) -> list[object]:
-    """The corrected steps as text for the box, and how that is split: into the same steps."""
-    try:
-        page = PageState.read(state)
-    except UserError as error:
-        return [gr.skip(), notice_html(str(error))]
-    text = steps_text(page.steps)
-    return [text, steps_html(page.steps, text)]
-
-
-def saved_html(
-    store: Store, evaluators: Evaluators, problem: str, solution: str, names: Sequence[str], state: str
-) -> Markup:
-    """Save the result in view, with its judgments, and say where it is; where it has no permalink, what is
-    entered."""
-    try:
-        page = PageState.read(state)
-        form = ScoreForm.from_token(page.token) if page.token else page.form(problem, solution, names)
-        saved = save_trace(store, form.trace(), page.dataset)
-        for name in (name for name in form.evaluators if name in evaluators.names):
-            judgment = evaluators.judge(name, saved.trace)
-            save_judgments(store, evaluators.register(store, name).id, [judgment])
-    except UserError as error:
-        return notice_html(str(error))
-    return render("score/saved.html", saved=saved)
+def _example(trace: Trace, names: Sequence[str]) -> tuple[str, str]:
+    """An example's title and address."""
+    return str(trace.meta.get("title", trace.id)), f"/?s={ScoreForm.of(trace, names).token()}"

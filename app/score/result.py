@@ -1,7 +1,7 @@
 """The result of scoring a solution: the verdicts, a row per sub-step, and how an edit moved them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from stepsight.app.score.comparison import Fate, StepMatches, is_move, is_related, largest_move
 from stepsight.app.score.exports import exports_html
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.form import ScoreForm, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
@@ -24,8 +24,8 @@ from stepsight.app.web.judged import (
     notice_html,
     signed,
     step_name,
+    verdict_word,
 )
-from stepsight.app.web.text import text_key
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
@@ -33,6 +33,8 @@ from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 
 _PREVIEW = 80
+# Steps from which on a result begins with all of their marks.
+_LONG = 10
 
 
 @dataclass(frozen=True)
@@ -157,21 +159,41 @@ def _notes() -> dict[tuple[str, tuple[str, ...]], str]:
 
 
 def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup:
-    """The whole result, with what can be done with it. `data-state` tells the page's script whether it is another
-    one."""
+    """The whole result, with what can be done with it."""
+    verdicts = [_verdicts(result, scores) for scores in result.scores]
     body = render(
         "score/judged.html",
         result=result,
         note=note_html(result.note),
-        verdicts=[_verdicts(result, scores) for scores in result.scores],
+        verdicts=verdicts,
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
         three_way=any(scores.is_three_way for scores in result.scores),
         rows=[_row(result, i) for i in range(len(result.trace.substeps))],
+        columns=_columns(result),
+        long=_LONG,
+        steps=json.dumps(steps_of(result.trace), ensure_ascii=False),
         legend=legend_html([scores.outputs for scores in result.scores]),
     )
     body += exports or ""
-    return render("score/result.html", result=result, body=body, state=text_key(body))
+    return render("score/result.html", result=result, body=body, said=_sentence(verdicts))
+
+
+def _columns(result: ScoredSolution) -> list[str]:
+    """The names of a step's verdicts, in the order of its bars."""
+    names = [f"{one.evaluator} " if len(result.scores) > 1 else "" for one in result.scores]
+    return [f"{name}{mode}" for name in names for mode in (Mode.ONLINE, Mode.OFFLINE)]
+
+
+def _sentence(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    """The verdicts as they are read out."""
+    words = {True: "valid", False: "not valid"}
+    said = [
+        f"{line['evaluator']}: online {words[line['online']['verdict'].valid]}, "
+        f"offline {words[line['offline']['verdict'].valid]}"
+        for line in verdicts
+    ]
+    return f"Scored by {'; '.join(said)}."
 
 
 def _verdicts(result: ScoredSolution, scores: EvaluatorScores) -> dict[str, Any]:
@@ -211,6 +233,11 @@ def _row(result: ScoredSolution, i: int) -> dict[str, Any]:
         "text": trace.substeps[i],
         "more": i > 0 and trace.owners[i - 1] == trace.owners[i],
         "fate": _fate(result.earlier, i),
+        "verdicts": [
+            verdict_word(scores.probs[i], result.thresholds, one.outputs)
+            for one in result.scores
+            for scores in (one.now.online, one.now.offline)
+        ],
         "cells": [_cell(result, one, mode, i) for one in result.scores for mode in (Mode.ONLINE, Mode.OFFLINE)],
         "scores": json.dumps(numbers, separators=(",", ":")),
     }

@@ -1,23 +1,109 @@
-"""Parts of a Gradio page: the line at the top, blocks of HTML, and how its events are sent."""
+"""A page of Gradio's whose first response already holds what it shows.
 
+Gradio draws a page in the browser: some sixty requests and a second, in which nothing is there. Here the page comes
+whole, in the frame that all pages have, and works at once. Gradio's own script starts when the browser is idle, and
+what stands there moves into the block `HOST` of the interface as it is (`assets/web/js/gradio.js`).
+"""
+
+import re
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import gradio as gr
+from anyio import to_thread
+from fastapi import APIRouter
+from gradio.events import api
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.web.html import navigation
+from stepsight.app.web.html import plain_page, render
+from stepsight.core.errors import UserError
+
+HOST = "host"
+"""The id of the block into which the page moves."""
 
 # Answers come in the response itself. Through Gradio's queue they come by an event stream, and one that is asked
 # for while the stream of the one before closes is lost (Gradio 6.31).
-DIRECT: dict[str, Any] = {"queue": False, "api_visibility": "private"}
-# In the browser: the query string of the address, as the first input of an event.
-QUERY = "() => [window.location.search]"
+_DIRECT: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+# In Gradio's page: what the interface is made of, and its script.
+_CONFIG = re.compile(
+    r"(window\.gradio_config = .*?;</script><script>window\.gradio_api_info = .*?;</script>)", re.DOTALL
+)
+_SCRIPT = re.compile(r'<script type="module"[^>]* src="\.?(/assets/[^"]+)"')
+
+Event = Callable[..., dict[str, Any]]
+Content = Callable[[Request], Markup]
 
 
-def header(here: str) -> gr.HTML:
-    """The line at the top of every page; `here` names the page (see `app.web.pages.PAGES`)."""
-    return block(navigation(here))
+def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
+    """An interface that hosts a page; the page's script sends its `events` by name to `/gradio_api/run/NAME`.
+
+    A `UserError` becomes the answer's `error`. Gradio's own script would drop a click that comes while the last
+    answer is drawn.
+    """
+    demo: gr.Blocks
+    with gr.Blocks(title=title, analytics_enabled=False, fill_width=True) as demo:
+        gr.HTML(elem_id=HOST, apply_default_css=False, js_on_load=None)
+        for name, event in events.items():
+            api(_answering(event), api_name=name, **_DIRECT)
+    return demo
 
 
-def block(value: str = "", **options: Any) -> gr.HTML:
-    """A piece of HTML that only our style sheet touches."""
-    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)
+def _answering(event: Event) -> Event:
+    """The event, whose answer to a user's mistake is an `error`."""
+
+    @wraps(event)
+    def answer(*values: Any, **named: Any) -> dict[str, Any]:
+        try:
+            return event(*values, **named)
+        except UserError as error:
+            return {"error": str(error)}
+
+    return answer
+
+
+class FirstResponse:
+    """ASGI middleware that puts a page's `content` into Gradio's page at `/`; `name` is that of the page (see
+    `app.web.pages.PAGES`)."""
+
+    def __init__(self, app: ASGIApp, name: str, content: Content) -> None:
+        self.app = app
+        self._name = name
+        self._content = content
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] not in ("GET", "HEAD"):
+            await self.app(scope, receive, send)
+            return
+        body = bytearray()
+
+        async def collect(message: Message) -> None:
+            body.extend(message.get("body", b""))
+
+        await self.app({**scope, "method": "GET"}, receive, collect)
+        content = await to_thread.run_sync(self._content, Request(scope))
+        page = plain_page(self._name, content, self._name, _gradio(body.decode()))
+        await HTMLResponse(page, headers={"cache-control": "no-cache"})(scope, receive, send)
+
+
+def _gradio(page: str) -> Markup:
+    """What Gradio needs in a page to draw its interface there."""
+    found = [pattern.search(page) for pattern in (_CONFIG, _SCRIPT)]
+    assert None not in found, "another Gradio than the one that constraints.txt names"
+    config, script = (match[1] for match in found if match)
+    return render("gradio.html", config=Markup(config), script=script)
+
+
+def plain_style() -> APIRouter:
+    """Gradio's style sheets, empty: they style every element of a page, and nothing of Gradio's is seen."""
+    routes = APIRouter(include_in_schema=False)
+
+    async def nothing() -> Response:
+        return Response("", media_type="text/css", headers={"cache-control": "public, max-age=86400"})
+
+    for path in ("/assets/{name}.css", "/theme.css"):
+        routes.add_api_route(path, nothing, methods=["GET"])
+    return routes

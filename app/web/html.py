@@ -29,19 +29,7 @@ def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
     return Markup(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
 
 
-HEAD = macro("frame.html", "head")
-"""What the head of every page holds."""
-
-SCRIPTS = macro("frame.html", "scripts")
-"""The scripts of every page."""
-
-
-def navigation(here: str) -> Markup:
-    """The line at the top, with the skip link's target at its end; `here` names the page."""
-    return macro("frame.html", "navigation", here)
-
-
-def plain_page(title: str, body: str, here: str = "") -> Markup:
-    """A whole page in our frame that needs no Gradio; `here` names it where it is one of `PAGES`. `body` is HTML;
-    every text in it is escaped already."""
-    return render("page.html", title=title, body=Markup(body), here=here)
+def plain_page(title: str, body: str, here: str = "", tail: str = "") -> Markup:
+    """A whole page in our frame that needs no Gradio; `here` names it where it is one of `PAGES`. `body`, and
+    `tail` behind everything else, are HTML; every text in them is escaped already."""
+    return render("page.html", title=title, body=Markup(body), here=here, tail=Markup(tail))

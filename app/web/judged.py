@@ -56,6 +56,14 @@ def gold_html(step: Step) -> Markup:
     return macro(_TEMPLATE, "gold", step)
 
 
+def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:
+    """What the three probabilities of a sub-step make it: one of `app.web.text.MARKS`."""
+    _, neu, pos = map(float, probs)
+    if neu + pos < thresholds.validity:
+        return "not valid"
+    return "redundant" if outputs == Outputs.THREE_WAY and neu >= thresholds.redundancy else "valid"
+
+
 def bar_html(
     mode: str,
     probs: Sequence[float] | Floats32,
@@ -67,9 +75,7 @@ def bar_html(
     evaluator's `outputs` are not three-way; `name` is its name, where several stand side by side."""
     values = {name: float(p) for name, p in zip(LABEL_NAMES, probs, strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
-    verdict = "not valid"
-    if validity >= thresholds.validity:
-        verdict = "redundant" if three and values["neu"] >= thresholds.redundancy else "valid"
+    verdict = verdict_word(probs, thresholds, outputs)
     numbers = values if three else {"validity": validity}
     words = ", ".join(f"{key} {number:.2f}" for key, number in numbers.items())
     return macro(

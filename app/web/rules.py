@@ -37,16 +37,12 @@ def _rule(method: str, path: str, rights: Iterable[Right] | None) -> Rule:
 
 # Paths are regular expressions.
 _STATIC = tuple(
-    _rule("GET", path, None)
-    for path in ("/stepsight/(?s:.+)", "/assets/(?s:.+)", "/static/(?s:.+)", "/theme.css", "/favicon.ico")
+    _rule("GET", path, None) for path in ("/stepsight/(?s:.+)", "/assets/(?s:.+)", "/theme.css", "/favicon.ico")
 )
 _ADDED = (
     *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),
-    # By this Gradio's page finds out that the server is back.
-    _rule("GET", "/gradio_api/app_id", LOOKING),
     # What an event of a page does beyond looking, it checks itself.
-    _rule("POST", "/gradio_api/run/predict", LOOKING),
-    _rule("GET", "/gradio_api/heartbeat/[^/]+", LOOKING),
+    _rule("POST", "/gradio_api/run/[a-z]+", LOOKING),
     _rule("GET", f"{API}/openapi.json", LOOKING),
 )
 

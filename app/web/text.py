@@ -1,6 +1,5 @@
 """Text as HTML in which maths is marked; the signs of labels and verdicts; counts in words."""
 
-import hashlib
 import re
 from collections.abc import Iterator
 
@@ -75,8 +74,3 @@ def _formula(match: re.Match[str]) -> Markup:
 def counted(number: int, noun: str, several: str = "") -> str:
     """`1 trace`, `2,000 traces`."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
-
-
-def text_key(text: str) -> str:
-    """Short text that tells one text from another."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,5 +1,6 @@
 """What the server answers, without a browser."""
 
+import http.client
 import re
 import signal
 import urllib.error
@@ -60,7 +61,9 @@ def test_one_interrupt_ends_the_command_though_a_page_is_open(tmp_path):
         while "Ctrl-C" not in printed:
             printed += process.stderr.readline()
         port = re.search(r"http://127\.0\.0\.1:(\d+)", printed)[1]
-        open_page = urllib.request.urlopen(f"http://127.0.0.1:{port}/gradio_api/heartbeat/one")
+        open_page = http.client.HTTPConnection(f"127.0.0.1:{port}")
+        open_page.request("GET", "/")
+        assert open_page.getresponse().read()
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=30)[1]
         open_page.close()

@@ -16,22 +16,3 @@ export const failure = async (response) => {
   const answer = await response.json().catch(() => null);
   return answer?.error ? `${answer.error} ${answer.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
 };
-
-// One request of an event that fails, and Gradio sends none any more until it has loaded the page again.
-const EVENT = "/gradio_api/run/";
-const { fetch } = window;
-
-const patiently = async (input, init) => {
-  try {
-    const response = await fetch(input, init);
-    say("");
-    return response;
-  } catch (error) {
-    if (init?.signal?.aborted) throw error;
-    say(AWAY);
-    await new Promise((resolve) => setTimeout(resolve, AGAIN));
-    return patiently(input, init);
-  }
-};
-
-window.fetch = (input, init) => (String(input?.url ?? input).includes(EVENT) ? patiently : fetch)(input, init);

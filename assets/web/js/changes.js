@@ -1,7 +1,4 @@
 // Tells who asks, at most once a frame, that something on the page has changed.
-//
-// Gradio changes what is there by position, so that elements outlive their content: what the server draws carries
-// `data-state`, which is another whenever the content is.
 
 const listeners = [];
 let waiting = false;
@@ -22,4 +19,4 @@ const change = () => {
 
 // The page may be whole before this script is there.
 change();
-new MutationObserver(change).observe(document.documentElement, { childList: true, subtree: true, attributeFilter: ["data-state"] });
+new MutationObserver(change).observe(document.documentElement, { childList: true, subtree: true });

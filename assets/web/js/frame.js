@@ -1,7 +1,7 @@
 // What every page has around its content: its title, the skip link, and that changes are read out.
 import { onChange } from "./changes.js";
 
-const LIVE = ".live, #result, #browse";
+const LIVE = ".live, #browse";
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a.skip");

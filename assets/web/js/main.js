@@ -4,6 +4,7 @@ import "./keys.js";
 import "./navigation.js";
 import "./frame.js";
 import "./account.js";
+import "./gradio.js";
 import "./score.js";
 import "./browse.js";
 import "./evidence.js";

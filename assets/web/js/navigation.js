@@ -1,7 +1,7 @@
 // Pages whose content follows from their address: links and forms change it, and the content is asked for anew.
 //
-// The content stands in an element with `data-part`; the Score page, which is Gradio's, has a hidden button
-// `score-go` instead. A link or form carries `data-go`, and what is not whole yet `data-again`.
+// The content stands in an element with `data-part`. A link or form carries `data-go`, and what is not whole yet
+// `data-again`.
 import { AGAIN, AWAY, failure, say } from "./away.js";
 
 const part = () => document.querySelector("main [data-part]");
@@ -36,7 +36,8 @@ const ask = async ({ signal }) => {
   return { problem: await failure(response), again: response.status >= 500 };
 };
 
-const showPart = async () => {
+const show = async () => {
+  if (!part()) return;
   asked?.abort();
   clearTimeout(retry);
   const asking = (asked = new AbortController());
@@ -46,10 +47,8 @@ const showPart = async () => {
   asked = null;
   part().removeAttribute("aria-busy");
   say(problem);
-  if (again) retry = setTimeout(showPart, AGAIN);
+  if (again) retry = setTimeout(show, AGAIN);
 };
-
-const show = () => (part() ? showPart() : document.querySelector("#score-go")?.click());
 
 /** Go to an address of this page without loading it again. */
 export const go = (url) => {

@@ -1,25 +1,44 @@
-// The Score page: what is entered goes to the server with every event, and a result into the address.
-import { onChange } from "./changes.js";
+// The Score page: what is entered goes to the server, its result into the page, and the result's link into the address.
+import { setText } from "./dom.js";
+import { register } from "./keys.js";
+import { drawMaths } from "./maths.js";
 import { wasMoved } from "./navigation.js";
-import { markScored, state } from "./steps.js";
+import { ask, latest } from "./requests.js";
+import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
+import { adoptSolution, onSteps, putSolution, settleSolution, solutionState } from "./solution.js";
+import { endEdit } from "./steps.js";
 import { inAddress, settle, thresholdsOf } from "./thresholds.js";
 
-let shown = "";
 let kept = "";
 let thresholds = {};
-let dataset;
-// Whether the next result is one that a person asked for, and not one that the address brought.
-let asked = false;
+// What a result is compared with while a step of it is edited: the one that was in view before.
+let base = null;
 
+const part = (id) => document.getElementById(id);
 const result = () => document.querySelector("#result section.scored");
-const inView = () => result()?.dataset.state ?? "";
-// The result that was in view when the address changed: should it be noticed only now, it is not that address's.
-let left = wasMoved ? inView() : "";
+const problem = () => document.querySelector("#problem textarea");
+const boxes = () => [...document.querySelectorAll("#evaluators input")];
+const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
 
-/** What the server is told beside the fields of the form; with `whole`, an edit of a step is ended first. */
-window.stepsightScore = (whole = true) => {
-  const token = result()?.dataset.token ?? "";
-  return JSON.stringify({ ...state(whole), ...thresholds, before: kept || token, kept: Boolean(kept), token, dataset });
+const state = () => ({
+  problem: problem().value,
+  ...solutionState(),
+  evaluators: chosen(),
+  ...thresholds,
+  before: kept || (base ?? result()?.dataset.token ?? ""),
+  kept: Boolean(kept),
+  earlier: result()?.dataset.before ?? "",
+  token: result()?.dataset.token ?? "",
+});
+
+const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.hint);
+
+// A button that is busy can be pressed again, and then the last press counts.
+const setBusy = (isBusy) => {
+  setText(part("score"), isBusy ? "Scoring" : "Score");
+  part("score").setAttribute("aria-busy", String(isBusy));
+  part("result").setAttribute("aria-busy", String(isBusy));
+  part("cancel").hidden = !isBusy;
 };
 
 // The address that brings this result back.
@@ -32,33 +51,116 @@ const address = (section) => {
   return `/?${query}`;
 };
 
-const put = (section, how) => {
+const putAddress = (section, how) => {
   if (section.dataset.token && address(section) !== location.pathname + location.search)
     history[how](null, "", address(section));
 };
 
-const fill = (section) => {
+// What a result in the page says of itself, and its link.
+const settleResult = (how) => {
+  const section = result();
+  if (!section) return;
   thresholds = thresholdsOf(section);
   settle(section);
   kept = section.dataset.kept ?? kept;
   for (const place of section.querySelectorAll("[data-origin]")) place.textContent = location.origin;
-  markScored();
-  put(section, asked ? "pushState" : "replaceState");
-  asked = false;
+  putAddress(section, how);
 };
 
-onChange(() => {
-  const section = result();
-  const now = section?.dataset.state ?? "";
-  if (now === shown) return;
-  shown = now;
-  if (section && now !== left) fill(section);
-  if (now !== left) left = "";
+// What has the focus in a result has it in the next one, too.
+const nameOf = (node) => [node.tagName, node.getAttribute("aria-label") ?? (node.name || node.textContent)].join(" ");
+
+const replaceResult = (content) => {
+  const held = part("result").contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  part("result").replaceChildren(content);
+  if (held === null) return;
+  const controls = [...part("result").querySelectorAll("a, button, input, summary, [tabindex]")];
+  controls.find((node) => nameOf(node) === held)?.focus({ preventScroll: true });
+};
+
+const put = (html, how) => {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  drawMaths(template.content);
+  const next = template.content.querySelector("section.scored");
+  const isAround = next && isEditingRow() && putAround(result(), next);
+  if (!isAround) {
+    abandon();
+    replaceResult(template.content);
+  }
+  settleResult(how);
+  tell(result()?.dataset.said);
+};
+
+// What takes longer is scored when a person asks for it, and not whenever a step changes.
+const QUICK = 2000;
+let took = 0;
+const isQuick = () => took < QUICK;
+
+const score = latest(async (signal, how) => {
+  setBusy(true);
+  const start = performance.now();
+  const sent = solutionState();
+  const answer = await ask("score", [state()], signal);
+  if (signal.aborted) return;
+  took = performance.now() - start;
+  // Unless a person has gone on meanwhile.
+  if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
+  put(answer.result, how);
+  part("saved").replaceChildren();
+});
+
+const scoreNow = async (how) => {
+  await score(how);
+  if (!score.isBusy()) setBusy(false);
+};
+
+/** Score what is entered, with every edit that goes on. */
+const press = () => {
+  endEdit();
+  finish();
+  base = null;
+  open.end();
+  scoreNow("pushState");
+};
+
+const open = latest(async (signal, query, evaluators, how) => {
+  const answer = await ask("open", [query, evaluators], signal);
+  if (signal.aborted) return;
+  if (answer.problem !== undefined) {
+    problem().value = answer.problem;
+    adoptSolution(answer.text, answer.steps);
+    if (!evaluators && answer.evaluators.length) for (const box of boxes()) box.checked = answer.evaluators.includes(box.value);
+  }
+  base = null;
+  put(answer.result ?? "", how);
+  part("saved").replaceChildren();
+});
+
+const openNow = async (query, evaluators, how) => {
+  score.end();
+  setBusy(true);
+  await open(query, evaluators, how);
+  if (!open.isBusy() && !score.isBusy()) setBusy(false);
+};
+
+const openAddress = () => openNow(location.search, null, "replaceState");
+
+onRowEdit((isFirst) => {
+  if (isFirst) base = result()?.dataset.token ?? "";
+  scoreNow(isFirst ? "pushState" : "replaceState");
+}, isQuick);
+
+// Steps that are edited in their list are scored, too, once there is a result of them.
+onSteps((isDrawn) => {
+  if (isDrawn || !result() || isEditingRow() || !isQuick()) return;
+  base = null;
+  scoreNow("pushState");
 });
 
 document.addEventListener("thresholds", ({ target: section }) => {
   thresholds = thresholdsOf(section);
-  put(section, "replaceState");
+  putAddress(section, "replaceState");
 });
 
 const keep = (section) => {
@@ -71,8 +173,8 @@ const forget = (section) => {
   delete section.dataset.before;
   delete section.dataset.kept;
   section.querySelector(".kept").hidden = true;
-  for (const part of section.querySelectorAll("[data-compared]")) part.remove();
-  put(section, "replaceState");
+  for (const mark of section.querySelectorAll("[data-compared]")) mark.remove();
+  putAddress(section, "replaceState");
   section.querySelector("[data-keep]")?.focus();
 };
 
@@ -93,22 +195,64 @@ const copy = async (button) => {
   setTimeout(() => (button.textContent = "Copy"), 1500);
 };
 
-window.addEventListener("popstate", () => {
-  asked = false;
-  left = inView();
-});
+const cancel = () => {
+  score.end();
+  open.end();
+  setBusy(false);
+  settleSolution();
+  tell("Cancelled.");
+  part("score").focus();
+};
 
-document.addEventListener("click", ({ target }) => {
-  if (target.closest?.("#score, #examples button, #examples .gallery-item")) asked = true;
-  const button = target.closest?.("#result [data-keep], #result [data-forget], #result [data-copy]");
+const lead = (button) => {
+  const place = [...button.parentElement.querySelectorAll("button")].indexOf(button);
+  const row = result().querySelectorAll("ol.steps > li")[place];
+  row.scrollIntoView({ block: "center" });
+  row.querySelector("[data-edit]").focus({ preventScroll: true });
+};
+
+const isPlain = (event) => !(event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+
+document.addEventListener("click", (event) => {
+  const example = event.target.closest?.("#examples a");
+  if (example && isPlain(event)) {
+    event.preventDefault();
+    finish();
+    return void openNow(new URL(example.href).search, chosen(), "pushState");
+  }
+  const button = event.target.closest?.("#score, #cancel, #result .marks button, #result :is([data-keep], [data-forget], [data-copy])");
   if (!button) return;
-  if ("copy" in button.dataset) copy(button);
+  if (button.id === "score") press();
+  else if (button.id === "cancel") cancel();
+  else if (button.closest(".marks")) lead(button);
+  else if ("copy" in button.dataset) copy(button);
   else ("keep" in button.dataset ? keep : forget)(result());
 });
 
-document.addEventListener("submit", (event) => {
+const IN_TEXT = "#problem textarea, #solution textarea, #preview textarea, #result ol.steps textarea";
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing || event.defaultPrevented) return;
+  const keys = [event.ctrlKey || event.metaKey, event.shiftKey];
+  if (keys[0] === keys[1] || !event.target.closest?.(IN_TEXT)) return;
+  event.preventDefault();
+  press();
+});
+
+document.addEventListener("submit", async (event) => {
   if (!event.target.matches("#result form[data-save]")) return;
   event.preventDefault();
-  dataset = event.target.elements.dataset.value;
-  document.getElementById("save").click();
+  const dataset = event.target.elements.dataset.value;
+  const answer = await save({ ...state(), dataset });
+  if (answer) part("saved").innerHTML = answer.saved;
 });
+
+const save = latest((signal, values) => ask("save", [values], signal));
+
+register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text)", when: () => part("score") });
+
+if (part("score")) {
+  window.addEventListener("popstate", openAddress);
+  if (wasMoved || "late" in part("result").dataset) openAddress();
+  else settleResult("replaceState");
+}

@@ -60,9 +60,26 @@ export const settle = (section) => {
   }
 };
 
+// The marks of a long solution at its top.
+const remark = (section, scores, at) => {
+  const marks = section.querySelector(".marks");
+  if (!marks) return;
+  const columns = JSON.parse(marks.dataset.columns);
+  marks.querySelectorAll("button").forEach((button, i) => {
+    const words = scores[i].map((score) => verdict(score, at));
+    button.querySelectorAll("i").forEach((sign, j) => {
+      sign.textContent = MARKS[words[j]];
+      sign.dataset.verdict = words[j];
+    });
+    const name = button.getAttribute("aria-label").split(":")[0];
+    button.setAttribute("aria-label", `${name}: ${words.map((word, j) => `${columns[j]} ${word}`).join(", ")}`);
+  });
+};
+
 const rejudge = (section, at) => {
   const rows = [...section.querySelectorAll("ol.steps > li")];
   const scores = rows.map((row) => JSON.parse(row.dataset.scores));
+  remark(section, scores, at);
   rows.forEach((row, i) => row.querySelectorAll(".c").forEach((cell, j) => mark(cell, verdict(scores[i][j], at))));
   section.querySelectorAll(".said").forEach((said, j) => conclude(said, scores.map((row) => row[j]), at));
   for (const name of ORDER) {

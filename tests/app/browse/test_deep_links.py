@@ -52,7 +52,7 @@ def test_an_address_that_cannot_be_shown_has_a_status_of_its_own(client, path, s
     response = client.get(path, headers=PAGE)
     assert response.status_code == status
     # It is the page itself, which says what is wrong.
-    assert "gradio" in response.text
+    assert 'class="top"' in response.text
 
 
 def test_a_vanished_database_gets_a_page_that_says_so(evaluators, tmp_path):

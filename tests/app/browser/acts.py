@@ -28,6 +28,12 @@ def score(page: Page, problem: str, solution: str) -> None:
     page.get_by_role("button", name="Score").click()
 
 
+def listening(page: Page) -> None:
+    """What is pressed is done at once, and not when the page's script is there."""
+    page.wait_for_load_state()
+    page.wait_for_function("window.early === null")
+
+
 def bars(page: Page, mode: str) -> list[dict[str, float]]:
     """Each bar's probabilities as its label tells them."""
     labels = page.locator(f".c[data-mode={mode}] .bar").all()

@@ -13,7 +13,7 @@ from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list
 from stepsight.storage.labelling.results.decisions import decide as decide_there
 from stepsight.storage.labelling.results.decisions import past_decisions, read_decisions
 from stepsight.storage.labelling.results.disagreements import read_adjudication
-from tests.app.browser.acts import overflow
+from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes, violations
 from tests.app.relabel.disagreeing import disagreeing
 from tests.serving import served
@@ -52,7 +52,7 @@ def made(store) -> Campaign:
 def start(page: Page, made: Campaign) -> None:
     page.goto(f"/relabel/adjudicate?campaign={made.id}")
     expect(page.locator("#step-2.open")).to_be_visible()
-    page.wait_for_load_state()
+    listening(page)
 
 
 def decide(page: Page, keys: str, reason: str) -> None:
@@ -121,7 +121,7 @@ def test_a_decision_is_not_turned_back_by_a_form_that_nobody_touched(store, made
     decide_there(store, made.id, item, 1, "neg", "It is 2.", boss, "boss-1")
     page.goto(f"/relabel/adjudicate?campaign={made.id}&item={item}")
     expect(page.locator("#step-2 .choice.neg input")).to_be_checked()
-    page.wait_for_load_state()
+    listening(page)
     decide_there(store, made.id, item, 1, "pos", "The end needs it.", boss, "boss-2")
     page.locator("#step-3").focus()
     decide(page, "1", "So too.")
@@ -194,7 +194,7 @@ def test_a_label_is_disputed(store, page):
     page.get_by_label("Say something").fill("See step 1.")
     page.get_by_role("button", name="Add").click()
     expect(page.locator(".entries > li")).to_have_count(2)
-    page.wait_for_load_state()
+    listening(page)
     page.get_by_role("button", name="Accept").click()
     expect(page.locator(".lead .state")).to_have_text("accepted")
     found = get_dispute(store, 1)

@@ -12,15 +12,8 @@ from tests.app.browser.acts import PROBLEM, SOLUTION, overflow, score
 from tests.serving import served
 from tests.storage.samples import add
 
-# What `app.web.rules` lets through of Gradio, but for what a page asks when the server was away.
-GRADIO = (
-    "/assets/",
-    "/static/",
-    "/theme.css",
-    "/favicon.ico",
-    "/gradio_api/run/predict",
-    "/gradio_api/heartbeat/",
-)
+# What `app.web.rules` lets through of Gradio.
+GRADIO = ("/assets/", "/theme.css", "/favicon.ico", "/gradio_api/run/")
 
 
 def test_a_job_is_started_cancelled_resumed_and_worked_off(opened, evaluators, tmp_path):
@@ -79,5 +72,5 @@ def test_the_pages_need_all_that_is_let_through_of_gradio_and_nothing_else(opene
         expect(page.locator("ol.steps > li")).to_have_count(5)
     assert refused == []
     unused = [prefix for prefix in GRADIO if not any(path.startswith(prefix) for path in asked)]
-    # The browser asks for the icon behind the page's back, and only a page that keeps a session for the other.
-    assert set(unused) <= {"/favicon.ico", "/gradio_api/heartbeat/"}
+    # The browser asks for the icon behind the page's back.
+    assert set(unused) <= {"/favicon.ico"}

@@ -22,7 +22,7 @@ from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import log_in, log_out
 from stepsight.storage.people.users import Role, add_user, local_user
 from stepsight.storage.traces.queries import get_trace
-from tests.app.browser.acts import overflow
+from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.app.markup import INJECTIONS
 from tests.serving import served
@@ -68,7 +68,7 @@ def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
 def start(page: Page, made: Campaign) -> None:
     page.goto(f"/relabel/label?campaign={made.id}")
     expect(page.locator("ol.steps > li[aria-current]")).to_have_count(1)
-    page.wait_for_load_state()
+    listening(page)
 
 
 def saved(page: Page) -> None:
@@ -100,7 +100,7 @@ def test_a_journey_by_keys(store, page):
     page.get_by_role("link", name=f"Start labelling {made.name}", exact=True).click()
     here(page, 0)
     expect(page.locator("details.guideline")).to_have_attribute("open", "")
-    page.wait_for_load_state()
+    listening(page)
     page.keyboard.press("3")
     here(page, 1)
     page.keyboard.press("Enter")
@@ -147,7 +147,7 @@ def test_a_journey_by_keys(store, page):
     assert 0 < answer.seconds < 60
     # Of the three steps the gold says something of two, and both times the same.
     expect(page.locator("#review .lead")).to_contain_text("You agree with the gold on 2 of 2 steps.")
-    page.wait_for_load_state()
+    listening(page)
     page.keyboard.press("n")
     expect(page.locator("#labelling .q")).to_contain_text("problem b")
     expect(page.locator(".pager .place")).to_contain_text("1 submitted by you")
@@ -155,7 +155,7 @@ def test_a_journey_by_keys(store, page):
     page.keyboard.press("3")
     page.keyboard.press("Enter")
     expect(page.locator("#review h1")).to_have_text("Submitted")
-    page.wait_for_load_state()
+    listening(page)
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Nothing is left for you")
 
@@ -235,7 +235,7 @@ def test_a_closed_tab_sends_the_rest_later_and_one_resumes_where_one_was(store, 
         saved(page)
         page.reload()
         here(page, 2)
-        page.wait_for_load_state()
+        listening(page)
         page.context.set_offline(True)
         page.keyboard.press("1")
         page.keyboard.press("c")
@@ -425,10 +425,10 @@ def test_an_answer_taken_back_goes_on_where_it_was(store, page):
     for key in ("3", "3", "Enter"):
         page.keyboard.press(key)
     expect(page.locator("#review")).to_be_visible()
-    page.wait_for_load_state()
+    listening(page)
     page.get_by_role("button", name="Take back").click()
     said(page, 0, "pos")
-    page.wait_for_load_state()
+    listening(page)
     page.keyboard.press("z")
     page.keyboard.press("z")
     expect(page.locator("#labelling [data-label][aria-pressed=true]")).to_have_count(0)
@@ -605,7 +605,7 @@ def test_texts_stay_texts(store, page):
     assert page.locator("main :is(script, img, iframe, svg, style, base)").count() == 0
     page.reload()
     here(page, len(payloads) - 1)
-    page.wait_for_load_state()
+    listening(page)
     page.keyboard.press("Enter")
     expect(page.locator("#review .said-text").first).to_contain_text(payloads[0])
     assert page.locator("main :is(script, img, iframe, svg, style, base)").count() == 0

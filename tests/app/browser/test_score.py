@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from stepsight.app.score.form import ScoreForm
 from stepsight.core.trace import Trace
@@ -21,6 +21,10 @@ def enter(page: Page, solution: str) -> None:
     page.goto("/")
     page.get_by_label("Solution").fill(solution)
     expect(page.locator("ol.preview li")).not_to_have_count(0)
+
+
+def solution_box(page: Page) -> Locator:
+    return page.get_by_label("Solution")
 
 
 def expect_steps(page: Page, *texts: str) -> None:
@@ -101,11 +105,7 @@ def test_the_split_is_corrected_by_button(page):
     for _ in range(5):
         page.get_by_role("button", name="Redo").click()
     expect_steps(page, "one", "three\nfour", "two")
-    expect(page.locator("#split-tools [data-status]")).to_contain_text("These steps are what is scored")
-    page.get_by_role("button", name="Write into the text box").click()
-    expect(page.get_by_label("Solution")).to_have_value("1. one\n2. three\nfour\n3. two")
-    expect_steps(page, "one", "three\nfour", "two")
-    expect(page.locator("#split-tools [data-status]")).to_have_text("")
+    expect(solution_box(page)).to_have_value("1. one\n2. three\nfour\n3. two")
 
 
 def test_the_split_is_corrected_by_key(page):
@@ -120,7 +120,7 @@ def test_the_split_is_corrected_by_key(page):
     expect(page.get_by_label("Text of step 1")).to_be_focused()
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.type("m is a letter here")
-    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Done").press("Enter")
     expect_steps(page, "m is a letter here", "one", "three")
     page.keyboard.press("m")
     expect_steps(page, "m is a letter here\none", "three")
@@ -147,8 +147,14 @@ def test_a_text_typed_anew_replaces_corrections_and_undo_brings_them_back(page):
     expect_steps(page, "three", "four")
     page.get_by_role("button", name="Undo").click()
     expect_steps(page, "two")
-    page.get_by_role("button", name="Split the text again").click()
+    expect(solution_box(page)).to_have_value("two")
+    page.get_by_role("button", name="Undo").click()
+    expect_steps(page, "one", "two")
+    expect(solution_box(page)).to_have_value("one\ntwo")
+    for _ in range(2):
+        page.get_by_role("button", name="Redo").click()
     expect_steps(page, "three", "four")
+    expect(solution_box(page)).to_have_value("three\nfour")
 
 
 def test_without_the_check_the_wrong_step_looks_right_again(page):
@@ -160,7 +166,6 @@ def test_without_the_check_the_wrong_step_looks_right_again(page):
     exposed = 1 - bars(page, "offline")[3]["neg"]
     page.get_by_role("button", name="Correct step 5").click()
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Score again").click()
     expect(page.locator("ol.steps > li")).to_have_count(4)
     unseen = 1 - bars(page, "offline")[3]["neg"]
     assert exposed < 0.5 <= unseen
@@ -191,7 +196,6 @@ def test_a_result_is_kept_to_compare_others_with(page):
     # What is chosen after it is the new last step.
     for step in (5, 4):
         page.get_by_role("button", name="Delete").click()
-        page.get_by_role("button", name="Score again").click()
         expect(page.locator("ol.steps > li")).to_have_count(step - 1)
         expect(page.locator(".earlier")).to_contain_text("Against the result kept as comparison")
         # The address follows in the frame after.
@@ -269,7 +273,7 @@ def test_evaluators_stand_side_by_side_and_fit(opened):
         with opened(width=width) as page:
             page.goto("/")
             page.get_by_label("mini-causal").check()
-            page.get_by_role("button", name="A factorisation that looks right").click()
+            page.get_by_role("link", name="A factorisation that looks right").click()
             expect(page.locator("ol.steps > li")).to_have_count(5)
             expect(page.locator("ol.steps > li").first.locator(".bar")).to_have_count(4)
             expect(page.locator(".who strong")).to_have_text(["mini-bidir", "mini-causal"])
@@ -303,7 +307,7 @@ def test_snippets_are_copied(browser, address):
 
 def test_an_example_fills_the_page_is_scored_and_says_what_later_steps_reveal(page):
     page.goto("/")
-    page.get_by_role("button", name="A factorisation that looks right").click()
+    page.get_by_role("link", name="A factorisation that looks right").click()
     expect(page.locator("ol.steps > li")).to_have_count(5)
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
     expect(page.locator(".reveals")).to_contain_text("step")
@@ -329,7 +333,7 @@ def test_what_cannot_be_scored_gets_a_notice_and_stays(page, problem, solution, 
 def test_no_evaluator_chosen_says_so(page):
     page.goto("/")
     page.get_by_label("mini-bidir").uncheck()
-    page.get_by_role("button", name="A factorisation that looks right").click()
+    page.get_by_role("link", name="A factorisation that looks right").click()
     expect(page.locator("#result .notice")).to_contain_text("No evaluator is chosen.")
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
 
@@ -340,9 +344,6 @@ def test_nothing_moves_that_a_person_aims_at(opened, width):
     with opened(width=width) as page:
         page.goto("/")
         button = page.get_by_role("button", name="Score", exact=True)
-        # Gradio draws a page in several steps; the examples are its last part.
-        expect(page.locator("#examples button").first).to_be_visible()
-        page.evaluate("document.fonts.ready")
         before = button.bounding_box()
         page.get_by_label("Problem").fill(PROBLEM * 6)
         page.get_by_label("Solution").fill("\n".join(f"{number}. {'1 + 1 = 2. ' * 30}" for number in range(1, 31)))
@@ -355,8 +356,7 @@ def test_nothing_moves_that_a_person_aims_at(opened, width):
 
 
 def test_scoring_goes_on_when_the_server_is_back(opened):
-    """Of its own accord Gradio would send nothing more, and load the page again."""
-    with opened(expected=("ERR_FAILED", "Failed to fetch", "Could not resolve")) as page:
+    with opened(expected=("ERR_FAILED", "Failed to fetch")) as page:
         score(page, PROBLEM, SOLUTION)
         expect(page.locator("ol.steps > li")).to_have_count(5)
         page.evaluate("window.sameDocument = true")
@@ -369,3 +369,134 @@ def test_scoring_goes_on_when_the_server_is_back(opened):
         page.get_by_role("button", name="Score", exact=True).click()
         expect(page.locator("#result ol.steps > li")).to_have_count(2)
         assert page.evaluate("window.sameDocument")
+
+
+def test_gradio_hosts_the_page_and_nothing_in_it_is_touched(opened):
+    """The text that is typed, the place in it and the focus are as they were, and nothing has moved."""
+    with opened() as page:
+        page.add_init_script(
+            """window.shift = 0; new PerformanceObserver((list) => {
+                 for (const { value } of list.getEntries()) window.shift += value;
+               }).observe({ type: "layout-shift", buffered: true });"""
+        )
+        held = []
+        page.route("**/assets/index-*.js", lambda route: held.append(route))
+        page.goto("/")
+        box = page.get_by_label("Solution")
+        box.press_sequentially("one two")
+        page.keyboard.press("ArrowLeft")
+        page.evaluate("window.box = document.activeElement")
+        expect(page.locator("gradio-app .page")).to_have_count(0)
+        while not held:
+            page.wait_for_timeout(20)
+        held[0].continue_()
+        expect(page.locator("gradio-app #host .page")).to_have_count(1)
+        assert page.evaluate("document.activeElement === window.box && window.box.selectionStart") == 6
+        page.keyboard.type("!")
+        expect(box).to_have_value("one tw!o")
+        expect(page.locator("ol.preview > li")).to_have_text(["one tw!o"])
+        assert page.evaluate("window.shift") == 0
+
+
+def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):
+    score(page, PROBLEM, SOLUTION)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    page.wait_for_url(re.compile(r"\?s="))
+    token, was = query(page)["s"][0], page.locator("ol.steps > li").last.locator(".num").last.inner_text()
+    page.get_by_role("button", name="Edit step 5").click()
+    area = page.get_by_label("Text of step 5")
+    expect(area).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Check: $2")
+    expect(page.locator(".earlier")).to_contain_text("1 edited")
+    # The box, the list and the result say the same, and typing goes on.
+    expect(solution_box(page)).to_have_value(re.compile(r"\n5\. Check: \$2$"))
+    expect(page.locator("ol.preview > li").last).to_contain_text("Check: $2")
+    expect(area).to_be_focused()
+    page.keyboard.type(" \\cdot 3 = 6$, as it should be.")
+    expect(solution_box(page)).to_have_value(re.compile("as it should be.$"))
+    # It is still compared with what stood there before the edit, which Back brings back.
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("before") == [token])
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("ol.steps textarea")).to_have_count(0)
+    expect(page.locator("#scoring")).to_contain_text("Scored by mini-bidir")
+    expect(page.locator("ol.steps > li").last.locator(".katex")).to_have_count(1)
+    page.go_back()
+    expect(page.locator("ol.steps > li").last.locator(".num").last).to_have_text(was)
+    expect(solution_box(page)).to_have_value(SOLUTION)
+
+
+def test_an_edit_is_given_up_with_escape(page):
+    score(page, PROBLEM, SOLUTION)
+    row = page.locator("ol.steps > li").nth(1)
+    before = row.inner_text()
+    row.locator(".t").click()
+    page.keyboard.type(" And more.")
+    expect(page.locator(".earlier")).to_contain_text("1 edited")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Edit step 2")).to_be_focused()
+    expect(page.locator(".fate")).to_have_count(0)
+    expect(solution_box(page)).to_have_value(SOLUTION)
+    assert row.inner_text() == before
+    # A step cannot be emptied: what was there comes back.
+    row.locator(".t").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    page.get_by_label("Problem").click()
+    expect(page.locator("ol.steps textarea")).to_have_count(0)
+    assert row.inner_text() == before
+
+
+@pytest.mark.parametrize("key", ["Control+Enter", "Shift+Enter"])
+def test_keys_score_from_every_text_and_say_so(page, key):
+    page.goto("/")
+    page.get_by_label("Solution").fill("1. It is 2.\n2. It is 3.")
+    page.get_by_label("Problem").fill("What is 1 + 1?")
+    page.keyboard.press(key)
+    expect(page.locator("ol.steps > li")).to_have_count(2)
+    expect(page.locator("#scoring.live")).to_have_text(re.compile("^Scored by mini-bidir: online (not )?valid"))
+    page.get_by_role("button", name="Correct step 2").click()
+    page.keyboard.press("e")
+    page.get_by_label("Text of step 2").fill("It is 2, again.")
+    page.keyboard.press(key)
+    expect(page.locator("ol.steps > li .t").last).to_have_text(re.compile("^It is 2, again."))
+
+
+def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(page):
+    """Also those that come while an answer is on its way, or is drawn."""
+    score(page, PROBLEM, SOLUTION)
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    held = []
+    page.route("**/gradio_api/run/score", lambda route: held.append(route))
+    button = page.locator("#score")
+    page.get_by_label("Solution").fill("1. First.")
+    button.click()
+    expect(button).to_have_text("Scoring")
+    page.get_by_label("Solution").fill("1. Second.\n2. And so on.")
+    button.click()
+    while len(held) < 2:
+        page.wait_for_timeout(20)
+    held[1].continue_()
+    expect(page.locator("ol.steps > li")).to_have_count(2)
+    expect(button).to_have_text("Score")
+    page.get_by_label("Solution").fill("1. Third.")
+    button.click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#scoring")).to_have_text("Cancelled.")
+    expect(button).to_have_text("Score")
+    expect(page.locator("ol.steps > li")).to_have_count(2)
+    page.unroute("**/gradio_api/run/score")
+    button.click()
+    expect(page.locator("ol.steps > li")).to_have_count(1)
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+
+
+def test_a_long_solution_begins_with_a_line_of_marks(page):
+    score(page, "Count to 12.", "\n".join(f"{i}. This is {i}." for i in range(1, 13)))
+    marks = page.get_by_role("group", name="All steps at a glance")
+    expect(marks.get_by_role("button")).to_have_count(12)
+    page.get_by_label("Valid from").fill("1")
+    name = re.compile("^Step 12: online not valid, offline not valid$")
+    marks.get_by_role("button", name=name).click()
+    expect(page.get_by_role("button", name="Edit step 12")).to_be_focused()
+    expect(page.get_by_role("button", name="Edit step 12")).to_be_in_viewport()

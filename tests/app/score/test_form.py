@@ -7,7 +7,6 @@ import zlib
 import pytest
 
 from stepsight.app.score.form import PageState, ScoreForm, as_steps, steps_of, steps_text
-from stepsight.app.web.text import text_key
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
 from stepsight.core.split import split_steps
@@ -192,6 +191,10 @@ def test_plain_steps_become_a_numbered_list():
     assert steps_text((("One.",), ("Two.",))) == "1. One.\n2. Two."
 
 
+def test_what_is_no_numbered_list_becomes_paragraphs():
+    assert steps_text((("Only one.",),)) == "Only one."
+
+
 def test_every_trace_of_the_gallery_survives_the_text_box():
     for trace in read_gallery():
         assert ScoreForm(trace.problem, ScoreForm.of(trace).text).trace().substeps == trace.substeps, trace.id
@@ -200,33 +203,42 @@ def test_every_trace_of_the_gallery_survives_the_text_box():
 TEXT = "1. a\n2. b"
 
 
-def test_nothing_is_the_state_of_a_page_whose_script_did_not_run():
-    assert PageState.read("") == PageState()
-    assert PageState().form("q", TEXT, ["tiny"]) == ScoreForm("q", TEXT, ("tiny",))
+def test_a_state_without_more_is_the_text_as_it_is_split():
+    state = PageState.read({"problem": "q", "solution": TEXT, "evaluators": ["tiny"]})
+    assert state.form == ScoreForm("q", TEXT, ("tiny",))
+    assert state.form.trace().substeps == ("a", "b")
 
 
 def test_a_state_is_read():
-    state = {"steps": [["a", "b"]], "corrected": True, "key": "k", "validity": 0.4, "redundancy": 1,
-             "before": "B", "kept": True, "token": "T", "dataset": "mine"}  # fmt: skip
-    assert PageState.read(json.dumps(state)).model_dump() == state | {"steps": (("a", "b"),)}
+    state = {
+        "problem": "q",
+        "solution": "",
+        "steps": [["a", "b"]],
+        "evaluators": ["tiny"],
+        "validity": 0.4,
+        "redundancy": 1,
+        "before": "t",
+        "kept": True,
+        "earlier": "e",
+        "token": "u",
+        "dataset": "mine",
+    }
+    assert PageState.read(state).model_dump() == state | {"steps": (("a", "b"),), "evaluators": ("tiny",)}
 
 
 @pytest.mark.parametrize(
-    "state", ["{", "[]", "7", "null", '{"steps": 7}', '{"steps": [7]}', '{"validity": 1.5}', "[" * 5000]
+    "state",
+    ["{", [], 7, None, {"steps": 7}, {"steps": [7]}, {"validity": 1.5}, {"evaluators": "x"}, {"problem": 1}],
 )
 def test_what_is_no_state_is_refused(state):
     with pytest.raises(UserError, match="Reload the page"):
         PageState.read(state)
 
 
-def test_corrected_steps_count_while_the_text_is_the_one_they_are_of():
-    page = PageState(steps=(("b",), ("c", "d")), corrected=True, key=text_key(TEXT))
-    assert page.form("q", TEXT, []).trace().substeps == ("b", "c", "d")
-    assert page.form("q", "1. x\n2. y", []).trace().substeps == ("x", "y")
-    as_split = PageState(steps=(("a",), ("b",)), key=text_key(TEXT))
-    assert as_split.form("q", TEXT, []).solution == TEXT
-
-
-def test_steps_that_were_all_deleted_are_none():
-    with pytest.raises(UserError, match="There are no steps"):
-        PageState(corrected=True, key=text_key(TEXT)).form("q", TEXT, []).trace()
+def test_edited_steps_stand_for_the_text_and_are_written_as_one():
+    state = PageState(problem="q", solution=TEXT, steps=(("b",), ("c",)))
+    assert (state.text, state.form.trace().substeps) == ("1. b\n2. c", ("b", "c"))
+    nested = PageState(problem="q", solution=TEXT, steps=(("b",), ("c", "d")))
+    assert [step.substeps for step in nested.form.trace().steps] == [("b",), ("c", "d")]
+    with pytest.raises(UserError, match="no steps"):
+        PageState(problem="q", solution=TEXT, steps=()).form.trace()

@@ -1,15 +1,21 @@
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
+from starlette.requests import Request
 
+from stepsight.app.score import page as score_page
 from stepsight.app.score.form import ScoreForm
-from stepsight.app.score.page import build, check_address, corrected, opened, saved_html, scored, written
+from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.score.steps import EMPTY
-from stepsight.app.web.text import text_key
+from stepsight.app.web.gradio_page import interface
+from stepsight.app.web.rights import Right
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.store import open_store
+from stepsight.storage.database.store import ForbiddenError, open_store
+from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.markup import read
@@ -17,6 +23,8 @@ from tests.storage.samples import find_judgment
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",), 0.4, 0.2)
+ENTERED = {"problem": PROBLEM, "solution": SOLUTION, "evaluators": ["tiny"]}
+SHORTER = ScoreForm(PROBLEM, "2 + 3 = 5.", ("tiny",)).token()
 
 
 @pytest.fixture
@@ -25,64 +33,94 @@ def store(tmp_path):
         yield store
 
 
-def state(**values):
-    return json.dumps({"steps": [], "key": text_key(SOLUTION)} | values)
+@pytest.fixture
+def page(store, evaluators):
+    return ScorePage(store, evaluators)
+
+
+def asking(query="", rights=frozenset(Right)):
+    state = {"user": User(1, "ada", Role.VIEWER, active=True), "rights": rights}
+    return Request({"type": "http", "path": "/", "headers": [], "query_string": query.encode(), "state": state})
+
+
+def asked(**options):
+    return gr.Request(asking(**options))
 
 
 def texts(html):
-    return [item.one("div", cls="t").children or item.one("div", cls="t").text for item in read(html).all("li")]
+    return [item.one("div", cls="t").text for item in read(html).one("ol").all("li")]
 
 
-def skipped(value):
-    return value == gr.skip()
+def token(html):
+    return read(html).one("section")["data-token"]
 
 
-def test_what_is_entered_is_scored_as_the_text_is_split(evaluators):
-    assert texts(scored(evaluators, PROBLEM, SOLUTION, ["tiny"], "")) == ["2 + 3 = 5.", "So the answer is 5."]
+def test_what_is_entered_is_scored_as_the_text_is_split(page):
+    assert page.split(SOLUTION)["steps"].count("<li>") == 2
+    answer = page.score(ENTERED, asked())
+    assert list(answer) == ["result"]
+    assert texts(answer["result"]) == ["2 + 3 = 5.", "So the answer is 5."]
 
 
-def test_corrected_steps_are_what_is_scored_and_linked(evaluators):
-    corrected = state(steps=[["2 + 3 = 5. So 5."], ["Done.", "Checked."]], corrected=True)
-    html = scored(evaluators, PROBLEM, SOLUTION, ["tiny"], corrected)
-    form = ScoreForm.from_token(read(html).one("section")["data-token"])
+def test_edited_steps_are_scored_and_written_into_the_box(page):
+    steps = [["2 + 3 = 5. So 5."], ["Done.", "Checked."]]
+    answer = page.score(ENTERED | {"steps": steps}, asked())
+    form = ScoreForm.from_token(token(answer["result"]))
     assert [step.substeps for step in form.trace().steps] == [("2 + 3 = 5. So 5.",), ("Done.", "Checked.")]
+    assert {key: answer[key] for key in ("text", "steps")} == page.write({"steps": steps})
+    assert json.loads(answer["text"]) == ["2 + 3 = 5. So 5.", ["Done.", "Checked."]]
+    assert json.loads(read(answer["steps"]).one("ol")["data-steps"]) == steps
+    assert page.write({"steps": [["one"], ["two"]]})["text"] == "1. one\n2. two"
+    assert page.write({"steps": []})["steps"] == EMPTY
 
 
-def test_thresholds_and_the_result_before_come_with_the_state(evaluators):
-    before = ScoreForm(PROBLEM, "2 + 3 = 5.", ("tiny",)).token()
-    html = scored(evaluators, PROBLEM, SOLUTION, ["tiny"], state(validity=0.4, redundancy=0.2, before=before))
-    section = read(html).one("section")
+def test_thresholds_and_the_result_before_come_with_what_is_entered(page):
+    values = ENTERED | {"validity": 0.4, "redundancy": 0.2, "before": SHORTER}
+    section = read(page.score(values, asked())["result"]).one("section")
     assert (section["data-validity"], section["data-redundancy"]) == ("0.4", "0.2")
-    assert section["data-before"] == before
+    assert section["data-before"] == SHORTER
 
 
-@pytest.mark.parametrize("problem", [None, ""])
-def test_what_is_missing_gets_a_notice(evaluators, problem):
-    assert "The problem is empty." in read(scored(evaluators, problem, SOLUTION, ["tiny"], "")).text
-    assert "Reload the page." in read(scored(evaluators, PROBLEM, SOLUTION, ["tiny"], "{")).text
+def test_the_same_solution_scored_again_is_compared_as_it_was(page):
+    values = ENTERED | {"before": replace(FORM, problem=f"{PROBLEM} ").token(), "earlier": SHORTER}
+    assert read(page.score(values, asked())["result"]).one("section")["data-before"] == SHORTER
+    other = page.score(values | {"solution": SOLUTION + "\n3. Done."}, asked())["result"]
+    assert read(other).one("section")["data-before"] == values["before"]
+    assert (
+        "data-before"
+        not in read(page.score(values | {"before": "cut"}, asked())["result"]).one("section").attributes
+    )
 
 
-def test_an_address_brings_the_page_back(evaluators):
-    problem, solution, names, split, result, saved = opened(evaluators, {"s": FORM.token()})
-    assert (problem, solution, names, saved) == (PROBLEM, SOLUTION, ["tiny"], "")
-    assert texts(split) == ["2 + 3 = 5.", "So the answer is 5."]
-    assert read(result).one("section")["data-token"] == FORM.token()
+def test_what_is_missing_gets_a_notice(page):
+    assert "The problem is empty." in read(page.score(ENTERED | {"problem": ""}, asked())["result"]).text
+    with pytest.raises(UserError, match="Reload the page"):
+        page.score({"steps": 7}, asked())
 
 
-def test_thresholds_and_a_comparison_in_the_address_count(evaluators):
-    before = ScoreForm(PROBLEM, "2 + 3 = 5.", ("tiny",)).token()
-    query = {"s": FORM.token(), "valid": "0.9", "redundant": "0.8", "kept": before}
-    section = read(opened(evaluators, query)[4]).one("section")
+def test_an_address_brings_the_page_back(page):
+    opened = page.open(f"?s={FORM.token()}", None, asked())
+    assert (opened["problem"], opened["text"], opened["evaluators"]) == (PROBLEM, SOLUTION, ["tiny"])
+    assert texts(opened["steps"]) == ["2 + 3 = 5.", "So the answer is 5."]
+    assert token(opened["result"]) == FORM.token()
+
+
+def test_an_example_is_judged_by_those_who_are_chosen(page):
+    opened = page.open(f"?s={FORM.token()}", ["tiny-causal", "tiny"], asked())
+    assert token(opened["result"]) == replace(FORM, evaluators=("tiny-causal", "tiny")).token()
+
+
+def test_thresholds_and_a_comparison_in_the_address_count(page):
+    query = f"s={FORM.token()}&valid=0.9&redundant=0.8&kept={SHORTER}"
+    section = read(page.open(query, None, asked())["result"]).one("section")
     assert (section["data-validity"], section["data-redundancy"]) == ("0.9", "0.8")
-    assert section["data-kept"] == before
+    assert section["data-kept"] == SHORTER
 
 
-def test_an_address_without_a_link_leaves_what_is_typed(evaluators):
+def test_an_address_without_a_link_brings_nothing(page):
     check_address({})
     check_address({"s": FORM.token()})
-    *kept, result, saved = opened(evaluators, {})
-    assert all(map(skipped, kept))
-    assert (result, saved) == ("", "")
+    assert page.open("", None, asked()) == {}
 
 
 @pytest.mark.parametrize(
@@ -92,38 +130,27 @@ def test_an_address_without_a_link_leaves_what_is_typed(evaluators):
         ({"s": FORM.token(), "valid": "x"}, "valid is 'x', expected a number from 0 to 1."),
     ],
 )
-def test_a_link_that_makes_no_sense_says_so_and_what_is_typed_stays(evaluators, query, message):
+def test_a_link_that_makes_no_sense_says_so_and_what_is_typed_stays(page, query, message):
     with pytest.raises(UserError) as caught:
         check_address(query)
     assert message in str(caught.value)
-    *kept, result, _ = opened(evaluators, query)
-    assert all(map(skipped, kept))
-    assert message in read(result).one("div", role="alert").text
+    spelled = "&".join(f"{name}={value}" for name, value in query.items())
+    opened = page.open(spelled, None, asked())
+    assert list(opened) == ["result"]
+    assert message in read(opened["result"]).one("div", role="alert").text
+    assert message in read(page.content(asking(spelled))).one("div", role="alert").text
 
 
-def test_a_link_with_an_evaluator_that_is_gone_brings_the_text_and_says_so(evaluators):
+def test_a_link_with_an_evaluator_that_is_gone_brings_the_text_and_says_so(page):
     gone = ScoreForm(PROBLEM, SOLUTION, ("gone",))
-    problem, solution, names, _, result, _ = opened(evaluators, {"s": gone.token()})
-    assert (problem, solution) == (PROBLEM, SOLUTION)
-    assert skipped(names)
-    assert "There is no evaluator 'gone'. Choose one of: tiny, tiny-causal." in read(result).text
+    opened = page.open(f"s={gone.token()}", None, asked())
+    assert (opened["problem"], opened["text"], opened["evaluators"]) == (PROBLEM, SOLUTION, [])
+    assert "There is no evaluator 'gone'. Choose one of: tiny, tiny-causal." in read(opened["result"]).text
 
 
-def test_corrected_steps_are_drawn_and_written_into_the_box():
-    person = state(steps=[["one"], ["two", "three"]], corrected=True)
-    found = read(corrected(person)).one("ol")
-    assert (found["data-origin"], found["data-key"]) == ("person", text_key(SOLUTION))
-    text, split = written(person)
-    assert json.loads(text) == ["one", ["two", "three"]]
-    assert json.loads(read(split).one("ol")["data-steps"]) == [["one"], ["two", "three"]]
-    assert read(split).one("ol")["data-key"] == text_key(text)
-    assert written(state(steps=[["one"], ["two"]]))[0] == "1. one\n2. two"
-    assert corrected(state()) == EMPTY
-    assert "Reload the page." in corrected("{")
-
-
-def test_a_result_is_saved_with_its_judgments(store, evaluators):
-    told = read(saved_html(store, evaluators, "another", "text", [], state(token=FORM.token())))
+def test_a_result_is_saved_with_its_judgments(store, evaluators, page):
+    entered = {"problem": "another", "solution": "text", "token": FORM.token()}
+    told = read(page.save(entered, asked())["saved"])
     trace = get_trace(store, int(told.all("a")[0]["href"].removeprefix("/browse?trace=")))
     assert (trace.dataset, trace.problem) == ("saved", PROBLEM)
     assert trace.substeps == ("2 + 3 = 5.", "So the answer is 5.")
@@ -132,47 +159,65 @@ def test_a_result_is_saved_with_its_judgments(store, evaluators):
     assert judged.hindsight.rows[1] == pytest.approx(evaluators.judge("tiny", trace).hindsight.rows[1], abs=1e-6)
 
 
-def test_the_same_trace_saved_twice_is_one(store, evaluators):
-    told = [read(saved_html(store, evaluators, "", "", [], state(token=FORM.token()))).text for _ in range(2)]
+def test_the_same_trace_saved_twice_is_one(store, page):
+    told = [read(page.save({"token": FORM.token()}, asked())["saved"]).text for _ in range(2)]
     assert [text.split(" as ")[0] for text in told] == ["Saved", "Was saved before"]
     assert find_dataset(store, "saved").traces == 1
 
 
-def test_what_has_no_link_is_saved_as_it_is_entered(store, evaluators):
-    assert "Saved as" in saved_html(store, evaluators, PROBLEM, SOLUTION, ["tiny"], state(dataset="mine"))
+def test_what_has_no_link_is_saved_as_it_is_entered(store, page):
+    assert "Saved as" in page.save(ENTERED | {"dataset": "mine"}, asked())["saved"]
     assert [(dataset.name, dataset.traces) for dataset in list_datasets(store)] == [("mine", 1)]
 
 
 @pytest.mark.parametrize("dataset", ["", " x", "a\nb"])
-def test_a_dataset_without_a_proper_name_gets_a_notice(store, evaluators, dataset):
-    told = read(saved_html(store, evaluators, "", "", [], state(token=FORM.token(), dataset=dataset)))
-    assert "the name of the dataset" in told.one("div", role="alert").text
+def test_a_dataset_without_a_proper_name_is_refused(store, page, dataset):
+    with pytest.raises(UserError, match="the name of the dataset"):
+        page.save({"token": FORM.token(), "dataset": dataset}, asked())
     assert list_datasets(store) == []
 
 
-def built(store, evaluators, **options):
-    with gr.Blocks() as demo:
-        build(store, evaluators, **options)
-    return demo
+def test_who_only_looks_has_nothing_that_saves_and_may_not(store, evaluators, page):
+    looking = {"rights": frozenset({Right.SCORE})}
+    with pytest.raises(ForbiddenError):
+        page.save({"token": FORM.token()}, asked(**looking))
+    reading = ScorePage(store, evaluators, read_only=True)
+    assert set(page.events) - set(reading.events) == {"save"}
+    for page_, options, saves in ((page, {}, True), (page, looking, False), (reading, {}, False)):
+        result = page_.score(ENTERED, asked(**options))["result"]
+        assert ("Save as a trace" in read(result).text) == saves
 
 
-def test_the_page_builds_with_the_best_evaluator_chosen(store, evaluators):
-    demo = built(store, evaluators)
-    by_id = {block.elem_id: block for block in demo.blocks.values() if getattr(block, "elem_id", None)}
-    assert by_id["evaluators"].value == ["tiny"]
-    assert [choice[1] for choice in by_id["evaluators"].choices] == ["tiny", "tiny-causal"]
+def test_the_first_response_holds_the_form_and_the_examples(page):
+    first = read(page.content(asking()))
+    assert [box["value"] for box in first.one("fieldset").all("input") if "checked" in box.attributes] == ["tiny"]
+    assert [box["value"] for box in first.one("fieldset").all("input")] == ["tiny", "tiny-causal"]
     gallery = read_gallery()
-    samples = by_id["examples"].samples
-    assert [problem for (problem,) in samples] == [trace.problem for trace in gallery[: len(samples)]]
-    assert 8 <= len(samples) < len(gallery)
-    blocks = [block for block in demo.blocks.values() if isinstance(block, gr.HTML)]
-    links = [block.value for block in blocks if "/browse?dataset=gallery" in block.value]
-    assert len(links) == 1
-    assert f"All {len(gallery)} traces" in links[0]
+    examples = first.one("ul").all("a")
+    assert [link.text for link in examples] == [trace.meta["title"] for trace in gallery[: len(examples)]]
+    assert 8 <= len(examples) < len(gallery)
+    form = ScoreForm.from_token(examples[0]["href"].removeprefix("/?s="))
+    assert (form.trace().substeps, form.evaluators) == (gallery[0].substeps, ("tiny",))
+    assert f"All {len(gallery)} traces" in first.text
 
 
-def test_a_page_that_only_reads_has_nothing_that_saves(store, evaluators):
-    def names(demo):
-        return {function.name for function in demo.fns.values()}
+def test_the_first_response_holds_the_result_of_its_address(page):
+    first = read(page.content(asking(f"s={FORM.token()}")))
+    assert [area.text for area in first.all("textarea")] == [PROBLEM, SOLUTION]
+    assert first.one("section")["data-token"] == FORM.token()
+    assert "data-late" not in first.one("div", id="result").attributes
 
-    assert names(built(store, evaluators)) - names(built(store, evaluators, read_only=True)) == {"save_result"}
+
+def test_the_first_response_does_not_wait_for_a_judgment_that_takes_long(page, monkeypatch):
+    monkeypatch.setattr(score_page, "wait", lambda begun, timeout: SimpleNamespace(not_done=begun))
+    first = read(page.content(asking(f"s={FORM.token()}")))
+    assert "data-late" in first.one("div", id="result").attributes
+    assert first.all("section") == []
+
+
+def test_a_mistake_of_the_user_is_the_answer_of_an_event(page):
+    demo = interface("Score", page.events)
+    functions = {function.api_name: function.fn for function in demo.fns.values()}
+    assert set(functions) == {"split", "write", "score", "open", "save"}
+    assert functions["write"]({"steps": 7}) == {"error": "The page sent what is no state of it. Reload the page."}
+    assert functions["write"]({"steps": [["a"]]})["text"] == "a"

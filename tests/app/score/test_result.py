@@ -55,6 +55,9 @@ VALIDITY = Hindsight(
 MINI = EvaluatorScores("mini", TRIANGLE)
 OTHER = EvaluatorScores("other", Hindsight.constant(TRIANGLE.online))
 PRM = EvaluatorScores("PRM", VALIDITY, outputs=Outputs.VALIDITY)
+PRM_OF_TEN = EvaluatorScores(
+    "PRM", Hindsight(tuple(row(*[[0.1, 0, 0.9]] * (i + 1)) for i in range(10))), outputs=Outputs.VALIDITY
+)
 
 
 def test_of_one_that_gives_validity_only_no_redundancy_is_made_up():
@@ -216,6 +219,29 @@ def test_every_text_is_escaped(text):
     assert page.one("div", role="alert").text == text
 
 
-def test_the_script_sees_whether_a_result_is_another_one():
-    states = [view(thresholds=at).one("section")["data-state"] for at in (None, Thresholds(), Thresholds(0.4))]
-    assert states[0] == states[1] != states[2]
+def test_a_result_says_its_verdicts_in_a_sentence():
+    assert view().one("section")["data-said"] == "Scored by mini: online not valid, offline not valid."
+    both = view(scores=(MINI, OTHER), thresholds=Thresholds(0.3)).one("section")["data-said"]
+    assert both == "Scored by mini: online valid, offline not valid; other: online valid, offline valid."
+
+
+def test_the_script_finds_the_steps_that_are_edited_in_place():
+    page = view(Trace.of("q", ["a", ["b", "c"]]))
+    assert json.loads(page.one("ol", cls="steps")["data-steps"]) == [["a"], ["b", "c"]]
+    assert [button["aria-label"] for button in page.one("ol", cls="steps").all("button")] == [
+        "Edit step 1", "Edit step 2.1", "Edit step 2.2"
+    ]  # fmt: skip
+
+
+def test_a_long_solution_begins_with_the_marks_of_all_steps():
+    assert view().all("div", cls="marks") == []
+    steps = [f"Step {i}." for i in range(10)]
+    probs = row(*[[0.9, 0.05, 0.05] if i == 3 else [0.1, 0.5, 0.4] if i == 4 else [0.1, 0, 0.9] for i in range(10)])
+    scores = Hindsight(tuple(probs[: i + 1] for i in range(10)))
+    marks = view(Trace.of("q", steps), scores=(EvaluatorScores("mini", scores), PRM_OF_TEN)).one("div", cls="marks")
+    names = ["mini online", "mini offline", "PRM online", "PRM offline"]
+    assert json.loads(marks["data-columns"]) == names
+    buttons = marks.all("button")
+    assert [button.text for button in buttons][2:6] == ["✓✓✓✓3", "✕✕✓✓4", "○○✓✓5", "✓✓✓✓6"]
+    words = ["not valid", "not valid", "valid", "valid"]
+    assert buttons[3]["aria-label"] == f"Step 4: {', '.join(map(' '.join, zip(names, words, strict=True)))}"

@@ -56,6 +56,8 @@ def test_every_page_is_there(client, name, path):
         "/gradio_api/call/show/1",
         "/gradio_api/vibe-code",
         "/gradio_api/info",
+        "/gradio_api/app_id",
+        "/gradio_api/heartbeat/one",
         "/gradio_api/queue/data",
         "/gradio_api/profiling/traces",
     ],
@@ -72,7 +74,7 @@ def test_nothing_is_uploaded_or_called_by_other_ways(client, name):
     assert client.post(f"/gradio_api/{name}", files={"files": b"x"}).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/api/v1/score", "/api/v1/jobs", "/gradio_api/run/predict"])
+@pytest.mark.parametrize("path", ["/api/v1/score", "/api/v1/jobs", "/gradio_api/run/score"])
 @pytest.mark.parametrize("origin", [ELSEWHERE, "null", "http://127.0.0.1:8000", "http://127.0.0.1.example", ""])
 def test_a_post_of_a_page_elsewhere_is_refused(client, path, origin):
     response = post(client, path, origin=origin)
@@ -91,7 +93,7 @@ def test_a_browser_that_gives_no_origin_is_known_by_where_it_comes_from(client, 
     assert post(client, sec_fetch_site=site).status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/", "/api/v1/datasets", "/gradio_api/run/predict"])
+@pytest.mark.parametrize("path", ["/", "/api/v1/datasets", "/gradio_api/run/score"])
 def test_no_page_elsewhere_may_read_an_answer(client, path):
     """Gradio by itself would let any origin in where the host is not the loopback."""
     for host in ("127.0.0.1", "localhost"):
@@ -112,7 +114,7 @@ def test_this_machine_may_be_called_by_each_of_its_names(client, host):
     assert client.get("/", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/api/v1/score", "/gradio_api/run/predict"])
+@pytest.mark.parametrize("path", ["/api/v1/score", "/gradio_api/run/score"])
 def test_a_large_body_is_refused_before_it_is_read(client, path):
     response = client.post(path, content=b"x" * (LARGEST_BODY + 1))
     assert response.status_code == 413
@@ -134,7 +136,7 @@ def test_a_body_in_pieces_arrives_whole(client):
 
 
 def test_there_are_no_web_sockets(client):
-    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/gradio_api/run/predict"):
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/gradio_api/run/score"):
         pass
 
 

@@ -27,7 +27,7 @@ def rules():
     [
         ("GET", "/", {Right.SCORE}),
         ("HEAD", "/", {Right.SCORE}),
-        ("GET", "/gradio_api/app_id", {Right.READ, Right.SCORE}),
+        ("POST", "/gradio_api/run/score", {Right.READ, Right.SCORE}),
         ("GET", "/stepsight/js/main.js", None),
         ("GET", "/hello", set()),
         ("GET", "/table.json", {Right.READ}),
@@ -57,6 +57,7 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
         ("POST", "/tables/1/2"),
         ("POST", "/tables/1234567890123"),
         ("GET", "/forgotten"),
+        ("POST", "/gradio_api/run/a/b"),
     ],
 )
 def test_what_no_rule_names_is_not_there(rules, method, path):
