@@ -37,6 +37,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.benchmarks.page
 	$(BIN)/python -m tests.benchmarks.loading
+	$(BIN)/python -m tests.benchmarks.clicks
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser

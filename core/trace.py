@@ -104,6 +104,11 @@ class Trace:
         return next((i for i, step in enumerate(self.steps) if step.valid is False), None)
 
     @property
+    def n_redundant(self) -> int:
+        """How many steps the gold calls redundant."""
+        return sum(step.label is Label.NEU for step in self.steps)
+
+    @property
     def has_gold(self) -> bool:
         return any(step.valid is not None for step in self.steps)
 

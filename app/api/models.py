@@ -115,6 +115,7 @@ class DatasetInfo(BaseModel):
     kind: str
     traces: int
     errors: int = Field(description="Traces in which the gold names a first error.")
+    redundant: int = Field(description="Traces in which it calls a step redundant.")
     steps: int
     substeps: int
     left_out: int = Field(description="Bad rows of its files that were skipped.")

@@ -26,7 +26,7 @@ from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 
 _DIGITS = 6
-_COUNTS = ("name", "kind", "traces", "errors", "steps", "substeps", "left_out")
+_COUNTS = ("name", "kind", "traces", "errors", "redundant", "steps", "substeps", "left_out")
 
 
 def routes(context: Context) -> APIRouter:

@@ -73,7 +73,7 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
 def shown_choices(choices: Sequence[EvaluatorChoice], address: Address) -> list[EvaluatorChoice]:
     """Those that the page of a trace shows, `MOST_BESIDE` at most: the ones that the address puts side by side,
     else whom its list is about. Raises `UserError` on one that is not offered."""
-    keys = address.beside or (address.evaluator or default_choice(choices).key, address.against)
+    keys = address.beside or (address.evaluator or default_choice(choices).key, address.against or address.other)
     return [find_choice(choices, key) for key in dict.fromkeys(keys) if key][:MOST_BESIDE]
 
 

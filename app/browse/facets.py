@@ -48,7 +48,16 @@ class Section:
 
 
 _CONDITIONS = (
-    Condition("gold", "Gold", (("error", "names an error"), ("clean", "names no error"), ("missing", "no gold"))),
+    Condition(
+        "gold",
+        "Gold",
+        (
+            ("error", "names an error"),
+            ("clean", "names no error"),
+            ("redundant", "names a redundant step"),
+            ("missing", "no gold"),
+        ),
+    ),
     Condition(
         "error_at",
         "First error stands",
@@ -63,6 +72,7 @@ _CONDITIONS = (
             ("missed", "missed error"),
             ("false-alarm", "false alarm"),
             ("wrong-step", "wrong step"),
+            ("wrong", "any of these three"),
         ),
         about_evaluator=True,
     ),
@@ -84,6 +94,7 @@ _CONDITIONS = (
 )
 _TITLES = {condition.name: condition.title for condition in _CONDITIONS} | {"text": "Search"}
 _LABELS = {(condition.name, value): label for condition in _CONDITIONS for value, label in condition.values}
+_LABELS |= {("mistake", "wrong"): "wrong"}
 
 MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name == "mistake").values)
 """The kinds of mistake in words."""
@@ -131,6 +142,9 @@ def condition_words(address: Address, name: str) -> str:
     if name == "cell":
         gold, _, called = value.partition("-")
         return f"Gold {gold}, called {called}"
+    if name in ("mistake", "other_mistake") and address.other:
+        who = address.other if name == "other_mistake" else address.evaluator or "First error"
+        return f"{who}: {_LABELS['mistake', value]}"
     if name == "change":
         return f"{_TITLES[name]} {value:g} or more"
     return f"{_TITLES[name]}: {_LABELS.get((name, value), value)}"

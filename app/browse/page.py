@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.evaluator_choice import MOST_BESIDE, shown_choices
 from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
@@ -112,6 +113,8 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
         facets=facets_html(address, page.counts, selection.choices, about),
         chips=chips_html(address),
+        others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
+        comparison=comparison_html(selection.pairs, address, about.key, address.other),
         traces=traces,
         total=page.total,
         shown=len(page.rows),

@@ -11,6 +11,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
 from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.outcomes import OutcomePairs, pair_outcomes
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import Neighbours, load_traces, traces
@@ -48,7 +49,7 @@ class Selection:
         """What an address selects in its dataset, and a message for each evaluator in it that is not offered."""
         choices = list_choices(store, evaluators, dataset_id)
         offered, problems = set(), []
-        for key in dict.fromkeys((address.evaluator, address.against, *address.beside)):
+        for key in dict.fromkeys((address.evaluator, address.against, address.other, *address.beside)):
             try:
                 offered.add(key and find_choice(choices, key).key)
             except UserError as error:
@@ -56,6 +57,8 @@ class Selection:
         address = address.changed(
             evaluator=address.evaluator if address.evaluator in offered else "",
             against=address.against if address.against in offered else "",
+            other=address.other if address.other in offered else "",
+            other_mistake=address.other_mistake if address.other and address.other in offered else "any",
             beside=tuple(key for key in address.beside if key in offered),
         )
         about = find_choice(choices, address.evaluator) if address.evaluator else default_choice(choices)
@@ -71,9 +74,15 @@ class Selection:
 
     @cached_property
     def where(self) -> TraceFilter:
-        against = self.address.against
-        other = find_choice(self.choices, against).id if against else None
-        return self.address.with_ids(self.about.id, other)
+        against, other = (
+            find_choice(self.choices, key).id if key else None for key in (self.address.against, self.address.other)
+        )
+        return self.address.with_ids(self.about.id, against, other)
+
+    @property
+    def pairs(self) -> OutcomePairs | None:
+        """The outcomes of the address's two evaluators against each other, None where it names one."""
+        return pair_outcomes(self.store, self.dataset_id, self.where)
 
     def page(self, size: int) -> BrowsePage:
         """The rows of the address's page, how many there are in all, and counts for every condition."""

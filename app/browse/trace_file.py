@@ -82,9 +82,8 @@ def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[Sto
 
 def file_address(path: str, address: Address) -> str:
     """The address of a file of the trace that an address shows, as an attribute's value."""
-    short = Address(
-        trace=address.trace, evaluator=address.evaluator, against=address.against, beside=address.beside
-    )
+    kept = ("trace", "evaluator", "against", "other", "beside")
+    short = Address(**{name: getattr(address, name) for name in kept})
     return short.url(path)
 
 

@@ -112,12 +112,14 @@ def run(args: argparse.Namespace) -> None:
 
 def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
     where = validate(NamedFilter, {name: getattr(args, name) for name in NamedFilter.model_fields})
-    evaluator = _find_evaluator(store, where.evaluator)
+    evaluator, against, other = (
+        _find_evaluator(store, name) for name in (where.evaluator, where.against, where.other)
+    )
     return CampaignPlan(
         name=args.name,
         dataset=args.dataset,
         guideline=_read(args.guideline),
-        where=where.with_ids(evaluator, _find_evaluator(store, where.against)).pruned(),
+        where=where.with_ids(evaluator, against, other).pruned(),
         overlap=args.overlap,
         after_error=not args.to_first_error,
         view=CampaignView(args.view),

@@ -10,9 +10,9 @@ from stepsight.app.commands.options import add_db
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import list_datasets
 
-_COLUMNS = ("name", "kind", "traces", "left_out", "errors", "steps", "substeps")
-_SHOWN = ("name", "kind", "size", "errors", "steps", "substeps")
-_TITLES = ("name", "kind", "traces", "with a gold error", "steps", "sub-steps")
+_COLUMNS = ("name", "kind", "traces", "left_out", "errors", "redundant", "steps", "substeps")
+_SHOWN = ("name", "kind", "size", "errors", "redundant", "steps", "substeps")
+_TITLES = ("name", "kind", "traces", "with a gold error", "with redundant steps", "steps", "sub-steps")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -139,7 +139,7 @@ def _number(value: np.float32) -> float | None:
 
 
 def _summaries() -> Select[Any]:
-    same = ("position", "problem", "n_steps", "n_substeps", "first_error", "has_gold")
+    same = ("position", "problem", "n_steps", "n_substeps", "first_error", "has_gold", "n_redundant")
     return select(
         TraceRow.id.label("trace_id"),
         TraceRow.external_id.label("id"),

@@ -110,7 +110,7 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
 def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
     """The facets of traces in which no evaluator comes in, by the field of the filter."""
     return {
-        "gold": Facet(GOLD, traces.gold),
+        "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant}),
         "group": Facet(traces.groups, traces.group),
         "error_at": Facet(tuple(third.value for third in Third), traces.third),
         "relabelled": Facet(("no", "yes"), traces.relabelled.astype(np.int8)),
@@ -125,7 +125,7 @@ def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dic
     none = np.full(len(agreement), SILENT, np.int8)
     return {
         "verdict": Facet(("invalid", "valid"), chosen.valid, also),
-        "mistake": Facet(tuple(mistake.value for mistake in MISTAKES), chosen.mistake),
+        "mistake": Facet(tuple(mistake.value for mistake in MISTAKES), chosen.mistake, {"wrong": chosen.mistaken}),
         "modes": Facet(("agree", "disagree"), agreement.astype(np.int8)),
         "change": Facet((), none, {f"{least:g}": changed(chosen, least) for least in CHANGES}),
     }

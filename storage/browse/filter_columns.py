@@ -41,21 +41,22 @@ class BrowseColumns:
     """The columns of a dataset that a filter and an order need, read within a session.
 
     `traces` are those of its traces; of the filter's evaluator `verdicts` has those in both modes, and `in_mode`
-    is the one of the filter's mode, both None where it names none. Raises `UserError` where a condition or the
-    order needs an evaluator and the filter names none.
+    is the one of the filter's mode, both None where it names none; `other` is that of its other evaluator. Raises
+    `UserError` where a condition or the order needs an evaluator and the filter names none.
     """
 
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
         _check(where, sort)
         self._session, self._where, self._sort = session, where, sort
         self._cache, self._dataset_id = cache_of(store), dataset_id
-        named = [id for id in (where.evaluator, where.against) if id is not None]
+        named = [id for id in (where.evaluator, where.against, where.other) if id is not None]
         self._versions = read_versions(session, dataset_id, named)
         self._version = self._versions[None], self._versions.get(where.evaluator)
         self._relabelled = self._read_relabelled()
         self.traces: TraceColumns = self._read_traces()
         self.verdicts = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.in_mode = None if self.verdicts is None else self.verdicts[where.read_mode]
+        self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
 
     def _read_relabelled(self) -> Ints:
         """The ids of the traces that people labelled: read again after whatever anybody did while labelling."""
@@ -121,6 +122,8 @@ class BrowseColumns:
             meets["cell"] = (self.in_mode.cells & cell_bit(*where.labels)) != 0
         if where.against is not None:
             meets["against"] = differ(self.in_mode, self._verdicts(where.against)[where.read_mode])
+        if self.other is not None and where.is_set("other_mistake"):
+            meets["other_mistake"] = self.other.makes(where.other_mistake)
         return meets
 
     def _key(self) -> Floats32:
@@ -247,5 +250,7 @@ def _check(where: TraceFilter, sort: Sort) -> None:
     named = where.needing_evaluator()
     if where.evaluator is None and named is not None:
         raise UserError(f"The {named} filter needs an evaluator.", "Choose one.")
+    if where.other is None and where.is_set("other_mistake"):
+        raise UserError("The other_mistake filter needs another evaluator.", "Choose one to compare with.")
     if where.evaluator is None and sort.by in _OF_EVALUATOR:
         raise UserError(f"The order by {sort.by} needs an evaluator.", "Choose one.")

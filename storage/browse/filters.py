@@ -17,9 +17,9 @@ from stepsight.core.validation import invalid
 
 LONGEST_TEXT = 1000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
-_ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "change", "cell")
+_ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell")
 # Whose verdicts are meant, and in which mode: no conditions by themselves.
-_READING = ("evaluator", "mode")
+_READING = ("evaluator", "mode", "other")
 
 
 def _check_searchable(text: str) -> str:
@@ -41,19 +41,24 @@ def _check_cell(cell: str) -> str:
     return cell
 
 
+_Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right"]
+
+
 class Conditions(BaseModel):
     """The conditions on a trace, all of which it meets; each default stands for any.
 
-    `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `missing`, there is no
-    gold. `text`, in addresses `q`: the problem or a sub-step contains it, whatever the case and the spaces around
-    it. `group`: the class that the benchmark puts the trace in. `error_at`: the third of the solution in which the
-    gold's first error stands (`core.metrics.table.Third`); no trace without an error is in one.
+    `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `redundant`, it calls
+    a step redundant, whichever of the two it is; `missing`, there is no gold. `text`, in addresses `q`: the problem
+    or a sub-step contains it, whatever the case and the spaces around it. `group`: the class that the benchmark
+    puts the trace in. `error_at`: the third of the solution in which the gold's first error stands
+    (`core.metrics.table.Third`); no trace without an error is in one.
 
     The others are about the judgments of `evaluator`, read in `mode`; a hindsight judgment answers for either mode,
     a stale one counts as none. `verdict` on the solution: `valid` or `invalid`; `redundant`, whichever of the two
     it is; `unjudged`, nothing was said of the solution. `mistake`, of the first step called wrong against the
     gold's first error: as in `core.metrics.first_error.Outcome`; no trace of which gold or evaluator say too little
-    makes any. `modes`: whether the verdicts valid or invalid of both modes agree; both are needed. `against`:
+    makes any, and `wrong` stands for every other than `right`. `other_mistake`: the same of the evaluator `other`.
+    `modes`: whether the verdicts valid or invalid of both modes agree; both are needed. `against`:
     another evaluator whose verdict valid or invalid differs. `change`: the largest absolute retroactive change is
     at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step whose gold label is the
     first is called the second by argmax. `relabelled`: a person gave labels.
@@ -61,7 +66,7 @@ class Conditions(BaseModel):
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
 
-    gold: Literal["any", "error", "clean", "missing"] = Field(
+    gold: Literal["any", "error", "clean", "redundant", "missing"] = Field(
         default="any", description="What the gold says of the solution."
     )
     text: Annotated[str, AfterValidator(_check_searchable)] = Field(
@@ -80,13 +85,15 @@ class Conditions(BaseModel):
     verdict: Literal["any", "valid", "invalid", "redundant", "unjudged"] = Field(
         default="any", description="What the evaluator says of the solution."
     )
-    mistake: Literal["any", "missed", "false-alarm", "wrong-step", "right"] = Field(
+    mistake: _Mistake = Field(
         default="any", description="Of the first step called wrong, against the gold's first error."
     )
     modes: Literal["any", "agree", "disagree"] = Field(
         default="any", description="Whether the verdicts of both modes agree."
     )
     against: Any = None
+    other: Any = None
+    other_mistake: _Mistake = Field(default="any", description="The same of the other evaluator.")
     change: float = Field(
         default=0, ge=0, le=1, allow_inf_nan=False, description="The least absolute retroactive change of any step."
     )
@@ -110,7 +117,7 @@ class Conditions(BaseModel):
 
     def without_verdicts(self) -> Self:
         """The same without the conditions on an evaluator's verdicts."""
-        return self.without(*_ABOUT_EVALUATOR)
+        return self.without(*_ABOUT_EVALUATOR, "other")
 
     def needing_evaluator(self) -> str | None:
         """The first condition on judgments, None where there is none."""
@@ -134,6 +141,7 @@ class TraceFilter(Conditions):
 
     evaluator: int | None = None
     against: int | None = None
+    other: int | None = None
 
     def stored(self) -> dict[str, Any]:
         """What is set, as JSON: what campaigns keep, and `model_validate` reads again."""
@@ -151,11 +159,12 @@ class NamedFilter(Conditions):
         default="", description="Whose judgments the following are about; else the first that judged."
     )
     against: str = Field(default="", description="Another evaluator, whose verdict differs.")
+    other: str = Field(default="", description="Another evaluator, to compare with.")
 
-    def with_ids(self, evaluator: int | None, against: int | None) -> TraceFilter:
+    def with_ids(self, evaluator: int | None, against: int | None = None, other: int | None = None) -> TraceFilter:
         """The same conditions, about the evaluators with these database ids."""
         values = {name: getattr(self, name) for name in Conditions.model_fields}
-        return TraceFilter(**values | {"evaluator": evaluator, "against": against})
+        return TraceFilter(**values | {"evaluator": evaluator, "against": against, "other": other})
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,18 @@ class VerdictColumns:
         """Whether something was said of the solution."""
         return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
 
+    @property
+    def mistaken(self) -> Bools:
+        """Whether the first step called wrong is known to be another than the gold's."""
+        return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, MISTAKES.index(Outcome.RIGHT))
+
+    def makes(self, mistake: str) -> Bools:
+        """Whether it is one of `MISTAKES`, or any for `wrong`."""
+        if mistake == "wrong":
+            return self.mistaken
+        met: Bools = np.equal(self.mistake, MISTAKES.index(Outcome(mistake)))
+        return met
+
 
 def read_verdict_columns(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds

@@ -119,6 +119,7 @@ class TraceRow(Base):
     n_substeps: Mapped[int]
     first_error: Mapped[int | None]
     has_gold: Mapped[bool]
+    n_redundant: Mapped[int] = mapped_column(server_default="0")
     meta: Mapped[dict[str, Any]] = mapped_column(JSON)
 
     __table_args__ = (
@@ -140,6 +141,7 @@ Index(
     TraceRow.has_gold,
     TraceRow.n_steps,
     TraceRow.n_substeps,
+    TraceRow.n_redundant,
 )
 
 

@@ -159,7 +159,7 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
 
 
 def _check_evaluators(store: Store, plan: CampaignPlan) -> None:
-    for id in {plan.evaluator, plan.where.evaluator, plan.where.against} - {None}:
+    for id in {plan.evaluator, plan.where.evaluator, plan.where.against, plan.where.other} - {None}:
         with store.read() as session:
             stored = session.scalar(select(EvaluatorRow.id).where(EvaluatorRow.id == in_range(id or 0)))
         if stored is None:

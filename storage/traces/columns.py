@@ -23,7 +23,8 @@ class TraceColumns:
     """The `n` traces of a dataset in file order, each of shape (n,).
 
     `trace_ids` of the database; `digests`, their first characters; `steps`, how many; `first_error`, 0-based,
-    `SILENT` where the gold names none; `gold`, the place in `GOLD`; `group`, the place in `groups` of the class
+    `SILENT` where the gold names none; `gold`, the place in `GOLD`; `redundant`, whether it calls a
+    step so; `group`, the place in `groups` of the class
     that the benchmark puts the trace in, `SILENT` for none; `third`, the place in `core.metrics.table.Third` of
     that in which the first error stands, `SILENT` for none; `relabelled`, whether a person gave labels.
     """
@@ -33,6 +34,7 @@ class TraceColumns:
     steps: NDArray[np.int32]
     first_error: NDArray[np.int32]
     gold: NDArray[np.int8]
+    redundant: NDArray[np.bool_]
     group: NDArray[np.int32]
     groups: tuple[str, ...]
     third: NDArray[np.int8]
@@ -86,20 +88,21 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
     """The columns of a dataset's traces, in memory in proportion to its traces."""
     row = TraceRow
     statement = (
-        select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, trace_group())
+        select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, row.n_redundant, trace_group())
         .where(row.dataset_id == dataset_id)
         .order_by(row.position)
     )
-    ids, steps, errors, with_gold, digests, groups = [], [], [], [], [], []
+    ids, steps, errors, with_gold, redundant, digests, groups = [], [], [], [], [], [], []
     names: dict[str, int] = {}
     # Not through the session: what that does with each row would take most of the time.
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
-        for id, digest, count, error, has_gold, group in part:
+        for id, digest, count, error, has_gold, n_redundant, group in part:
             ids.append(id)
             digests.append(digest[:16].encode())
             steps.append(count)
             errors.append(SILENT if error is None else error)
             with_gold.append(has_gold)
+            redundant.append(n_redundant > 0)
             groups.append(names.setdefault(str(group), len(names)) if group else SILENT)
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
@@ -110,6 +113,7 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         steps=counts,
         first_error=first_error,
         gold=np.where(has_error, 0, np.where(np.array(with_gold, np.bool_), 1, 2)).astype(np.int8),
+        redundant=np.array(redundant, np.bool_),
         group=np.array(groups, np.int32),
         groups=tuple(names),
         third=third.astype(np.int8),

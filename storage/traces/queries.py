@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, case, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.label import Label
@@ -35,6 +35,7 @@ class Dataset:
     created: datetime
     traces: int
     errors: int
+    redundant: int
     steps: int
     substeps: int
     left_out: int
@@ -70,6 +71,7 @@ class TraceSummary:
     n_substeps: int
     first_error: int | None
     has_gold: bool
+    n_redundant: int
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,7 @@ def _count(session: Session, dataset_id: int) -> dict[str, int]:
     counts = (
         func.count(TraceRow.dataset_id).label("traces"),
         func.count(TraceRow.first_error).label("errors"),
+        func.count(case((TraceRow.n_redundant > 0, 1))).label("redundant"),
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
         func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),
     )

@@ -183,6 +183,7 @@ def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any
         "n_substeps": len(trace.substeps),
         "first_error": trace.first_error,
         "has_gold": trace.has_gold,
+        "n_redundant": trace.n_redundant,
         "meta": dict(trace.meta),
     }
 

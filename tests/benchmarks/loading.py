@@ -3,8 +3,8 @@
     python -m tests.benchmarks.loading
 
 Each page in a new context of headless Chromium, on a desktop's and a phone's width: first and largest contentful
-paint in milliseconds, cumulative layout shift and requests, medians of `ROUNDS`. Exits with 1 where a page other
-than Score, which is Gradio's, is over a limit.
+paint in milliseconds, cumulative layout shift and requests, medians of `ROUNDS`. Exits with 1 where a page is over
+a limit; the requests of Score may be more, which Gradio sends once everything is there.
 """
 
 import statistics
@@ -63,7 +63,7 @@ def main() -> int:
         for path in PAGES:
             for width in WIDTHS:
                 found = medians(browser, base + path, width)
-                over = [name for name, limit in LIMITS.items() if found[name] > limit and path != "/"]
+                over = [name for name, limit in LIMITS.items() if found[name] > limit and (path, name) != ("/", "requests")]
                 code = 1 if over else code
                 shown = f"FCP {found['FCP']:5.0f}  LCP {found['LCP']:5.0f}  CLS {found['CLS']:.3f}"
                 remark = f"  over the limit: {', '.join(over)}" if over else ""

@@ -16,3 +16,19 @@ export const failure = async (response) => {
   const answer = await response.json().catch(() => null);
   return answer?.error ? `${answer.error} ${answer.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
 };
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, AGAIN));
+
+/** As `fetch`, of what does no harm when it is asked for twice: until the server answers. `tell` shows a message. */
+export const patiently = async (address, options, tell = say) => {
+  for (;;) {
+    try {
+      return await fetch(address, options);
+    } catch (error) {
+      if (options.signal?.aborted) throw error;
+      tell(AWAY);
+      await pause();
+      options.signal?.throwIfAborted();
+    }
+  }
+};

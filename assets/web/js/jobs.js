@@ -1,5 +1,5 @@
 // The Jobs page: asks how far the jobs are, starts, cancels and resumes them.
-import { AWAY, failure } from "./away.js";
+import { AWAY, failure, patiently } from "./away.js";
 import { onChange } from "./changes.js";
 
 const EVERY = 2000;
@@ -57,8 +57,8 @@ const ask = async () => {
 
 const post = async (url, values) => {
   const headers = { "content-type": "application/json" };
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(values) }).catch(() => null);
-  say(!response ? "The server does not answer. Try again." : response.ok ? "" : await failure(response));
+  const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) }, say);
+  say(response.ok ? "" : await failure(response));
   await ask();
 };
 

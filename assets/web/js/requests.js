@@ -1,21 +1,5 @@
 // What the Score page asks for: events of its interface, by name, and of several the one that was asked for last.
-import { AGAIN, AWAY, failure, say } from "./away.js";
-
-const pause = () => new Promise((resolve) => setTimeout(resolve, AGAIN));
-
-// A server that does not answer is asked again.
-const patiently = async (address, options) => {
-  for (;;) {
-    try {
-      return await fetch(address, options);
-    } catch (error) {
-      if (options.signal?.aborted) throw error;
-      say(AWAY);
-      await pause();
-      options.signal?.throwIfAborted();
-    }
-  }
-};
+import { failure, patiently, say } from "./away.js";
 
 /** The answer of an event to its inputs. Throws where there is none, with a message for the person. */
 export const ask = async (name, inputs, signal) => {

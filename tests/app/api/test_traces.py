@@ -30,7 +30,16 @@ def test_evaluators_that_score_here_come_first(filled, client, evaluators):
 def test_datasets_with_their_counts(client):
     # Of the four traces two name an error; they have 2 + 1 + 2 + 3 steps, and two steps have a sub-step more.
     assert client.get("/api/v1/datasets").json() == [
-        {"name": "sums", "kind": "plain", "traces": 4, "errors": 2, "steps": 8, "substeps": 10, "left_out": 0}
+        {
+            "name": "sums",
+            "kind": "plain",
+            "traces": 4,
+            "errors": 2,
+            "redundant": 0,
+            "steps": 8,
+            "substeps": 10,
+            "left_out": 0,
+        }
     ]
 
 

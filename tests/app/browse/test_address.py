@@ -43,7 +43,7 @@ def test_every_part_is_read_and_written():
 def test_defaults_stay_out_of_it():
     assert Address().url() == "/browse"
     assert read(gold="any", page="1", mode="offline", sort="position", change="0") == Address()
-    assert read(trace="", gold="", page="", other="x") == Address()
+    assert read(trace="", gold="", page="", unknown="x") == Address()
     assert Address(dataset="a b&c", q="x=1 é").url(trace=3) == (
         "/browse?dataset=a+b%26c&amp;trace=3&amp;q=x%3D1+%C3%A9"
     )
@@ -94,7 +94,7 @@ def test_what_evaluators_say_can_be_left_out():
         ({"trace": "٣"}, "expected a whole number."),
         ({"trace": "1" * 5000}, "expected a whole number."),
         ({"page": "1e3"}, "page is '1e3', expected a whole number."),
-        ({"gold": "maybe"}, "gold is 'maybe', expected one of any, error, clean, missing."),
+        ({"gold": "maybe"}, "gold is 'maybe', expected one of any, error, clean, redundant, missing."),
         ({"error_at": "first"}, "error_at is 'first', expected one of "),
         ({"mode": "hindsight"}, "mode is 'hindsight', expected one of "),
         ({"verdict": "x"}, "verdict is 'x', expected one of "),

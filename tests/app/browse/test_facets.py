@@ -10,9 +10,9 @@ from tests.app.markup import read
 MINI, OTHER = EvaluatorChoice("mini", "mini", None, judged=True), EvaluatorChoice("other", None, None, judged=True)
 SILENT = EvaluatorChoice("silent", "silent", None, judged=False)
 COUNTS = {
-    "gold": {"error": 3, "clean": 2, "missing": 0},
+    "gold": {"error": 3, "clean": 2, "redundant": 1, "missing": 0},
     "group": {"algebra": 1, "geometry": 4},
-    "mistake": {"right": 2, "missed": 1, "false-alarm": 0, "wrong-step": 2},
+    "mistake": {"right": 2, "missed": 1, "false-alarm": 0, "wrong-step": 2, "wrong": 3},
     "change": {"0.1": 3, "0.3": 1, "0.5": 0},
 }
 
@@ -28,7 +28,7 @@ def section(page, title):
 
 def test_each_value_has_its_count_and_an_address():
     gold = section(sidebar(Address(dataset="sums", page=3)), "Gold")
-    assert list(gold) == ["names an error3", "names no error2", "no gold0"]
+    assert list(gold) == ["names an error3", "names no error2", "names a redundant step1", "no gold0"]
     assert gold["names an error3"].one("a")["href"] == "/browse?dataset=sums&gold=error"
     # What would leave nothing is no link.
     assert gold["no gold0"].all("a") == []
@@ -63,7 +63,9 @@ def test_many_values_are_folded():
 def test_what_an_evaluator_says_is_there_where_it_has_judged():
     page = sidebar(Address(mode="online"))
     assert [one.text for one in page.all("h2")] == ["Filters", "What mini says, online"]
-    assert list(section(page, "First error")) == ["right2", "missed error1", "false alarm0", "wrong step2"]
+    assert list(section(page, "First error")) == [
+        "right2", "missed error1", "false alarm0", "wrong step2", "any of these three3"
+    ]  # fmt: skip
     # Another one that has judged, and not the one that the list is about.
     assert list(section(page, "Verdict differs from")) == ["other"]
     assert [one.text for one in sidebar(about=SILENT).all("h2")] == ["Filters"]

@@ -102,7 +102,7 @@ def test_conditions_combine_and_are_counted(browse):
     assert ids(page) == ["error"]
     counts = [item.text for item in page.one("aside").all("section")[0].all("li")]
     # With the other condition as it is: no trace without a gold error has one in its last third.
-    assert counts == ["names an error1", "names no error0", "no gold0"]
+    assert counts == ["names an error1", "names no error0", "names a redundant step0", "no gold0"]
     chips = [chip["aria-label"] for chip in page.all("a", cls="chip")]
     assert chips == ["Remove Gold: names an error", "Remove First error stands: in the last third"]
     assert query_of(page.all("a", cls="chip")[1]["href"]) == {"dataset": ["sums"], "gold": ["error"]}
@@ -319,7 +319,7 @@ def test_a_trace_that_no_evaluator_can_read_is_shown_without_scores(browse):
         ({"trace": "999999999999"}, "There is no trace 999999999999."),
         ({"trace": "0"}, "There is no trace 0."),
         ({"page": "two"}, "page is 'two', expected a whole number."),
-        ({"gold": "maybe"}, "gold is 'maybe', expected one of any, error, clean, missing."),
+        ({"gold": "maybe"}, "gold is 'maybe', expected one of any, error, clean, redundant, missing."),
         ({"q": "a\x00b"}, "the text to search for holds a NUL byte."),
         ({"mistake": "missed"}, "tiny has judged no trace of this dataset"),
         ({"sort": "-change"}, "tiny has judged no trace of this dataset"),

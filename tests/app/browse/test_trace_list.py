@@ -18,6 +18,7 @@ ROW = BrowseRow(
     n_substeps=4,
     first_error=1,
     has_gold=True,
+    n_redundant=0,
     group="sums",
     validity=0.25,
     online_validity=0.75,
@@ -62,6 +63,8 @@ def test_a_row_tells_problem_gold_and_verdict():
     [
         ({"first_error": None}, "gold", "✓ no error"),
         ({"first_error": None, "has_gold": False}, "gold", "no gold"),
+        ({"first_error": None, "n_redundant": 2}, "gold", "○ 2 redundant"),
+        ({"n_redundant": 1}, "gold", "✕ step 2, 1 redundant"),
         ({"mistake": "missed", "first_wrong": None}, "m", "missed error"),
         ({"mistake": "false-alarm"}, "m", "false alarm"),
         ({"mistake": "right"}, "m", "right"),

@@ -241,6 +241,26 @@ def test_what_is_pressed_as_soon_as_it_shows_counts(opened):
         page.wait_for_url(re.compile("q=roots"))
 
 
+def test_two_evaluators_are_compared_in_two_clicks(page):
+    page.goto("/browse?dataset=gallery&evaluator=mini-bidir")
+    page.get_by_label("Compare with").select_option("mini-causal")
+    table = page.get_by_role("region", name="mini-bidir and mini-causal compared")
+    link = table.get_by_role("link", name="mini-bidir right, mini-causal wrong:")
+    count = int(link.inner_text())
+    link.click()
+    page.wait_for_url("**mistake=right**other_mistake=wrong**")
+    expect(page.locator(".pager span").first).to_contain_text(f"of {count}")
+    conditions = page.get_by_role("list", name="Conditions")
+    expect(conditions).to_contain_text("mini-bidir: right")
+    expect(conditions).to_contain_text("mini-causal: wrong")
+    # Both stand side by side in the trace.
+    page.locator("a.open").first.click()
+    expect(page.locator("section.side.n2 ol.steps > li").first).to_be_visible()
+    page.keyboard.press("u")
+    table.get_by_role("link", name="Close").click()
+    expect(table).to_have_count(0)
+
+
 @contextmanager
 def away(page: Page) -> Iterator[None]:
     """Nobody answers the page's requests meanwhile."""

@@ -394,15 +394,25 @@ def test_files_are_imported_and_listed(run, db, file, tmp_path):
             "traces": 2,
             "left_out": 0,
             "errors": 2,
+            "redundant": 2,
             "steps": 6,
             "substeps": 8,
         },
-        {"name": "sums", "kind": "plain", "traces": 3, "left_out": 0, "errors": 0, "steps": 5, "substeps": 6},
+        {
+            "name": "sums",
+            "kind": "plain",
+            "traces": 3,
+            "left_out": 0,
+            "errors": 0,
+            "redundant": 1,
+            "steps": 5,
+            "substeps": 6,
+        },
     ]
     assert run("datasets", "--db", db).out == (
-        "name               kind               traces  with a gold error  steps  sub-steps\n"
-        "mr-math-redundant  mr-math-redundant       2                  2      6          8\n"
-        "sums               plain                   3                  0      5          6\n"
+        "name               kind               traces  with a gold error  with redundant steps  steps  sub-steps\n"
+        "mr-math-redundant  mr-math-redundant       2                  2                     2      6          8\n"
+        "sums               plain                   3                  0                     1      5          6\n"
     )
 
 

@@ -77,7 +77,7 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
         ({"view": "sideways"}, "view is 'sideways', expected one of whole, stepwise."),
         ({"shows": "all"}, "shows is 'all', expected one of nothing, scores."),
         ({"ordering": "best"}, "ordering is 'best', expected one of file, random, disagreement, change."),
-        ({"traces": "gold=golden"}, "gold is 'golden', expected one of any, error, clean, missing."),
+        ({"traces": "gold=golden"}, "gold is 'golden', expected one of any, error, clean, redundant, missing."),
         (
             {"traces": "dataset=sums&verdict=valid&evaluator=nobody"},
             "No evaluator 'nobody' has judged this dataset",

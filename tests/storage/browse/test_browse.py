@@ -14,7 +14,7 @@ from sqlalchemy import select, text, update
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.first_error import count_outcomes, first_errors
+from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Outputs, StepScores, judge_solution
 from stepsight.core.trace import Step, Trace
@@ -45,12 +45,12 @@ from tests.storage.samples import (
 )
 
 FIELDS: dict[str, tuple[Any, ...]] = {
-    "gold": ("error", "clean", "missing"),
+    "gold": ("error", "clean", "redundant", "missing"),
     "group": ("algebra", "geometry"),
     "error_at": ("early", "middle", "late"),
     "relabelled": ("yes", "no"),
     "verdict": ("valid", "invalid", "redundant", "unjudged"),
-    "mistake": ("missed", "false-alarm", "wrong-step", "right"),
+    "mistake": ("missed", "false-alarm", "wrong-step", "wrong", "right"),
     "modes": ("agree", "disagree"),
     "change": (0.1, 0.3, 0.5),
     "text": ("x^2", "ALPHA", "a", "3/4"),
@@ -121,6 +121,7 @@ class Said:
 
     def __init__(self, trace: StoredTrace, judgments: list[StoredJudgment], cut: float) -> None:
         by_mode = {one.mode: one for one in judgments}
+        self.cut = cut
         hindsight = by_mode.get(Mode.HINDSIGHT)
         self.scores: dict[str, StepScores | None] = {}
         self.change: dict[str, float | None] = {}
@@ -141,6 +142,7 @@ class Plain:
         self.trace, self.where, self.valid = trace, where, mine.valid
         self.scores, self.change = mine.scores[where.mode], mine.change[where.mode]
         self.other = other.valid[where.mode]
+        self.mine, self.theirs = mine, other
 
     def values(self, name: str) -> set[Any]:
         """The values of a filter's field that this trace has."""
@@ -157,16 +159,11 @@ class Plain:
             return self.change is not None and self.change >= wanted
         return wanted in self.values(name)
 
-    @property
-    def found(self) -> int | None:
-        assert self.scores is not None
-        steps = self.scores.by_step(self.trace.owners).validity
-        return next((i for i, validity in enumerate(steps) if validity < 0.5), None)
-
     def _gold(self) -> set[str]:
+        redundant = {"redundant"} if Label.NEU in self.trace.labels else set()
         if self.trace.first_error is not None:
-            return {"error"}
-        return {"clean" if self.trace.has_gold else "missing"}
+            return {"error"} | redundant
+        return {"clean" if self.trace.has_gold else "missing"} | redundant
 
     def _group(self) -> set[str]:
         meta = self.trace.meta
@@ -189,15 +186,23 @@ class Plain:
         return {"valid" if verdict.valid else "invalid"} | ({"redundant"} if verdict.redundant else set())
 
     def _mistake(self) -> set[str]:
-        gold = self.trace.first_error
+        return self._mistake_of(self.mine)
+
+    def _other_mistake(self) -> set[str]:
+        return self._mistake_of(self.theirs)
+
+    def _mistake_of(self, said: Said) -> set[str]:
+        gold, scores = self.trace.first_error, said.scores[self.where.mode]
         known = gold is not None or all(step.valid for step in self.trace.steps)
-        if self.scores is None or not known:
+        if scores is None or not known:
             return set()
-        if gold == self.found:
+        steps = scores.by_step(self.trace.owners).validity
+        found = next((i for i, validity in enumerate(steps) if validity < np.float32(said.cut)), None)
+        if gold == found:
             return {"right"}
-        if self.found is None:
-            return {"missed"}
-        return {"false-alarm" if gold is None else "wrong-step"}
+        if found is None:
+            return {"missed", "wrong"}
+        return {"false-alarm" if gold is None else "wrong-step", "wrong"}
 
     def _modes(self) -> set[str]:
         online, offline = self.valid.values()
@@ -233,8 +238,9 @@ def filters(one: int, other: int, count: int) -> Iterator[tuple[TraceFilter, Sor
     """Random combinations of up to four conditions, with a random order."""
     rng = random.Random(2)
     for _ in range(count):
-        names = rng.sample([*FIELDS, "against"], rng.randint(0, 4))
-        chosen = {name: rng.choice(FIELDS.get(name, (other,))) for name in names}
+        names = rng.sample([*FIELDS, "against", "other_mistake"], rng.randint(0, 4))
+        values = FIELDS | {"against": (other,), "other_mistake": FIELDS["mistake"]}
+        chosen = {name: rng.choice(values[name]) for name in names} | {"other": other}
         by = rng.choice(("position", "validity", "redundancy", "change", "steps", "error"))
         where = TraceFilter(evaluator=one, mode=rng.choice(("online", "offline")), **chosen)
         yield where, Sort(by, rng.random() < 0.5)  # type: ignore[arg-type]
@@ -253,7 +259,7 @@ def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(
     met: Counter[str] = Counter()
     for where, sort in filters(one.id, other.id, 120):
         plain = [Plain(trace, where, said, their) for trace, said, their in everything]
-        names = [name for name in (*FIELDS, "against") if where.is_set(name)]
+        names = [name for name in (*FIELDS, "against", "other_mistake") if where.is_set(name)]
         kept = [one for one in plain if all(one.meets(name) for name in names)]
         page = browse(store, dataset_id, where, sort, limit=1000)
         ordered = _sorted(kept, sort)
@@ -359,7 +365,7 @@ def test_a_row_says_what_the_evaluator_says(store: Store) -> None:
     steps = made.online.by_step(trace.owners).validity
     assert row == BrowseRow(
         trace_id=trace.trace_id, id="error", position=1, problem="What is 1 + 1?", n_steps=2, n_substeps=3,
-        first_error=1, has_gold=True, group="", validity=online, online_validity=online,
+        first_error=1, has_gold=True, n_redundant=0, group="", validity=online, online_validity=online,
         offline_validity=judge_solution(made.offline).validity,
         change=float(np.abs(made.retroactive).max()),
         first_wrong=next((i for i, value in enumerate(steps) if value < 0.5), None),
@@ -378,7 +384,7 @@ def test_pages(store: Store) -> None:
     page = browse(store, dataset_id, TraceFilter(gold="clean"), limit=3, offset=2)
     # 1, 4, 7, 10, 13, … 22 have gold without an error.
     assert ([row.id for row in page.rows], page.total) == (["7", "10", "13"], 8)
-    assert page.counts["gold"] == {"error": 9, "clean": 8, "missing": 8}
+    assert page.counts["gold"] == {"error": 9, "clean": 8, "redundant": 0, "missing": 8}
     assert page.loosened == {"gold": 25}
     for limit, offset in ((10, 25), (10, 10**30), (0, 0)):
         empty = browse(store, dataset_id, limit=limit, offset=offset)
@@ -562,8 +568,10 @@ def test_published_scores_are_listed_as_they_are_measured(sqlite_store: Store, d
             if theirs.outputs == Outputs.SOLUTION or on_redundancy:
                 assert set(mistakes.values()) == {0}
             else:
-                assert mistakes == count_outcomes(first_errors(table))
-                assert sum(mistakes.values()) == len(gold.ids)
+                counts = count_outcomes(first_errors(table))
+                wrong = sum(number for outcome, number in counts.items() if outcome != Outcome.RIGHT)
+                assert mistakes == {**counts, "wrong": wrong}
+                assert sum(counts.values()) == len(gold.ids)
             if theirs.outputs == Outputs.VERDICT:
                 said = table.solution[~np.isnan(table.solution)]
                 kinds = ("redundant", "") if on_redundancy else ("invalid", "valid")

@@ -56,8 +56,8 @@ def test_what_is_stored_is_read_again() -> None:
 
 
 def test_evaluators_by_name_and_by_id() -> None:
-    named = NamedFilter(text="a", evaluator="mini", against="other", mode="online")
-    assert named.with_ids(4, 5) == TraceFilter(text="a", evaluator=4, against=5, mode="online")
+    named = NamedFilter(text="a", evaluator="mini", against="other", other="third", mode="online")
+    assert named.with_ids(4, 5, 6) == TraceFilter(text="a", evaluator=4, against=5, other=6, mode="online")
     assert named.with_ids(4, None).pruned() == TraceFilter(text="a")
     assert TraceFilter(evaluator=4, verdict="valid").pruned() == TraceFilter(evaluator=4, verdict="valid")
 
@@ -70,6 +70,8 @@ CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
     ({"mistake": "right"}, "mistake"),
     ({"modes": "agree"}, "modes"),
     ({"against": 1}, "against"),
+    ({"other": 1}, None),
+    ({"other": 1, "other_mistake": "wrong"}, "other_mistake"),
     ({"change": 0.1}, "change"),
     ({"cell": "neg-pos"}, "cell"),
 ]
@@ -79,5 +81,5 @@ CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
 def test_which_conditions_are_about_judgments(fields: dict[str, Any], needing: str | None) -> None:
     where = TraceFilter(**fields)
     assert where.needing_evaluator() == needing
-    assert set(where.active) == set(fields) - {"evaluator", "mode"}
+    assert set(where.active) == set(fields) - {"evaluator", "mode", "other"}
     assert {name for name in TraceFilter.model_fields if where.is_set(name)} == set(fields)

@@ -180,6 +180,24 @@ def test_verdicts_in_words_are_compared_as_soon_as_they_blame(address: str, sqli
         assert (row.first_wrong, row.mistake) == (0, "false-alarm")
 
 
+def test_redundant_gold_is_counted(address: str, sqlite_store: Store) -> None:
+    """Before 0007 a trace did not tell whether the gold calls a step of it redundant."""
+    labels = (["neu", "pos", "neu"], ["pos", "neg"], [None, "neu"], [None])
+    traces = [Trace.of("q", [str(i) for i in range(len(one))], one, id=str(at)) for at, one in enumerate(labels)]
+    dataset_id = add(sqlite_store, traces)[0].dataset_id
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0006_rationales")
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        rows = browse(upgraded, dataset_id).rows
+        assert [row.n_redundant for row in rows] == [2, 0, 1, 0]
+        assert browse(upgraded, dataset_id, TraceFilter(gold="redundant")).total == 2
+        assert find_dataset(upgraded, "sums").redundant == 2
+
+
 def _copy(store: Store, connection: Connection) -> None:
     """Put the rows of a store into the tables of an earlier version, as far as those have them."""
     earlier = MetaData()

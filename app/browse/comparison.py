@@ -1,0 +1,69 @@
+"""The outcomes of two evaluators against each other, above a list of traces: every number leads to its traces."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from stepsight.app.browse.address import Address
+from stepsight.app.web.html import render
+from stepsight.core.metrics.first_error import Outcome
+from stepsight.storage.browse.outcomes import OutcomePairs
+
+# By what the gold says: the outcomes there can be, each in words.
+_OUTCOMES = {
+    True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "other step"), (Outcome.MISSED, "missed")),
+    False: ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm")),
+}
+_TITLES = {True: ("error", "The gold names an error"), False: ("clean", "The gold names none")}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How many traces a pair of outcomes has, and the address that lists them."""
+
+    count: int
+    url: Markup
+    chosen: bool
+
+
+def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, second: str) -> Markup:
+    """The outcomes of the evaluators `first` and `second`; nothing where the address does not name a second one."""
+    if pairs is None:
+        return Markup()
+    both = ((True, False), (False, True), (True, True), (False, False))
+    return render(
+        "browse/comparison.html",
+        first=first,
+        second=second,
+        sums=[(one, other, _sum(pairs, address, first=one, second=other)) for one, other in both],
+        tables=[_table(pairs, address, error) for error in (True, False)],
+        unknown=pairs.unknown,
+        forgotten=address.without("other", "other_mistake", "page").narrowed(),
+    )
+
+
+def _sum(pairs: OutcomePairs, address: Address, *, first: bool, second: bool) -> Cell:
+    words = {True: "right", False: "wrong"}
+    return _cell(pairs.count(first, second), address, "any", words[first], words[second])
+
+
+def _table(pairs: OutcomePairs, address: Address, error: bool) -> dict[str, object]:
+    gold, title = _TITLES[error]
+    outcomes = _OUTCOMES[error]
+    rows = [
+        (
+            words,
+            [
+                _cell(pairs.count(one, other, (error,)), address, gold, one.value, other.value)
+                for other, _ in outcomes
+            ],
+        )
+        for one, words in outcomes
+    ]
+    return {"title": title, "columns": [words for _, words in outcomes], "rows": rows}
+
+
+def _cell(count: int, address: Address, gold: str, first: str, second: str) -> Cell:
+    conditions = {"gold": gold, "mistake": first, "other_mistake": second}
+    chosen = all(getattr(address, name) == value for name, value in conditions.items())
+    return Cell(count, address.narrowed(**conditions), chosen)

@@ -1,0 +1,62 @@
+"""Two evaluators' first errors against each other: how many traces each pair of outcomes has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepsight.core.metrics.first_error import Outcome
+from stepsight.core.metrics.table import SILENT
+from stepsight.storage.browse.filter_columns import BrowseColumns
+from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
+from stepsight.storage.browse.verdict_columns import MISTAKES
+from stepsight.storage.database.store import Store
+
+_CONDITIONS = ("mistake", "other_mistake", "gold")
+
+
+@dataclass(frozen=True)
+class OutcomePairs:
+    """How many traces have which outcomes of a first and a second evaluator: of those whose gold names an error
+    (`True`) and of those whose gold calls every step valid (`False`). Of `unknown` others, gold or one of the two
+    say too little."""
+
+    counts: Mapping[bool, Mapping[tuple[Outcome, Outcome], int]]
+    unknown: int
+
+    def count(self, first: bool | Outcome, second: bool | Outcome, errors: tuple[bool, ...] = (True, False)) -> int:
+        """The traces with these outcomes; True stands for a right one, False for any other."""
+        return sum(
+            number
+            for error in errors
+            for (one, other), number in self.counts[error].items()
+            if _fits(one, first) and _fits(other, second)
+        )
+
+
+def _fits(outcome: Outcome, wanted: bool | Outcome) -> bool:
+    return (outcome is Outcome.RIGHT) == wanted if isinstance(wanted, bool) else outcome is wanted
+
+
+def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomePairs | None:
+    """The outcomes of the filter's evaluator and of its other one, in its mode, on the traces that meet its other
+    conditions; None where it does not name two."""
+    if where.evaluator is None or where.other is None:
+        return None
+    with store.read() as session:
+        columns = BrowseColumns(store, session, dataset_id, where.without(*_CONDITIONS), FILE_ORDER)
+        chosen = columns.match().chosen
+        assert columns.in_mode is not None
+        assert columns.other is not None
+        first, second = columns.in_mode.mistake[chosen], columns.other.mistake[chosen]
+        has_error = columns.traces.first_error[chosen] != SILENT
+    known = (first != SILENT) & (second != SILENT)
+    counts = {}
+    for error in (True, False):
+        some = known & (has_error == error)
+        pairs, numbers = np.unique(np.stack([first[some], second[some]]), axis=1, return_counts=True)
+        counts[error] = {
+            (MISTAKES[one], MISTAKES[other]): int(number)
+            for one, other, number in zip(*pairs, numbers, strict=True)
+        }
+    return OutcomePairs(counts, int((~known).sum()))

@@ -1,0 +1,65 @@
+import pytest
+
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.comparison import comparison_html
+from stepsight.core.metrics.first_error import Outcome
+from stepsight.storage.browse.outcomes import OutcomePairs
+from tests.app.injection import PAYLOADS
+from tests.app.markup import read
+
+RIGHT, MISSED, STEP, ALARM = Outcome.RIGHT, Outcome.MISSED, Outcome.WRONG_STEP, Outcome.FALSE_ALARM
+PAIRS = OutcomePairs(
+    {
+        True: {(RIGHT, RIGHT): 5, (RIGHT, MISSED): 3, (STEP, MISSED): 2},
+        False: {(RIGHT, ALARM): 4, (ALARM, ALARM): 1},
+    },
+    unknown=7,
+)
+HERE = Address(dataset="sums", evaluator="A", other="B", page=3)
+
+
+def shown(address=HERE, first="A", second="B"):
+    return read(comparison_html(PAIRS, address, first, second))
+
+
+def test_every_number_leads_to_its_traces():
+    page = shown()
+    sums = {item.text.split(":")[0]: item for item in page.one("ul").all("li")}
+    assert {words: item.text.split(": ")[1] for words, item in sums.items()} == {
+        "A right, B wrong": "7", "A wrong, B right": "0", "A right, B right": "5", "A wrong, B wrong": "3",
+    }  # fmt: skip
+    link = sums["A right, B wrong"].one("a")
+    assert link["href"] == "/browse?dataset=sums&evaluator=A&mistake=right&other=B&other_mistake=wrong"
+    # What nothing has is no link.
+    assert sums["A wrong, B right"].all("a") == []
+    errors, clean = page.all("table")
+    rows = [[cell.text for cell in row.all("td")] for row in errors.one("tbody").all("tr")]
+    assert rows == [["5", "0", "3"], ["0", "0", "2"], ["0", "0", "0"]]
+    assert [row.one("th").text for row in errors.one("tbody").all("tr")] == ["right step", "other step", "missed"]
+    assert [[cell.text for cell in row.all("td")] for row in clean.one("tbody").all("tr")] == [
+        ["0", "4"],
+        ["0", "1"],
+    ]
+    cell = clean.all("a")[0]
+    assert cell["href"].endswith(
+        "?dataset=sums&gold=clean&evaluator=A&mistake=right&other=B&other_mistake=false-alarm"
+    )
+    assert cell["aria-label"] == "A right, B false alarm: 4 traces"
+    assert "7 traces left out" in page.text
+
+
+def test_where_one_is_stands_out_and_closing_forgets_it():
+    page = shown(HERE.changed(mistake="right", other_mistake="wrong"))
+    (here,) = (link for link in page.all("a") if "aria-current" in link.attributes)
+    assert here.text == "7"
+    assert page.one("header").one("a")["href"] == "/browse?dataset=sums&evaluator=A&mistake=right"
+
+
+def test_without_a_second_evaluator_there_is_nothing():
+    assert comparison_html(None, HERE, "A", "") == ""
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+def test_names_are_escaped(text):
+    page = shown(Address(evaluator=text, other=text), text, text)
+    assert text in page.one("h2").text

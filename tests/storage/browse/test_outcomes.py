@@ -1,0 +1,79 @@
+"""Pairs of outcomes, against what each evaluator's own columns say."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.first_error import Outcome
+from stepsight.storage.browse.browse import browse, list_matching
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.outcomes import OutcomePairs, pair_outcomes
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import find_dataset
+from tests.storage.samples import SAMPLES, add, evaluator, find_evaluator, judge
+
+PUBLISHED = {"GPT-4": "gpt4", "ReasonEval": "reasoneval_wizardmath"}
+
+
+def test_two_published_evaluators_are_paired_as_their_rows_are(sqlite_store: Store, data: Path) -> None:
+    store, name = sqlite_store, "mr-math-invalid"
+    import_file(store, name, data / "mr-math/mr-math_invalid_errors.json")
+    for evaluator_, start in PUBLISHED.items():
+        (path,) = (data / "mr-math/scores/invalid").glob(f"{start}*")
+        import_scores(store, name, path, evaluator_)
+    one, two = (find_evaluator(store, f"imported:{called}").id for called in ("ReasonEval", "GPT-4"))
+    dataset = find_dataset(store, name)
+    pairs = pair_outcomes(store, dataset.id, TraceFilter(evaluator=one, other=two))
+    assert pairs is not None
+
+    rows = [browse(store, dataset.id, TraceFilter(evaluator=who), limit=1000).rows for who in (one, two)]
+    expected = Counter(
+        (mine.first_error is not None, Outcome(mine.mistake), Outcome(theirs.mistake))
+        for mine, theirs in zip(*rows, strict=True)
+    )
+    assert {
+        (error, *pair): number for error in pairs.counts for pair, number in pairs.counts[error].items()
+    } == expected
+    assert pairs.unknown == 0
+    # The sums that a page shows are those of the lists that they lead to.
+    for mine in (True, False):
+        for theirs in (True, False):
+            words = {True: "right", False: "wrong"}
+            where = TraceFilter(evaluator=one, other=two, mistake=words[mine], other_mistake=words[theirs])
+            assert pairs.count(mine, theirs) == len(list_matching(store, dataset.id, where)) > 0
+    missed = TraceFilter(evaluator=one, other=two, mistake="missed", other_mistake="right", gold="error")
+    assert pairs.count(Outcome.MISSED, Outcome.RIGHT, (True,)) == len(list_matching(store, dataset.id, missed))
+
+
+def test_other_conditions_hold_and_those_on_outcomes_do_not(sqlite_store: Store) -> None:
+    store = sqlite_store
+    traces = add(store, SAMPLES)
+    one, two = evaluator(store), evaluator(store, "other")
+    for who in (one, two):
+        save_judgments(store, who.id, [judge(trace, Mode.OFFLINE) for trace in traces])
+    where = TraceFilter(evaluator=one.id, other=two.id)
+    everything = pair_outcomes(store, traces[0].dataset_id, where)
+    assert everything is not None
+    # Both said the same; of the trace without gold nothing is known.
+    assert [sum(everything.counts[error].values()) for error in (True, False)] == [2, 1]
+    assert (everything.unknown, len(traces)) == (1, 4)
+    assert all(mine == theirs for error in everything.counts for mine, theirs in everything.counts[error])
+    narrowed = where.model_copy(update={"gold": "clean", "mistake": "missed", "other_mistake": "wrong"})
+    assert pair_outcomes(store, traces[0].dataset_id, narrowed) == everything
+    nothing = where.model_copy(update={"text": "no such text"})
+    assert pair_outcomes(store, traces[0].dataset_id, nothing) == OutcomePairs({True: {}, False: {}}, 0)
+
+
+def test_one_evaluator_has_no_pairs(sqlite_store: Store) -> None:
+    (trace, *_) = add(sqlite_store, SAMPLES)
+    who = evaluator(sqlite_store)
+    assert pair_outcomes(sqlite_store, trace.dataset_id, TraceFilter(evaluator=who.id)) is None
+    assert pair_outcomes(sqlite_store, trace.dataset_id, TraceFilter(other=who.id)) is None
+    with pytest.raises(UserError, match="needs another evaluator"):
+        browse(sqlite_store, trace.dataset_id, TraceFilter(evaluator=who.id, other_mistake="right"))
