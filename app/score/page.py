@@ -67,14 +67,14 @@ class ScorePage:
         """The page as its address asks for it."""
         query = dict(parse_qsl(request.url.query))
         names = self.evaluators.names
-        entered = {"problem": "", "text": "", "evaluators": names[:1], "steps": EMPTY, "result": Markup()}
+        entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
         is_late = bool(query.get("s")) and not self._is_soon(query)
-        if not is_late:
-            entered |= self._opened(query, request)
+        entered |= self._opened(query, request, is_late=is_late)
         gallery = read_gallery()
         return render(
             "score/page.html",
             entered=entered,
+            chosen=entered["evaluators"] or names[:1],
             is_late=is_late,
             names=names,
             examples=[_example(trace, names[:1]) for trace in gallery[:_EXAMPLES]],
@@ -131,8 +131,14 @@ class ScorePage:
         return not wait(begun, timeout=_SOON).not_done
 
     def _opened(
-        self, query: Mapping[str, str], request: Asked, evaluators: Sequence[str] | None = None
+        self,
+        query: Mapping[str, str],
+        request: Asked,
+        evaluators: Sequence[str] | None = None,
+        *,
+        is_late: bool = False,
     ) -> dict[str, Any]:
+        """What an address brings; without the result where that `is_late`."""
         if not query.get("s"):
             return {}
         try:
@@ -141,16 +147,18 @@ class ScorePage:
             return {"result": notice_html(str(error))}
         if evaluators is not None:
             form = replace(form, evaluators=tuple(evaluators))
-        before = query.get("kept") or query.get("before", "")
-        read_only = self._only_looks(request)
-        result = result_html(self.evaluators, form, before, kept="kept" in query, read_only=read_only)
         return {
             "problem": form.problem,
             "text": form.text,
             "evaluators": [name for name in form.evaluators if name in self.evaluators.names],
             "steps": split_html(form.text),
-            "result": result,
+            "result": Markup() if is_late else self._result(form, query, request),
         }
+
+    def _result(self, form: ScoreForm, query: Mapping[str, str], request: Asked) -> Markup:
+        before = query.get("kept") or query.get("before", "")
+        read_only = self._only_looks(request)
+        return result_html(self.evaluators, form, before, kept="kept" in query, read_only=read_only)
 
 
 def _is_again(state: PageState) -> bool:

@@ -213,6 +213,7 @@ def test_the_first_response_does_not_wait_for_a_judgment_that_takes_long(page, m
     first = read(page.content(asking(f"s={FORM.token()}")))
     assert "data-late" in first.one("div", id="result").attributes
     assert first.all("section") == []
+    assert [area.text for area in first.all("textarea")] == [PROBLEM, SOLUTION]
 
 
 def test_a_mistake_of_the_user_is_the_answer_of_an_event(page):
