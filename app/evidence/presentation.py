@@ -74,5 +74,6 @@ def _gold(evidence: Evidence) -> str:
     if not trace.has_gold or (revision and error == int(trace.owners[evidence.focus])):
         return revision
     if error is not None:
-        return f"By gold, step {error + 1} is the first error. {revision}".rstrip()
+        judged = trace.steps[int(trace.owners[evidence.focus])].valid is not None
+        return f"By gold, step {error + 1} is the first error. {revision if judged else ''}".rstrip()
     return "Gold calls every step valid." if all(step.valid for step in trace.steps) else revision

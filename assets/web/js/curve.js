@@ -110,6 +110,8 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
 
 // Lines that end closer than this to one another share the name of the last of them.
 const NAMED = 15;
+// What the name of a line takes beside the picture.
+const ASIDE = 22;
 
 /**
  * Draw the curve of every step that is revealed into one picture. `curves` holds, for each of the steps `revealed` (by
@@ -118,7 +120,7 @@ const NAMED = 15;
  */
 export const drawCurves = (holder, { curves, revealed, kinds, threshold, room, title }) => {
   const x = across(Math.max(room, revealed.length));
-  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH + ASIDE} ${HEIGHT}`, role: "img", "aria-label": title });
   svg.append(...frame(threshold), ...names(x, revealed));
   // What moved last lies on top of the others, and has its name first.
   const order = [...curves.keys()].sort((a, b) => Boolean(kinds[a]) - Boolean(kinds[b]));

@@ -69,6 +69,7 @@ class Presentation {
     const next = Math.min(Math.max(place, 0), this.last);
     if (next === this.place) return;
     this.place = next;
+    this.section.querySelector(".notice")?.remove();
     this.show();
     this.speak();
     const query = new URLSearchParams(location.search);

@@ -208,8 +208,9 @@ export class PresentationView {
     if (text) part.append(" ", element("p", { class: "without" }, text));
   }
 
-  /** Bring the newest step into view. */
+  /** Bring what is newest into view. */
   follow() {
     this.list.lastElementChild?.scrollIntoView({ block: "nearest" });
+    this.section.querySelector(".conclusions > [data-name]:last-child")?.scrollIntoView({ block: "nearest" });
   }
 }
