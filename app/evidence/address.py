@@ -14,6 +14,9 @@ KINDS = (*(flip.value for flip in Flip), STAYED)
 VALUES = ("validity", *LABEL_NAMES)
 """What the hindsight matrix can show."""
 
+PROBLEM = "problem"
+"""Where a presentation begins."""
+
 
 class EvidenceAddress(PageQuery):
     """The query of the Evidence page.
@@ -21,7 +24,8 @@ class EvidenceAddress(PageQuery):
     One trace: `trace`, a database id, or `s`, a token of the Score page; else the gallery of a `dataset`.
     `evaluator` is the name that it is offered under. `kind` is one of `KINDS`, `page` counts from 1. Of one trace:
     `step`, the name of the sub-step that is looked at, `after`, that of the last one that is revealed, `value`, one
-    of `VALUES`.
+    of `VALUES`; `present`, how far it is presented: `PROBLEM`, a sub-step's name, or a
+    conclusion of `app.evidence.presentation`.
     """
 
     PATH: ClassVar[str] = "/evidence"
@@ -35,6 +39,7 @@ class EvidenceAddress(PageQuery):
     step: str = ""
     after: str = ""
     value: Annotated[str, choice(VALUES)] = "validity"
+    present: str = ""
 
     @property
     def opens(self) -> bool:

@@ -31,7 +31,7 @@ _PREVIEW = 180
 _TITLES = {
     Flip.RIGHTED.value: "Wrong to right",
     Flip.MISLED.value: "Right to wrong",
-    Flip.UNJUDGED.value: "Gold is silent",
+    Flip.UNJUDGED.value: "Without gold",
     STAYED: "No verdict turned",
 }
 _LEADS = {

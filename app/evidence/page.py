@@ -9,10 +9,11 @@ from fastapi import APIRouter
 from markupsafe import Markup
 
 from stepsight.app.browse.selection import ListPlace
-from stepsight.app.evidence.address import EvidenceAddress
+from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import title
 from stepsight.app.evidence.gallery import flip_of, gallery_html, open_gallery, page_of
+from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.form import ScoreForm
@@ -55,6 +56,9 @@ def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, prob
     """One trace with its evidence."""
     evidence = open_evidence(store, evaluators, address)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
+    ask = alone.url(LEFT_OUT) if evidence.scorer is not None else ""
+    if address.present:
+        return presentation_html(evidence, address, ask, problems)
     place = _place(store, evaluators, evidence, address)
     is_stored = isinstance(evidence.trace, StoredTrace)
     form = ScoreForm.of(evidence.trace, (evidence.evaluator,), evidence.thresholds)
@@ -68,7 +72,8 @@ def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, prob
         has_neighbours=place.near != _NOWHERE.near,
         evaluators=[(name, name) for name in evidence.choices],
         evaluator=evidence.evaluator,
-        evidence=evidence_html(evidence, address, alone.url(LEFT_OUT) if evidence.scorer is not None else ""),
+        evidence=evidence_html(evidence, address, ask),
+        present=alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value),
         browse=alone.url("/browse") if is_stored else "",
         token=address.s or form.token(),

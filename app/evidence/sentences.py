@@ -36,7 +36,7 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
     """Whether gold, which says of a whole step whether it is valid, agrees with what later steps made of it."""
     name = revision.step + 1
     if gold is None:
-        return f"Gold says nothing of step {name}."
+        return f"Step {name} has no gold label."
     says = f"Gold calls step {name} {'valid' if gold else 'wrong'}"
     if revision.crosses:
         return f"{says} and {'agrees' if revision.agrees else 'disagrees'} with the revision."

@@ -70,13 +70,32 @@ def evidence_html(
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows],
-        steps=[_step(evidence, i) for i in range(n)],
+        steps=[judged_step(evidence, i) for i in range(n)],
     )
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
     """Leave-one-out scores as the page's script reads them: the triangle, and a sentence for each sub-step."""
     return {"probs": packed(left_out.packed), "says": evidence.left_out_sentences(left_out)}
+
+
+def judged_step(evidence: Evidence, i: int) -> dict[str, object]:
+    """A row of a list of steps, which has one for each sub-step, with its offline scores."""
+    trace = evidence.trace
+    owner = int(trace.owners[i])
+    starts = i == 0 or trace.owners[i - 1] != owner
+    wrong = trace.steps[owner].valid is False
+    offline = evidence.hindsight.offline.probs[i]
+    return {
+        "name": evidence.names[i],
+        "text": trace.substeps[i],
+        "starts": starts,
+        "wrong": wrong,
+        "first_error": wrong and owner == trace.first_error and starts,
+        "gold": gold_html(trace.steps[owner]),
+        "bar": bar_html("offline", offline, evidence.thresholds, outputs=evidence.outputs),
+        "change": change_html(float(evidence.hindsight.retroactive[i])),
+    }
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
@@ -100,22 +119,3 @@ def _solution(evidence: Evidence, scores: StepScores) -> dict[str, str]:
 def _largest_change(evidence: Evidence) -> str:
     largest = max(evidence.revisions, key=lambda revision: abs(revision.change))
     return f"step {largest.step + 1}, {signed(largest.change)}" if abs(largest.change) >= 0.005 else "none"
-
-
-def _step(evidence: Evidence, i: int) -> dict[str, object]:
-    """A row of the list of steps, which has one for each sub-step."""
-    trace = evidence.trace
-    owner = int(trace.owners[i])
-    starts = i == 0 or trace.owners[i - 1] != owner
-    wrong = trace.steps[owner].valid is False
-    offline = evidence.hindsight.offline.probs[i]
-    return {
-        "name": evidence.names[i],
-        "text": trace.substeps[i],
-        "starts": starts,
-        "wrong": wrong,
-        "first_error": wrong and owner == trace.first_error and starts,
-        "gold": gold_html(trace.steps[owner]),
-        "bar": bar_html("offline", offline, evidence.thresholds, outputs=evidence.outputs),
-        "change": change_html(float(evidence.hindsight.retroactive[i])),
-    }

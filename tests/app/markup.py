@@ -9,7 +9,7 @@ _ALLOWED = {
     "fieldset", "figcaption", "figure", "form", "g", "h1", "h2", "h3", "header", "i", "input", "kbd", "label",
     "legend", "li", "line", "main", "mark", "nav", "ol", "optgroup", "option", "output", "p", "path",
     "polyline", "pre", "rect", "s", "section", "select", "small", "span", "strong", "summary", "svg", "table",
-    "tbody", "td", "text", "textarea", "th", "thead", "time", "title", "tr", "ul", "wbr",
+    "tbody", "td", "template", "text", "textarea", "th", "thead", "time", "title", "tr", "ul", "wbr",
 }  # fmt: skip
 
 

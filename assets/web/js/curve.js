@@ -107,3 +107,35 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
   });
   holder.replaceChildren(svg);
 };
+
+// Lines that end closer than this to one another share the name of the last of them.
+const NAMED = 15;
+// What the name of a line takes beside the picture.
+const ASIDE = 22;
+
+/**
+ * Draw the curve of every step that is revealed into one picture. `curves` holds, for each of the steps `revealed` (by
+ * their names), its values from its own revelation on; `kinds`, for each, "fell", "rose" or "" as its last change was;
+ * the picture has room for `room` steps at least.
+ */
+export const drawCurves = (holder, { curves, revealed, kinds, threshold, room, title }) => {
+  const x = across(Math.max(room, revealed.length));
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH + ASIDE} ${HEIGHT}`, role: "img", "aria-label": title });
+  svg.append(...frame(threshold), ...names(x, revealed));
+  // What moved last lies on top of the others, and has its name first.
+  const order = [...curves.keys()].sort((a, b) => Boolean(kinds[a]) - Boolean(kinds[b]));
+  for (const i of order) {
+    const points = curves[i].map((value, later) => `${x(i + later)},${y(value)}`).join(" ");
+    svg.append(drawn("polyline", { class: `line ${kinds[i] && `jump ${kinds[i]}`}`, points }));
+    svg.append(drawn("circle", { class: "start", cx: x(i), cy: y(curves[i][0]), r: 3 }));
+  }
+  const taken = [];
+  for (const i of order.reverse()) {
+    const at = y(curves[i].at(-1));
+    if (taken.some((other) => Math.abs(other - at) < NAMED)) continue;
+    taken.push(at);
+    const place = { class: `number end ${kinds[i]}`, x: x(revealed.length - 1) + 8, y: at + 5 };
+    svg.append(drawn("text", place, revealed[i]));
+  }
+  holder.replaceChildren(svg);
+};

@@ -2,22 +2,14 @@
 import { onChange } from "./changes.js";
 import { drawCurve } from "./curve.js";
 import { register } from "./keys.js";
-import { readTriangle, tell, valueOf, verdictOf } from "./triangle.js";
+import { colourCell, readThresholds, showChange, showScores } from "./step_scores.js";
+import { readTriangle, valueOf } from "./triangle.js";
 
-const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
-const LABELS = ["neg", "neu", "pos"];
-// From here on a change is set in colour, as on the other pages.
-const NOTABLE = 0.1;
 // Milliseconds from step to step, of a short trace and of a long one.
 const PACE = [900, 350];
 const LONG = 20;
 
 let current = null;
-
-const signed = (value) => {
-  const text = Math.abs(value).toFixed(2);
-  return text === "0.00" ? text : `${value > 0 ? "+" : "−"}${text}`;
-};
 
 class Evidence {
   constructor(section) {
@@ -25,10 +17,7 @@ class Evidence {
     this.names = JSON.parse(section.dataset.names);
     this.at = readTriangle(section.dataset.probs);
     this.last = this.names.length - 1;
-    // An evaluator that gives validity only has no threshold of redundancy.
-    this.threeWay = section.dataset.redundancy !== undefined;
-    const redundancy = this.threeWay ? Number(section.dataset.redundancy) : Infinity;
-    this.thresholds = { validity: Number(section.dataset.validity), redundancy };
+    this.thresholds = readThresholds(section);
     this.step = Number(section.dataset.step);
     this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
@@ -139,10 +128,7 @@ class Evidence {
           cell.style.setProperty("--x", value.toFixed(3));
           return;
         }
-        const valid = value >= validity;
-        cell.className = valid ? "yes" : "no";
-        const far = valid ? (value - validity) / (1 - validity || 1) : (validity - value) / validity;
-        cell.style.setProperty("--x", (0.12 + 0.88 * far).toFixed(3));
+        colourCell(cell, value, validity);
       }),
     );
   }
@@ -186,26 +172,9 @@ class Evidence {
     item.classList.toggle("newest", i === this.after && this.after < this.last);
     if (i > this.after) return;
     const probs = this.at(this.after, i);
-    const verdict = verdictOf(probs, this.thresholds);
-    const mode = this.after === this.last ? "offline" : `after step ${this.names[this.after]}`;
-    const bar = item.querySelector(".bar");
-    for (const part of bar.children) part.style.width = `${(100 * valueOf(probs, part.className)).toFixed(1)}%`;
-    const told = this.threeWay ? tell(probs) : `validity ${valueOf(probs, "validity").toFixed(2)}`;
-    for (const name of ["title", "aria-label"]) bar.setAttribute(name, `${mode}: ${told}; ${verdict}`);
-    const mark = item.querySelector(".mark");
-    mark.textContent = MARKS[verdict];
-    mark.title = verdict;
-    item.querySelector(".num").textContent = valueOf(probs, "validity").toFixed(2);
-    item.querySelectorAll(".three > span").forEach((part, label) => {
-      part.textContent = `${LABELS[label]} ${probs[label].toFixed(2)}`;
-    });
-    this.showChange(item.querySelector(".d"), valueOf(probs, "validity") - valueOf(this.at(i, i), "validity"));
-  }
-
-  showChange(holder, change) {
-    const kind = Math.abs(change) < NOTABLE ? "" : change > 0 ? "rise" : "fall";
-    holder.className = `d ${kind}`;
-    holder.lastChild.textContent = signed(change);
+    const when = this.after === this.last ? "offline" : `after step ${this.names[this.after]}`;
+    showScores(item, probs, this.thresholds, when);
+    showChange(item, valueOf(probs, "validity") - valueOf(this.at(i, i), "validity"));
   }
 
   showCurve() {

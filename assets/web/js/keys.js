@@ -2,32 +2,44 @@
 import { element } from "./dom.js";
 
 const entries = [];
-const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+const NAMES = {
+  " ": "Space",
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  Escape: "Esc",
+  PageUp: "Page Up",
+  PageDown: "Page Down",
+};
 const ACTIVE = "a, button, summary, [role=button], [role=slider], [role=tab], [role=option]";
 
 /**
  * Register a key. `key` is what `KeyboardEvent.key` says, or a list of such; `label` tells what it does, in few
  * words; `when` says whether it does so now (always, if left out), and only then is it listed; `run` does it. An
- * entry without `run` is only listed: for keys that the browser or a control of the page handles itself.
+ * entry without `run` is only listed: for keys that the browser or a control of the page handles itself. `shown` is
+ * what is listed in place of the keys. Where it is heard `everywhere`, also a link or button that has the focus leaves
+ * it the key, but for Enter and Space.
  */
-export const register = ({ key, label, when = () => true, run = null }) =>
-  entries.push({ keys: [key].flat(), label, when, run });
+export const register = ({ key, label, when = () => true, run = null, shown = key, everywhere = false }) =>
+  entries.push({ keys: [key].flat(), shown: [shown].flat(), label, when, run, everywhere });
 
 const isTyping = (target) => target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not([contenteditable=false])");
 
 // Enter and Space belong to the link or button that has the focus, arrows to a slider or a tab.
 const isTaken = (event) => event.key !== "?" && event.key.length !== 1 && event.target.closest?.(ACTIVE);
+const isLeft = (event, { everywhere }) => !isTaken(event) || (everywhere && event.key !== "Enter");
 const isPressing = (event) => event.key === " " && event.target.closest?.(ACTIVE);
 
 const isOurs = (event) =>
   !(event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) &&
   !(event.isComposing || event.keyCode === 229) &&
-  !(isTyping(event.target) || isTaken(event) || isPressing(event) || document.querySelector("dialog[open]"));
+  !(isTyping(event.target) || isPressing(event) || document.querySelector("dialog[open]"));
 
 /** Do what a key is registered for. */
 export const press = (event) => {
   if (!isOurs(event)) return;
-  const found = entries.find((entry) => entry.run && entry.keys.includes(event.key) && entry.when());
+  const found = entries.find((entry) => entry.run && entry.keys.includes(event.key) && isLeft(event, entry) && entry.when());
   if (!found) return;
   event.preventDefault();
   found.run(event);
@@ -36,8 +48,8 @@ export const press = (event) => {
 // Where a page keeps what is pressed early, `early.js` begins.
 if (!window.early) document.addEventListener("keydown", press);
 
-const line = ({ keys, label }) => [
-  element("dt", {}, ...keys.map((key) => element("kbd", {}, NAMES[key] ?? key))),
+const line = ({ shown, label }) => [
+  element("dt", {}, ...shown.map((key) => element("kbd", {}, NAMES[key] ?? key))),
   element("dd", {}, label),
 ];
 

@@ -7,6 +7,8 @@ import "./account.js";
 import "./gradio.js";
 import "./score.js";
 import "./browse.js";
+// Its keys stand above those of the page that it is opened from.
+import "./presentation.js";
 import "./evidence.js";
 import "./jobs.js";
 import "./results.js";

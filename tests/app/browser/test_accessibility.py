@@ -12,6 +12,8 @@ PAGES = {
     "/": "#examples",
     "/evidence": "main h1",
     "/evidence?trace=1": "main h1",
+    "/evidence?trace=1&present=4": ".presentation li.fell",
+    "/evidence?trace=1&present=gold": ".presentation .g",
     "/browse?trace=abc": "#browse .notice ~ .shelf a.open",
     "/browse?dataset=gallery&gold=error&q=lamps": "#browse mark",
     "/browse?dataset=gallery&gold=error&q=zzz": ".empty a",

@@ -233,7 +233,7 @@ def test_the_gallery_lists_by_kind_and_change(show):
     page = show("dataset=falls")
     counts = {link.text: link for link in page.one("nav", cls="kinds").all("a")}
     # 45 fall below 0.5: one each is called right and unlabelled by gold, the others wrong.
-    assert list(counts) == ["Wrong to right 43", "Right to wrong 1", "Gold is silent 1", "No verdict turned 0"]
+    assert list(counts) == ["Wrong to right 43", "Right to wrong 1", "Without gold 1", "No verdict turned 0"]
     assert [link.attributes.get("aria-current") for link in counts.values()] == ["page", None, None, None]
     rows = page.one("ol", cls="turns").all("li")
     assert len(rows) == 20
@@ -380,3 +380,61 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     three = read(page_html(sqlite_store, mixed, read_query(f"s={token}&evaluator=tiny&value=neu")))
     assert len(three.one("fieldset", cls="values").all("input")) == 4
     assert section(three)["data-value"] == "neu"
+
+
+def presentation(page):
+    """Its section, and all text of it that stands in no template."""
+    section = page.one("section", cls="presentation")
+    assert [child.tag for child in section.children].count("template") == 3
+    return section, " ".join(child.text for child in section.children if child.tag != "template")
+
+
+def test_a_presentation_holds_in_templates_what_is_to_be_revealed(show, ids):
+    page = show(f"trace={ids['four']}&present=2.1")
+    section, shown = presentation(page)
+    assert page.one("h1").text == "Presentation"
+    assert "What is" in shown
+    for text in ("Add.", "So 3.", "Check", "exposes", "four", "Gold", "2.1"):
+        assert text not in shown
+    places = ["problem", "1", "2.1", "2.2", "3", "evidence", "note", "gold"]
+    assert (json.loads(section["data-places"]), section["data-place"]) == (places, "2")
+    steps, conclusions, gold = section.all("template")
+    assert [item.one("b").text for item in steps.all("li")] == ["1", "2.1", "2.2", "3"]
+    assert [part.text for part in conclusions.all("div")] == [
+        "Step 2.1 fell from 0.80 to 0.30 when step 3 was revealed.",
+        "About this solution: Step 3 exposes 3.",
+        "Gold calls step 2 wrong and agrees with the revision.",
+    ]
+    # The gold of a step stands at its first sub-step.
+    assert [" ".join(mark.text.split()) for mark in gold.all("span", cls="of-gold")] == [
+        "✓ valid",
+        "✕ not valid first error",
+        "",
+        "✓ valid",
+    ]
+
+
+@pytest.mark.parametrize("place", ["4", "solution", "<b>"])
+def test_a_place_that_a_presentation_has_not_reveals_nothing(show, ids, place):
+    page = show(f"trace={ids['four']}&present={place}")
+    assert notices(page) == [f"The presentation has no place {place!r}. It begins at 'problem'."]
+    assert presentation(page)[0]["data-place"] == "0"
+
+
+def test_a_trace_without_gold_or_note_is_presented_without_them(show, ids):
+    places = json.loads(presentation(show(f"trace={ids['f2']}&present=problem"))[0]["data-places"])
+    assert places == ["problem", "1", "2", "evidence"]
+
+
+def test_the_presentation_of_hostile_texts_holds_them_as_text(show, ids):
+    section, _ = presentation(show(f"trace={ids[INJECTIONS[1]]}&present=problem"))
+    texts = [item.one("div", cls="t").text for item in section.all("li")]
+    # Some of them are formulas, which stand without their signs.
+    assert [
+        text in whole and len(whole) - len(text) <= 4 for text, whole in zip(texts, INJECTIONS, strict=True)
+    ] == [True] * len(INJECTIONS)
+
+
+def test_the_page_of_a_trace_leads_to_its_presentation(show, ids):
+    link = show(f"trace={ids['four']}&kind=stayed&step=3&after=2.1").one("a", cls="present")
+    assert link["href"] == f"/evidence?trace={ids['four']}&evaluator=tiny&kind=stayed&present=problem"

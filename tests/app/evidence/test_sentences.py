@@ -62,7 +62,7 @@ def revision(before, after, *, crosses, agrees):
 @pytest.mark.parametrize(
     ("found", "gold", "said"),
     [
-        (revision(0.8, 0.2, crosses=True, agrees=None), None, "Gold says nothing of step 2."),
+        (revision(0.8, 0.2, crosses=True, agrees=None), None, "Step 2 has no gold label."),
         (
             revision(0.8, 0.2, crosses=True, agrees=True),
             False,

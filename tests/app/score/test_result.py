@@ -203,7 +203,7 @@ def test_where_nothing_moved_it_says_so():
 def test_problems_stand_above_the_result_and_the_note_within():
     page = view(problems=("other: too long.",), note="Step 3 exposes step 2.")
     assert page.one("div", role="alert").text == "other: too long."
-    assert page.one("p", cls="reveals").text == "On the solution itself: Step 3 exposes step 2."
+    assert page.one("p", cls="reveals").text == "About this solution: Step 3 exposes step 2."
 
 
 @pytest.mark.parametrize("text", INJECTIONS)

@@ -62,7 +62,7 @@ def test_another_solution_is_compared_only_with_one_that_was_kept(evaluators):
 def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
     trace = read_gallery()[0]
     page = read(result_html(evaluators, ScoreForm.of(trace, ["tiny"])))
-    assert page.one("p", cls="reveals").text == f"On the solution itself: {trace.meta['note']}"
+    assert page.one("p", cls="reveals").text == f"About this solution: {trace.meta['note']}"
     assert read(result_html(evaluators, FORM)).all("p", cls="reveals") == []
 
 

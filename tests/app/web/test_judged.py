@@ -91,9 +91,13 @@ def test_changes_from_a_tenth_on_are_set_in_colour(value, kind):
 
 
 def test_gold_is_shown_and_a_step_without_it_is_visibly_unlabelled():
-    steps = [Step(("x",), label) for label in Label] + [Step(("x",), valid=True), Step(("x",))]
+    steps = [Step(("x",), label) for label in Label] + [
+        Step(("x",), valid=True),
+        Step(("x",), valid=False),
+        Step(("x",)),
+    ]
     golds = [read(gold_html(step)).one("span", cls="g") for step in steps]
-    assert [gold.text for gold in golds] == ["✕ neg", "○ neu", "✓ pos", "✓ valid", "unlabelled"]
+    assert [gold.text for gold in golds] == ["✕ neg", "○ neu", "✓ pos", "✓ valid", "✕ not valid", "unlabelled"]
     assert golds[-1]["title"] == "the benchmark says nothing of this step"
 
 
