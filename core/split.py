@@ -1,5 +1,6 @@
 """Splitting a pasted solution into its steps, and what is no part of it."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterable
@@ -10,7 +11,6 @@ from stepsight.core.formulas import formula_blocks, formulas, outside, unbroken_
 from stepsight.core.openings import set_openings_aside
 from stepsight.core.sentences import sentences
 from stepsight.core.trace import check_text
-import itertools
 
 _STEP = re.compile(
     r"(?P<lead>[#>\s]*(?:[-*+•][ \t]+)?)(?P<bold>[*_]{0,3})[\[(]?step[ \t]*#?[ \t]*(?P<number>\d{1,6})[\])]?"
@@ -82,9 +82,9 @@ def split_solution(text: str) -> Split:
     """A solution in the first of these forms that fits:
 
     a JSON list of texts (a list within it is a step with sub-steps); `Step 1: …` headings, on lines of their own or
-    within a line; a numbered list, which may begin again under a heading; bullets; paragraphs between blank
-    lines; one step per line; the sentences of a paragraph, in one line or wrapped. Numbers and bullets are removed, a heading
-    belongs to the step behind it, text before the first number is a step of its own, and so is the final answer.
+    within a line; a numbered list, which may begin again under a heading; bullets; paragraphs between blank lines;
+    one step per line; the sentences of a paragraph, in one line or wrapped. Numbers and bullets are removed,
+    a heading belongs to the step behind it, text before the first number is a step of its own, and so is the final answer.
     LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and `</think>` and openings such as "Sure!"
     are set aside.
 
@@ -199,7 +199,7 @@ def _begins_again(lines: list[str], index: int) -> bool:
 
 
 def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
-    """The texts of marked steps without their marks, with what precedes the first and with the answer behind them."""
+    """The texts of marked steps without their marks, what precedes the first, and the answer behind."""
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
