@@ -83,10 +83,10 @@ def split_solution(text: str) -> Split:
 
     a JSON list of texts (a list within it is a step with sub-steps); `Step 1: …` headings, on lines of their own or
     within a line; a numbered list, which may begin again under a heading; bullets; paragraphs between blank lines;
-    one step per line; the sentences of a paragraph, in one line or wrapped. Numbers and bullets are removed,
-    a heading belongs to the step behind it, text before the first number is a step of its own, and so is the final answer.
-    LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and `</think>` and openings such as "Sure!"
-    are set aside.
+    one step per line; the sentences of a paragraph, in one line or wrapped. Numbers and bullets are removed. A
+    heading belongs to the step behind it; text before the first number, and the final answer, are steps of their
+    own. LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and `</think>`, and openings such as
+    "Sure!", are set aside.
 
     Raises `UserError` on a JSON list that holds anything but texts.
     """
@@ -206,7 +206,10 @@ def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], 
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
         item = [*heading, _unmarked(lines[start], markers), *lines[start + 1 : stop]]
         if stop < len(lines):
+            # What a step begins with is no heading of the next.
+            own, item = item[: len(heading) + 1], item[len(heading) + 1 :]
             heading, item = _without_heading(item)
+            item = [*own, *item]
             is_first = "number" in markers[0].groupindex and _is_number(lines[stop], markers, 1)
             item, announced = _without_announcement(item) if is_first and not heading else (item, "")
             steps += ["\n".join(item), announced]
