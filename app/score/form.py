@@ -10,9 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from stepsight.app.score.earlier_links import split_as_before
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
-from stepsight.core.split import split_steps
+from stepsight.core.split import Split, split_solution, split_steps
 from stepsight.core.trace import Trace
 from stepsight.storage.traces.writer import SAVED
 
@@ -21,8 +22,9 @@ _LONGEST = 16_000
 _LONGEST_TEXT = 1_000_000
 _LONGEST_ENTRY = 100_000
 _MOST_STEPS = 200
-# In version 1 there was one evaluator and no number in front; in version 2 the solution was always a text.
-_VERSION = 3
+# In version 1 there was one evaluator and no number in front; in version 2 the solution was always a text; up to
+# version 3 a text was split by `split_as_before`.
+_VERSION = 4
 _CUT = UserError("This link was cut or changed.", "Ask for it again, or paste the solution.")
 
 Steps = tuple[tuple[str, ...], ...]
@@ -112,8 +114,22 @@ class ScoreForm:
             raise UserError("This link is of another version of StepSight.", "Paste the solution instead.")
         problem, solution, names, validity, redundancy = rest
         evaluators = [names] if version == 1 else names
-        steps = as_steps(solution) if isinstance(solution, list) else str(solution)
-        return cls(str(problem), steps, tuple(str(name) for name in evaluators), float(validity), float(redundancy))
+        entered = as_steps(solution) if isinstance(solution, list) else str(solution)
+        if version < _VERSION and isinstance(entered, str):
+            entered = _as_meant(entered)
+        return cls(
+            str(problem), entered, tuple(str(name) for name in evaluators), float(validity), float(redundancy)
+        )
+
+
+def _as_meant(solution: str) -> str | Steps:
+    """The text of an earlier version, or its steps where it would be split into others today."""
+    try:
+        before = split_as_before(solution)
+        return solution if split_solution(solution) == Split(tuple(before)) else as_steps(before)
+    except UserError:
+        # It is no list of texts, as it was none then.
+        return solution
 
 
 def _length(solution: str | Steps) -> int:
@@ -182,6 +198,6 @@ def steps_text(steps: Steps) -> str:
     if len(texts) == len(steps):
         numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
         for text in (numbered, "\n\n".join(texts)):
-            if split_steps(text) == texts:
+            if split_solution(text) == Split(tuple(texts)):
                 return text
     return json.dumps(plain_steps(steps), ensure_ascii=False, indent=1)

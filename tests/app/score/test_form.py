@@ -50,9 +50,36 @@ def test_a_token_of_version_2_still_opens():
     assert ScoreForm.from_token(token_of(text)) == form
 
 
+OLD_TEXTS = {
+    "Add 2 and 3. It is 5.": ["Add 2 and 3. It is 5."],
+    "Sure!\n\n- Add.\n- Double.": ["Sure!", "- Add.\n- Double."],
+    "1. Add.\n2. Double.\n\nThe answer is 10.": ["Add.", "Double.\n\nThe answer is 10."],
+    "**Step 1: Read**\nTwo.\n**Step 2: Solve**\nFour.": ["Read**\nTwo.", "Solve**\nFour."],
+    "1. Add.\n2. Double.": ["Add.", "Double."],
+}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize(("text", "steps"), OLD_TEXTS.items())
+def test_a_link_of_an_earlier_version_gives_the_steps_that_it_gave(version, text, steps):
+    names = ["e"] if version > 1 else "e"
+    values = [*([version] if version > 1 else []), "q", text, names, 0.5, 0.15]
+    form = ScoreForm.from_token(token_of(json.dumps(values)))
+    assert list(form.trace().substeps) == steps
+    # And so does the link of today that the page makes of it, and the text in its box.
+    assert ScoreForm.from_token(form.token()) == form
+    assert ScoreForm("q", form.text).trace().substeps == form.trace().substeps
+
+
+def test_a_link_of_an_earlier_version_keeps_a_list_that_is_none():
+    form = ScoreForm.from_token(token_of('[3, "q", "[1, 2]", ["e"], 0.5, 0.15]'))
+    with pytest.raises(UserError, match="step 1 of the JSON list"):
+        form.trace()
+
+
 def test_a_token_of_a_version_to_come_says_so():
     with pytest.raises(UserError, match=r"of another version of StepSight\. Paste the solution"):
-        ScoreForm.from_token(token_of('[4, {"problem": "p"}]'))
+        ScoreForm.from_token(token_of('[5, {"problem": "p"}]'))
 
 
 def test_a_token_needs_no_escaping_in_an_address():
@@ -178,6 +205,14 @@ def test_a_trace_becomes_a_form_that_gives_it_back():
         ["Only one."],
         ["  white space  ", "x"],
         ["open \\[ a", "and closed b \\]"],
+        ["Add 2 and 3. It is 5."],
+        ["Sure!", "It is 5."],
+        ["<think>a</think>", "b"],
+        ["- a", "- b"],
+        ["Add.", "So it is 5.\n\n# Answer\n\n5"],
+        ["**Part A**", "1. a"],
+        ["Step 1: a Step 2: b"],
+        ["a\n    b", "```\n  c\n```", "---"],
         ["$$a$$", "\\[ b \\]", "\\begin{align}c\\end{align}"],
     ],
 )

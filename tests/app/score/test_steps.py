@@ -19,6 +19,28 @@ def test_the_script_finds_the_steps():
     assert json.loads(found["data-steps"]) == [["One."], ["Two.", "Three."]]
 
 
+def test_what_is_set_aside_is_shown_and_no_step():
+    page = read(split_html("Sure!\n\n1. Add.\n2. Done."))
+    assert page.one("p", cls="aside").text == "Set aside, not judged: Sure!"
+    assert json.loads(page.one("ol", cls="preview")["data-steps"]) == [["Add."], ["Done."]]
+
+
+def test_long_thinking_is_folded():
+    thinking = f"<think>\n{'Two and three. ' * 20}\n</think>"
+    folded = read(split_html(f"{thinking}\n\n1. Add.\n2. Done.")).one("details", cls="aside")
+    assert folded.one("div").text == thinking
+    assert folded.one("summary").text.startswith(
+        "Set aside, not judged: <think> Two and three.".replace("> ", ">\n")
+    )
+    assert len(folded.one("summary").text) < 100
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_what_is_set_aside_is_escaped(text):
+    page = read(split_html(f"<think>{text}</think>\n\n1. Add.\n2. Done."))
+    assert page.one("p", cls="aside").text == f"Set aside, not judged: <think>{text}</think>"
+
+
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_steps_are_escaped(text):
     page = read(split_html(json.dumps([text, [text, text]])))

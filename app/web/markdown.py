@@ -1,0 +1,61 @@
+"""The Markdown of steps and guidelines as HTML: bold, italics, code, headings, bullets and links as text.
+
+Maths is found first, so that no sign in a formula is Markdown's. A sign of emphasis counts only where nothing but
+white space or punctuation is outside of it, so that `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` stay products. CommonMark
+takes the first of these for emphasis, so that no library for it is used.
+"""
+
+import re
+
+from markupsafe import Markup, escape
+
+from stepsight.app.web.text import text_html
+
+_SIGNS = re.compile(r"[*_`]|^[ \t]*(?:#{1,6}[ \t]|[-+•][ \t])|\]\(", re.MULTILINE)
+_FORMULA = re.compile(r'<span class="math"[^>]*>[^<]*</span>')
+_CODE = re.compile(
+    r"^[ \t]*```[^\n`]*\n(?P<block>(?:(?!```).)*?)\n?[ \t]*```[ \t]*$|(?<!`)`(?P<inline>[^`\n]+)`(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+_BEFORE = r"(?:(?<=[\s(\[{>\"'“‘—–:])|^)"
+_AFTER = r"(?=[\s)\]}<.,;:!?\"'”’—–]|$)"
+_BOLD = re.compile(
+    _BEFORE + r"(?P<sign>\*\*|__)(?=[^\s*_])(?P<text>[^\n*]{1,500}?)(?<=[^\s*_])(?P=sign)" + _AFTER, re.MULTILINE
+)
+_ITALIC = re.compile(
+    _BEFORE + r"(?P<sign>[*_])(?=[^\s*_])(?P<text>[^\n*_]{1,500}?)(?<=[^\s*_])(?P=sign)" + _AFTER, re.MULTILINE
+)
+_LINK = re.compile(r"\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>(?![-\d]+$)\S[^\n]*)$", re.MULTILINE)
+_BULLET = re.compile(r"^(?P<indent>[ \t]*)[-*+][ \t]+(?=\S)(?=\D)", re.MULTILINE)
+# Private characters hold the place of a formula or of code.
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
+
+
+def markdown_html(text: str) -> Markup:
+    """Escaped HTML of a text as `text_html` makes it, with its Markdown in `strong`, `i`, `code` and `pre`."""
+    if not _SIGNS.search(text) or _OPEN in text or _CLOSE in text:
+        return text_html(text)
+    kept: list[str] = []
+
+    def keep(html: str) -> str:
+        kept.append(html)
+        return f"{_OPEN}{len(kept) - 1}{_CLOSE}"
+
+    coded = _CODE.sub(lambda match: keep(_code(match)), text)
+    html = _FORMULA.sub(lambda match: keep(match[0]), str(text_html(coded)))
+    html = _LINK.sub(lambda match: match["text"], html)
+    html = _HEADING.sub(lambda match: f"<strong>{match['text'].replace('**', '')}</strong>", html)
+    html = _BULLET.sub(lambda match: f"{match['indent']}• ", html)
+    html = _BOLD.sub(r"<strong>\g<text></strong>", html)
+    html = _ITALIC.sub(r"<i>\g<text></i>", html)
+    # A formula may hold the place of code, never the other way round.
+    for _ in range(2):
+        html = _PLACE.sub(lambda match: kept[int(match[1])], html)
+    return Markup(html)
+
+
+def _code(match: re.Match[str]) -> str:
+    block = match["block"]
+    return f"<code>{escape(match['inline'])}</code>" if block is None else f"<pre>{escape(block)}</pre>"

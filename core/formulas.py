@@ -1,0 +1,59 @@
+"""LaTeX, drawings and code in a text: the parts that are never cut."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+Span = tuple[int, int]
+
+_OPENERS = re.compile(r"(?<!\\)\\\[|\$\$|(?<!\\)\\\(|\[asy\]|```|\\begin\{([A-Za-z]+\*?)\}")
+_CLOSERS = {"\\[": "\\]", "$$": "$$", "\\(": "\\)", "[asy]": "[/asy]", "```": "```"}
+# A sign of money is none of maths: what is between two of them neither begins nor ends with white space.
+_INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?![\d$])|`[^`\n]+`")
+
+
+def formula_blocks(text: str) -> list[Span]:
+    """Start and stop of each closed block, in order: `\\[ \\]`, `$$ $$`, `\\( \\)`, `\\begin{…} \\end{…}`, `[asy]`
+    and code between three backticks."""
+    blocks = []
+    unclosed: set[str] = set()
+    position = 0
+    while opener := _OPENERS.search(text, position):
+        closer = f"\\end{{{opener[1]}}}" if opener[1] else _CLOSERS[opener[0]]
+        stop = -1 if closer in unclosed else text.find(closer, opener.end())
+        if stop < 0:
+            unclosed.add(closer)
+            position = opener.end()
+        else:
+            position = stop + len(closer)
+            blocks.append((opener.start(), position))
+    return blocks
+
+
+def formulas(text: str) -> list[Span]:
+    """Start and stop of each block, of each `$…$` and of each piece of code within a line, in order."""
+    blocks = formula_blocks(text)
+    edges = [(0, 0), *blocks, (len(text), len(text))]
+    inline = [
+        match.span() for (_, start), (stop, _) in pairwise(edges) for match in _INLINE.finditer(text, start, stop)
+    ]
+    return sorted([*blocks, *inline])
+
+
+def outside(places: Iterator[re.Match[str]], spans: list[Span]) -> Iterator[re.Match[str]]:
+    """The matches, in order, that begin in no span."""
+    index = 0
+    for match in places:
+        while index < len(spans) and spans[index][1] <= match.start():
+            index += 1
+        if index == len(spans) or match.start() < spans[index][0]:
+            yield match
+
+
+def unbroken_lines(text: str) -> list[str]:
+    """Lines, where a line break within a block does not count."""
+    lines, start = [], 0
+    for line_break in outside(re.finditer("\n", text), formula_blocks(text)):
+        lines.append(text[start : line_break.start()])
+        start = line_break.end()
+    return [*lines, text[start:]]

@@ -1,0 +1,66 @@
+"""Sentences of a paragraph, with LaTeX, decimals and abbreviations kept whole."""
+
+import re
+
+from stepsight.core.formulas import formulas
+
+_END = re.compile(r"[.!?](?:[\"'”’)\]*_]{0,4})\s+(?=\S)")
+_FORMULA_END = re.compile(r"[.!?]\s*(?:\\\]|\\\)|\$\$?)\s+(?=\S)")
+# What a sentence begins with: a capital, a digit, maths, an opening sign, or a variable with its relation.
+_START = re.compile(r"[\"'“‘(\[*_]{0,4}(?:[^\W\da-z_]|\d|\$|\\[\[(]|\\begin|√|[a-z]\s*[=<>≤≥]|[a-z]\([a-z]\))")
+_ABBREVIATION = re.compile(
+    r"""(?:^|[\s(])(?:
+        e\.g | i\.e | etc | vs | cf | approx | ca | resp | a\.m | p\.m | w\.r\.t | w\.l\.o\.g | viz | al
+      | Mr | Mrs | Ms | Dr | Prof | St | Jr | Sr | Mt | Inc | Co
+      | sq | cu | ft | yd | lbs? | oz | hrs? | mins? | secs?
+    )\.$""",
+    re.VERBOSE,
+)
+# Units end sentences too ("It is 3 ft. The …"); before a number or a small letter they do not.
+_UNIT = re.compile(r"(?:sq|cu|ft|yd|lbs?|oz|hrs?|mins?|secs?|etc|a\.m|p\.m)\.$")
+# These abbreviate before a number: "No. 3", but "No. The sum is even."
+_NUMBERED = re.compile(
+    r"(?:^|[\s(])(?:figs?|eqs?|eqn|nos?|secs?|chs?|thm|def|prop|lem|cor|vol|pp?)\.$", re.IGNORECASE
+)
+_INITIAL = re.compile(r"(?:^|[\s(])[A-Z]\.$")
+_OPENING_WORD = re.compile(
+    r"(?:The|Then|Therefore|Thus|This|That|These|There|They|So|Since|Similarly|Substitut\w+|Solv\w+|Simplif\w+|We|"
+    r"With|When|Which|What|Where|It|In|If|Is|Its|Hence|He|Her|His|How|Here|Let|Let's|Now|Next|Note|Notice|Finally|"
+    r"First|Second|For|From|By|Because|But|Both|And|As|At|After|Adding|All|Also|Another|Any|Each|Every|Our|On|"
+    r"One|Or|To|Two|Using|You|Your|Subtract\w*|Multiply\w*|Divid\w+|Step|She|Find|Consider|Recall|Given)\b"
+)
+_ENUMERATOR = re.compile(r"[\s*_(]*(?:\d{1,3}|[A-Za-z]|Step \d{1,3})[.)][\s*_]*$", re.IGNORECASE)
+# The words of an answer at the end belong together: "Final Answer: The final answer is 4. I hope it is correct."
+_FINAL = re.compile(r"[#*_\s]*final answer\b", re.IGNORECASE)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, in order; from `Final Answer` on the rest is one."""
+    spans = formulas(text)
+    parts, start, index = [], 0, 0
+    places = sorted([*_END.finditer(text), *_FORMULA_END.finditer(text)], key=lambda match: match.start())
+    for match in places:
+        while index < len(spans) and spans[index][1] < match.end():
+            index += 1
+        is_inside = index < len(spans) and spans[index][0] < match.end() <= spans[index][1]
+        if match.end() <= start or is_inside or _FINAL.match(text, start):
+            continue
+        if _is_end(text, start, match):
+            parts.append(text[start : match.end()].strip())
+            start = match.end()
+    return [part for part in (*parts, text[start:].strip()) if part]
+
+
+def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
+    """Whether a sentence that begins at `start` ends at the point of `match`, and another begins behind it."""
+    if not _START.match(text, match.end()):
+        return False
+    before = text[max(start, match.start() - 12) : match.start() + 1]
+    if match[0][0] == "." and _ABBREVIATION.search(before):
+        return bool(_UNIT.search(before) and _OPENING_WORD.match(text, match.end()))
+    if match[0][0] == "." and _NUMBERED.search(before):
+        return not text.startswith(("(", "$", *"0123456789"), match.end())
+    if match[0][0] == "." and _INITIAL.search(before) and not _OPENING_WORD.match(text, match.end()):
+        # Of a name, unless what follows is maths or a number.
+        return not text[match.end()].isalpha()
+    return not (match.start() - start < 12 and _ENUMERATOR.fullmatch(text[start : match.end()].strip()))

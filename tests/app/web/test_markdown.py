@@ -1,0 +1,62 @@
+import time
+
+import pytest
+
+from stepsight.app.web.markdown import markdown_html
+from stepsight.app.web.text import text_html
+from tests.app.injection import PAYLOADS
+from tests.app.markup import INJECTIONS, read
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("**Area:** it is *nine*.", "<strong>Area:</strong> it is <i>nine</i>."),
+        ("__Area__ and _nine_", "<strong>Area</strong> and <i>nine</i>"),
+        ("## The area\nnine", "<strong>The area</strong>\nnine"),
+        ("## **The area**", "<strong>The area</strong>"),
+        ("- one\n* two\n  + three", "• one\n• two\n  • three"),
+        ("run `a_1 * b_1 < 2`", "run <code>a_1 * b_1 &lt; 2</code>"),
+        ("see\n```python\nif a:\n    b = *c*\n```\ndone", "see\n<pre>if a:\n    b = *c*</pre>\ndone"),
+        ("[the rule](https://example.org/x) says", "the rule says"),
+    ],
+)
+def test_markdown_is_rendered(text, html):
+    assert markdown_html(text) == html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 * 3 * 4", "2*3*4", "a_1 * b_2", "x_1 + y_1", "(a)*(b)*(c)", "2**3**2", "n! * m! * k", "a * b and c * d",
+        "5 *", "#### 72", "- 3 + 5 = 2", "f(x_1)_2", "snake_case_name", "[1](2)", "a ` b",
+    ],
+)  # fmt: skip
+def test_what_is_no_markdown_stays(text):
+    assert markdown_html(text) == text_html(text)
+
+
+def test_maths_wins():
+    for text in ("$x*y*z$ and $a_1 _b_ c$", "\\[ *a* **b** \\]", "$$\n- a\n# b\n$$"):
+        assert markdown_html(text) == text_html(text)
+    assert markdown_html("**so $x*y$**") == f"<strong>so {text_html('$x*y$')}</strong>"
+
+
+@pytest.mark.parametrize("text", [*INJECTIONS, *PAYLOADS])
+@pytest.mark.parametrize(
+    "around", ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "- *{}*", "[{}](/x)", "[x]({})"]
+)
+def test_markup_is_text(text, around):
+    page = read(markdown_html(around.replace("{}", text)))
+    assert {element.tag for element in page.all()} <= {"span", "strong", "i", "code", "pre"}
+    for element in page.all():
+        assert set(element.attributes) <= {"class", "data-source", "data-display"}
+
+
+@pytest.mark.parametrize(
+    "sign", ["*", "**", "_", " *a", "`", "```\n", "[a](", "- ", "# ", " **a", "$*a", "\ue0000\ue001"]
+)
+def test_many_signs_take_linear_time(sign):
+    start = time.process_time()
+    markdown_html(sign * (100_000 // len(sign)))
+    assert time.process_time() - start < 4
