@@ -20,6 +20,7 @@ from stepsight.app.api.service import PREFIX, build_api
 from stepsight.app.browse import page as browse
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
+from stepsight.app.browse.export import router as selection_files
 from stepsight.app.browse.trace_file import router as trace_files
 from stepsight.app.evidence import page as evidence
 from stepsight.app.evidence.address import EvidenceAddress
@@ -29,6 +30,7 @@ from stepsight.app.relabel.adjudicate import router as adjudication_routes
 from stepsight.app.relabel.agreement import router as agreement_page
 from stepsight.app.relabel.api import router as labelling_routes
 from stepsight.app.relabel.disputes import router as dispute_routes
+from stepsight.app.relabel.export import router as label_files
 from stepsight.app.relabel.pages import pages as relabel_pages
 from stepsight.app.results import page as results
 from stepsight.app.results.address import check_results
@@ -82,6 +84,7 @@ def build_app(
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(evidence_routes(store, evaluators))
     application.include_router(trace_files(store, evaluators))
+    application.include_router(selection_files(store, evaluators))
     application.include_router(result_files(store, measured))
     application.include_router(score_files(evaluators))
     application.include_router(login_routes(store))
@@ -90,6 +93,7 @@ def build_app(
     application.include_router(dispute_routes(store))
     application.include_router(agreement_page(store))
     application.include_router(labelling_routes(store))
+    application.include_router(label_files(store))
     application.include_router(bundle_files())
     application.include_router(plain_style())
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
