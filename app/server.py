@@ -26,6 +26,8 @@ from stepsight.app.evidence import page as evidence
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.routes import router as evidence_routes
 from stepsight.app.jobs import page as jobs
+from stepsight.app.people.invitation import router as invitation_routes
+from stepsight.app.people.page import router as people_routes
 from stepsight.app.relabel.adjudicate import router as adjudication_routes
 from stepsight.app.relabel.agreement import router as agreement_page
 from stepsight.app.relabel.api import router as labelling_routes
@@ -88,6 +90,8 @@ def build_app(
     application.include_router(result_files(store, measured))
     application.include_router(score_files(evaluators))
     application.include_router(login_routes(store))
+    application.include_router(invitation_routes(store))
+    application.include_router(people_routes(store))
     application.include_router(relabel_pages(store, evaluators))
     application.include_router(adjudication_routes(store))
     application.include_router(dispute_routes(store))

@@ -38,7 +38,8 @@ ROUTES = {
     "everybody": """
         GET /stepsight/{path} GET /stepsight/pages.css GET /stepsight/pages.js
         GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /assets/{name}.css
-        GET /theme.css GET /favicon.ico GET /login POST /login GET /login/who POST /logout""",
+        GET /theme.css GET /favicon.ico GET /login POST /login GET /login/who POST /logout
+        GET /login/invitation POST /login/invitation""",
     "by name": "GET /login/password POST /login/password GET /relabel",
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/
@@ -58,6 +59,9 @@ ROUTES = {
     "managing": """
         POST /api/v1/jobs POST /api/v1/jobs/{job}/cancel POST /api/v1/jobs/{job}/resume
         GET /relabel/new GET /relabel/campaign GET /relabel/export POST /relabel/campaigns
+        GET /people POST /people/invitations POST /people/invitations/{invitation}/revoke
+        POST /people/users/{person}/role POST /people/users/{person}/deactivate
+        POST /people/users/{person}/reactivate POST /people/users/{person}/reset
         POST /relabel/campaigns/{campaign}/guideline POST /relabel/campaigns/{campaign}/close""",
 }
 EXPECTED = {
@@ -66,7 +70,15 @@ EXPECTED = {
     for route in zip(*[iter(text.split())] * 2, strict=True)
 }
 # What a part of a path stands for, where it matters.
-PARTS = {"path": "style.css", "api_name": "split", "name": "sums", "trace": "1", "campaign": "1", "slot": "999"}
+PARTS = {
+    "path": "style.css",
+    "api_name": "split",
+    "name": "sums",
+    "trace": "1",
+    "campaign": "1",
+    "slot": "999",
+    "person": "999",
+}
 # These refuse by themselves who gives no password.
 PASSWORDS = ("POST /login", "POST /login/password")
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,17 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database import migrate as revisions
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.location import locate
-from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow
+from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow, now
 from stepsight.storage.database.store import NEWEST_REVISION, Store, open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
 from stepsight.storage.judgments.packed_judgments import HEAD
+from stepsight.storage.people.invitations import accept, invite
+from stepsight.storage.people.logins import open_login, user_of
+from stepsight.storage.people.overview import list_people
+from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.storage.people.samples import user
 from tests.storage.samples import SAMPLES, add, evaluator, judge, many
 
 # Of every table, since the last ones refer to all the others.
@@ -178,6 +184,27 @@ def test_verdicts_in_words_are_compared_as_soon_as_they_blame(address: str, sqli
         assert _profiles(upgraded) == [now]
         (row,) = browse(upgraded, trace.dataset_id, TraceFilter(evaluator=speaking.id)).rows
         assert (row.first_wrong, row.mistake) == (0, "false-alarm")
+
+
+def test_a_store_of_before_invitations_keeps_its_people_and_knows_their_last_logins(
+    address: str, sqlite_store: Store
+) -> None:
+    ada, eve = user(sqlite_store, "ada", Role.ADMIN), user(sqlite_store, "eve")
+    token = open_login(sqlite_store, ada)
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        config = revisions._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0006_rationales")
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        first, second = list_people(upgraded)
+        assert (first.user, second.user) == (ada, eve)
+        assert first.last_login is not None
+        assert abs(first.last_login - now()) < timedelta(minutes=5)
+        assert second.last_login is None
+        assert user_of(upgraded, token) == ada
+        assert accept(upgraded, invite(upgraded, Role.VIEWER, "new", ada), "", "a good sentence").name == "new"
 
 
 def _copy(store: Store, connection: Connection) -> None:
