@@ -20,15 +20,19 @@ from stepsight.app.api.service import PREFIX, build_api
 from stepsight.app.browse import page as browse
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
+from stepsight.app.browse.export import router as selection_files
 from stepsight.app.browse.trace_file import router as trace_files
 from stepsight.app.evidence import page as evidence
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.routes import router as evidence_routes
 from stepsight.app.jobs import page as jobs
+from stepsight.app.people.invitation import router as invitation_routes
+from stepsight.app.people.page import router as people_routes
 from stepsight.app.relabel.adjudicate import router as adjudication_routes
 from stepsight.app.relabel.agreement import router as agreement_page
 from stepsight.app.relabel.api import router as labelling_routes
 from stepsight.app.relabel.disputes import router as dispute_routes
+from stepsight.app.relabel.export import router as label_files
 from stepsight.app.relabel.pages import pages as relabel_pages
 from stepsight.app.results import page as results
 from stepsight.app.results.address import check_results
@@ -82,14 +86,18 @@ def build_app(
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(evidence_routes(store, evaluators))
     application.include_router(trace_files(store, evaluators))
+    application.include_router(selection_files(store, evaluators))
     application.include_router(result_files(store, measured))
     application.include_router(score_files(evaluators))
     application.include_router(login_routes(store))
+    application.include_router(invitation_routes(store))
+    application.include_router(people_routes(store))
     application.include_router(relabel_pages(store, evaluators))
     application.include_router(adjudication_routes(store))
     application.include_router(dispute_routes(store))
     application.include_router(agreement_page(store))
     application.include_router(labelling_routes(store))
+    application.include_router(label_files(store))
     application.include_router(bundle_files())
     application.include_router(plain_style())
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")

@@ -1,18 +1,21 @@
 """Traces as JSON Lines, the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
 
 A step is a text, or a list of texts where it has sub-steps; `labels` is optional, one of neg, neu, pos or null
-per step; other keys are kept as the trace's `meta`.
+per step; `valid`, optional too, has true, false or null per step, for gold on validity alone. Other keys are kept
+as the trace's `meta`.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace, check_text
+from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
+_VALID = "valid"
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -63,25 +66,43 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
     for key in ("id", "problem", "steps"):
         if key not in row:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
+    # A field of that name that is no list is the source's own.
+    valid = row[_VALID] if isinstance(row.get(_VALID), list) else None
+    keys = _KEYS if valid is None else (*_KEYS, _VALID)
     try:
-        return Trace.of(
+        trace = Trace.of(
             row["problem"],
             _steps(row["steps"]),
             _list(row["labels"], "labels") if row.get("labels") is not None else None,
             id=_id(row["id"]),
-            meta={key: value for key, value in row.items() if key not in _KEYS},
+            meta={key: value for key, value in row.items() if key not in keys},
         )
+        return trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
     except UserError as error:
         raise error.at(where) from None
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
-    """The row that `parse_trace` reads back; validity without a label has no place in it."""
+    """The row that `parse_trace` reads back; `valid` is there where it says more than the labels."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
         row["labels"] = [None if label is None else label.text for label in trace.labels]
+    if any(step.label is None and step.valid is not None for step in trace.steps):
+        row[_VALID] = [step.valid for step in trace.steps]
     return dict(trace.meta) | row
+
+
+def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
+    """The steps with gold on validity; a label says it by itself."""
+    if len(valid) != len(steps):
+        raise UserError(f"valid has {len(valid)} entries for {len(steps)} steps.", "Give one per step, or none.")
+    for number, value in enumerate(valid, start=1):
+        if value is not None and not isinstance(value, bool):
+            raise UserError(f"valid of step {number} is {value!r:.40}, expected true, false or null.")
+    return tuple(
+        replace(step, valid=value) if step.label is None else step for step, value in zip(steps, valid, strict=True)
+    )
 
 
 def _id(value: object) -> str:

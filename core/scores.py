@@ -1,6 +1,6 @@
 """Scores of a trace: probabilities of each sub-step, verdicts by thresholds, and the hindsight matrix."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -187,3 +187,11 @@ class Outputs(StrEnum):
     def has_scores(self) -> bool:
         """Whether there are scores to rank by: a verdict alone has no ROC curve."""
         return self != Outputs.VERDICT
+
+
+def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:
+    """What the three probabilities of a sub-step make it: valid, redundant or not valid."""
+    _, neu, pos = map(float, probs)
+    if neu + pos < thresholds.validity:
+        return "not valid"
+    return "redundant" if outputs == Outputs.THREE_WAY and neu >= thresholds.redundancy else "valid"

@@ -5,6 +5,7 @@
 - traces: traces in the store: imported, written, read, searched
 - judgments: judgments, evaluators, thresholds, score files, jobs
 - browse: a dataset filtered, counted, sorted, by page
+- exports: traces and judgments as files
 - people: users, logins, and what they have seen
 - labelling: campaigns, annotations, consensus, decisions, disputes, and files of labels
 - backup: a store as one file, and back

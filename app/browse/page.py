@@ -12,6 +12,7 @@ from markupsafe import Markup
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.evaluator_choice import MOST_BESIDE, shown_choices
+from stepsight.app.browse.export import CONTENTS, OF_PEOPLE
 from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
@@ -111,6 +112,7 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         orders=list_orders(outputs),
         conditions={name: getattr(address, name) for name in address.active if name != "text"},
         label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
+        download=_download(selection, manages),
         facets=facets_html(address, page.counts, selection.choices, about),
         chips=chips_html(address),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
@@ -121,6 +123,17 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         first=(address.page - 1) * _PER_PAGE + 1,
         per_page=_PER_PAGE,
     )
+
+
+def _download(selection: Selection, manages: bool) -> dict[str, object]:
+    """What the form that downloads the list offers."""
+    query = selection.address.query(trace=None, page=1, beside=())
+    judged = [(choice.key, choice.key) for choice in selection.choices if choice.judged]
+    return {
+        "query": query,
+        "contents": [(name, title) for name, title in CONTENTS.items() if manages or name not in OF_PEOPLE],
+        "evaluators": [("", "all evaluators"), *judged],
+    }
 
 
 def _trace_html(selection: Selection, evaluators: Evaluators, trace: StoredTrace, user: User | None) -> Markup:

@@ -5,14 +5,11 @@ stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.
 
 import argparse
 from pathlib import Path
-from typing import get_args
 
+from stepsight.app.commands.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
-from stepsight.core.validation import validate
-from stepsight.storage.browse.filters import NamedFilter
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.labelling.campaigns import (
     Campaign,
     add_guideline,
@@ -34,8 +31,6 @@ _ACTIONS = {
     "guideline": "put a new version of the guideline in force",
 }
 
-_ABOUT = {"evaluator": "whose verdicts, changes and scores are meant"}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -46,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if action == "create":
             one.add_argument("dataset", metavar="DATASET")
             _add_plan(one)
-            _add_conditions(one)
+            add_conditions(one)
         if action == "guideline":
             one.add_argument("file", metavar="FILE", help="the text, UTF-8")
         add_db(one)
@@ -83,15 +78,6 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn by chance (default: 0)")
 
 
-def _add_conditions(parser: argparse.ArgumentParser) -> None:
-    conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
-    for name, field in NamedFilter.model_fields.items():
-        words = get_args(field.annotation) or None
-        about = _ABOUT.get(name) or str(field.description)
-        text = f"{about[0].lower()}{about[1:]}".rstrip(".")
-        conditions.add_argument(f"--{name.replace('_', '-')}", default=field.default, choices=words, help=text)
-
-
 def run(args: argparse.Namespace) -> None:
     """Do one of `_ACTIONS`, and print the state after it."""
     with open_store(args.db) as store:
@@ -111,15 +97,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
-    where = validate(NamedFilter, {name: getattr(args, name) for name in NamedFilter.model_fields})
-    evaluator, against, other = (
-        _find_evaluator(store, name) for name in (where.evaluator, where.against, where.other)
-    )
+    where, evaluator = read_conditions(args, store)
     return CampaignPlan(
         name=args.name,
         dataset=args.dataset,
         guideline=_read(args.guideline),
-        where=where.with_ids(evaluator, against, other).pruned(),
+        where=where,
         overlap=args.overlap,
         after_error=not args.to_first_error,
         view=CampaignView(args.view),
@@ -132,20 +115,6 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
         lease=args.lease * 60,
         seed=args.seed,
     )
-
-
-def _find_evaluator(store: Store, name: str) -> int | None:
-    """The database id of the evaluator with that name or fingerprint, None where none is named."""
-    if not name:
-        return None
-    evaluators = list_evaluators(store)
-    ids = [row.id for row in evaluators if name in (row.name, row.fingerprint)]
-    if len(ids) == 1:
-        return ids[0]
-    if ids:
-        raise UserError(f"{len(ids)} evaluators are called {name!r}.", "Give the fingerprint instead.")
-    names = ", ".join(sorted({row.name for row in evaluators})) or "none"
-    raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It knows {names}.")
 
 
 def _read(path: str) -> str:

@@ -1,45 +1,96 @@
-"""Labels by people, written into a file.
+"""Traces, judgments, and labels by people, written into a file.
 
 stepsight export labels my-campaign labels.jsonl --format prm800k
+stepsight export judgments mr-math-invalid judgments.csv --format csv --gold error
+stepsight export traces mr-math-invalid errors.jsonl --gold error
 """
 
 import argparse
+from collections.abc import Iterator
 
+from stepsight.app.commands.conditions import add_conditions, find_evaluator_id, read_conditions
 from stepsight.app.commands.options import add_db
-from stepsight.storage.database.store import open_store
+from stepsight.core.atomic import atomic_file
+from stepsight.storage.browse.browse import list_matching
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.exports.judgment_rows import COLUMNS, judgment_rows
+from stepsight.storage.exports.table_files import TABLE_FORMATS, Row, table_parts
+from stepsight.storage.exports.trace_lines import trace_lines
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
+from stepsight.storage.traces.queries import find_dataset
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Write the labels that people gave in a campaign into a file: those that they agree on, where"
-        " a decision comes before a majority, and a tie or unsure is unlabelled. jsonl and events lose nothing and"
-        " are read back by: stepsight import labels FILE"
-    )
-    parser.add_argument("what", choices=["labels"], help="what to write")
-    parser.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
-    parser.add_argument("path", metavar="FILE", help="the file to write")
-    parser.add_argument("--format", required=True, choices=FORMAT_NAMES, help="the format of the file")
-    parser.add_argument("--per-annotator", action="store_true", help="each one's own labels, a row for each")
-    parser.add_argument(
+    whats = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    labels = whats.add_parser("labels", help="labels that people gave in a campaign", description=_LABELS)
+    labels.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
+    labels.add_argument("path", metavar="FILE", help="the file to write")
+    labels.add_argument("--format", required=True, choices=FORMAT_NAMES, help="the format of the file")
+    labels.add_argument("--per-annotator", action="store_true", help="each one's own labels, a row for each")
+    labels.add_argument(
         "--exposed",
         action="store_true",
         help="count also labels whose maker had seen scores, gold or others' labels of the trace",
     )
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
-    add_db(parser)
+    judgments = whats.add_parser("judgments", help="what evaluators say of a dataset", description=_JUDGMENTS)
+    traces = whats.add_parser("traces", help="traces of a dataset, with their gold", description=_TRACES)
+    for one in (judgments, traces):
+        one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
+        one.add_argument("path", metavar="FILE", help="the file to write")
+        add_conditions(one)
+    judgments.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
+    judgments.add_argument(
+        "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
+    )
+    for one in (labels, judgments, traces):
+        one.add_argument("--force", action="store_true", help="replace a file that is there")
+        add_db(one)
+
+
+_LABELS = (
+    "Write the labels that people gave in a campaign into a file: those that they agree on, where"
+    " a decision comes before a majority, and a tie or unsure is unlabelled. jsonl and events lose nothing and"
+    " are read back by: stepsight import labels FILE"
+)
+_JUDGMENTS = (
+    "Write stored judgments as a tidy table: a row per trace, step, sub-step, evaluator and mode. What an evaluator"
+    " does not say is empty."
+)
+_TRACES = "Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE"
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the file, all of it or nothing, and print what is in it and what is not."""
     with open_store(args.db) as store:
-        export = export_labels(
-            store,
-            args.campaign,
-            args.path,
-            args.format,
-            per_annotator=args.per_annotator,
-            exposed=args.exposed,
-            force=args.force,
-        )
-    print(export)
+        print(_export_labels(args, store) if args.what == "labels" else _export_selection(args, store))
+
+
+def _export_labels(args: argparse.Namespace, store: Store) -> object:
+    return export_labels(
+        store,
+        args.campaign,
+        args.path,
+        args.format,
+        per_annotator=args.per_annotator,
+        exposed=args.exposed,
+        force=args.force,
+    )
+
+
+def _export_selection(args: argparse.Namespace, store: Store) -> str:
+    where, _ = read_conditions(args, store)
+    ids = list_matching(store, find_dataset(store, args.dataset).id, where)
+    rows = 0
+
+    def counted() -> Iterator[Row]:
+        nonlocal rows
+        chosen = {find_evaluator_id(store, name) or 0 for name in args.by}
+        for row in judgment_rows(store, ids, chosen or None):
+            rows += 1
+            yield row
+
+    with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
+        judgments = args.what == "judgments"
+        file.writelines(table_parts(COLUMNS, counted(), args.format) if judgments else trace_lines(store, ids))
+    of = f"{rows:,} rows of " if judgments else ""
+    return f"{args.path}: {of}{len(ids):,} {'trace' if len(ids) == 1 else 'traces'}."

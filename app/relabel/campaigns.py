@@ -9,6 +9,7 @@ from stepsight.app.web.rights import Right, may
 from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
+from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
 from stepsight.storage.labelling.plan import CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import next_availability
@@ -86,6 +87,7 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
         start_word=start_word(store, campaign, user),
         bars=progress_bars(campaign, campaign_progress(store, campaign.id), own=False),
         people=annotator_progress(store, campaign.id),
+        formats=LABEL_FORMATS,
         guidelines={version: guideline_text(store, campaign.id, version) for version in versions},
     )
 

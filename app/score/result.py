@@ -24,11 +24,10 @@ from stepsight.app.web.judged import (
     notice_html,
     signed,
     step_name,
-    verdict_word,
 )
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 

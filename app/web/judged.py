@@ -7,7 +7,7 @@ from markupsafe import Markup
 from stepsight.app.web.html import macro
 from stepsight.core.arrays import Floats32
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.scores import Outputs, StepScores, Thresholds, judge_solution
+from stepsight.core.scores import Outputs, StepScores, Thresholds, judge_solution, verdict_word
 from stepsight.core.trace import Step, Trace
 
 _TEMPLATE = "judged.html"
@@ -54,14 +54,6 @@ def solution_html(scores: StepScores, thresholds: Thresholds, outputs: Outputs =
 def gold_html(step: Step) -> Markup:
     """The gold of a step; one without is visibly unlabelled."""
     return macro(_TEMPLATE, "gold", step)
-
-
-def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:
-    """What the three probabilities of a sub-step make it: one of `app.web.text.MARKS`."""
-    _, neu, pos = map(float, probs)
-    if neu + pos < thresholds.validity:
-        return "not valid"
-    return "redundant" if outputs == Outputs.THREE_WAY and neu >= thresholds.redundancy else "valid"
 
 
 def bar_html(

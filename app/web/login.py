@@ -93,7 +93,12 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
             return _refused(error, _password_page(user, error))
         except UserError as error:
             return _refused(error, _password_page(user, error))
-        return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
+        return enter(request, store, user)
+
+
+def enter(request: Request, store: Store, user: User) -> Response:
+    """Log somebody in who has just shown who they are, and lead to the first page that is theirs."""
+    return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
 
 
 def _place(request: Request, store: Store, user: User, next: str) -> str:

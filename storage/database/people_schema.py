@@ -20,6 +20,7 @@ class UserRow(Base):
     password: Mapped[str | None] = mapped_column(Text)
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     ended: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)
 
@@ -47,3 +48,23 @@ class FailedLoginRow(Base):
     moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
     __table_args__ = (Index("ix_failed_logins_key", "key", "moment"),)
+
+
+class InvitationRow(Base):
+    """A link with which somebody becomes a user: of `name`, or NULL: of a name of their choice. Or, with `user_id`,
+    with which that user chooses a new password. The link holds a secret of which only the digest is here."""
+
+    __tablename__ = "invitations"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), unique=True)
+    name: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    role: Mapped[str] = mapped_column(String(20))
+    user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    created_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"))
+    expires: Mapped[datetime] = mapped_column(UtcDateTime)
+    used: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    revoked: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)

@@ -74,7 +74,7 @@ def open_login(store: Store, user: User) -> str:
 def find_login(store: Store, token: str) -> Login | None:
     """The login of a token; None where there is none, it has expired, or its person was shut out."""
     logins = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
-    logins = logins.where(LoginRow.digest == _digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
+    logins = logins.where(LoginRow.digest == digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
     with store.read() as session:
         row = session.execute(logins).one_or_none()
         return None if row is None else Login(user_of_row(row.UserRow), row.expires)
@@ -88,7 +88,7 @@ def user_of(store: Store, token: str) -> User | None:
 
 def renew(store: Store, token: str) -> None:
     """Have a login that has not expired last from now on."""
-    held = update(LoginRow).where(LoginRow.digest == _digest(token), LoginRow.expires > now())
+    held = update(LoginRow).where(LoginRow.digest == digest(token), LoginRow.expires > now())
     with store.write() as session:
         session.execute(held.values(expires=now() + LASTS).execution_options(synchronize_session=False))
 
@@ -96,7 +96,7 @@ def renew(store: Store, token: str) -> None:
 def log_out(store: Store, token: str) -> None:
     """End the login of a token, if there is one."""
     with store.write() as session:
-        session.execute(delete(LoginRow).where(LoginRow.digest == _digest(token)))
+        session.execute(delete(LoginRow).where(LoginRow.digest == digest(token)))
 
 
 def _look_up(store: Store, name: str) -> tuple[int, str | None]:
@@ -111,11 +111,18 @@ def _look_up(store: Store, name: str) -> tuple[int, str | None]:
 
 
 def _open(session: Session, user_id: int) -> str:
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    token = new_token()
     session.execute(delete(LoginRow).where(LoginRow.expires <= now()))
-    session.add(LoginRow(digest=_digest(token), user_id=user_id, expires=now() + LASTS))
+    session.add(LoginRow(digest=digest(token), user_id=user_id, expires=now() + LASTS))
+    session.execute(update(UserRow).where(UserRow.id == user_id).values(last_login=now()))
     return token
 
 
-def _digest(token: str) -> str:
+def new_token() -> str:
+    """A secret that nobody can guess."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def digest(token: str) -> str:
+    """What is stored of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.storage.database.people_schema import LoginRow, UserRow
 from stepsight.storage.database.schema import check_name, now
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.people.passwords import hash_password
 
@@ -74,10 +74,15 @@ def list_users(store: Store) -> list[User]:
         return [user_of_row(row) for row in session.scalars(select(UserRow).order_by(UserRow.name))]
 
 
-def set_role(store: Store, name: str, role: Role) -> User:
-    """Give a person another role, from the next request on. Raises `NotFoundError`."""
+def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -> User:
+    """Give a person another role, from the next request on.
+
+    Raises `NotFoundError`, and with `keep_admin` `ConflictError` where no admin would be left.
+    """
     with store.write() as session:
         row = _changeable(session, name)
+        if keep_admin and role is not Role.ADMIN:
+            _check_other_admin(session, row)
         row.role = role.value
         session.flush()
         return user_of_row(row)
@@ -99,12 +104,26 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
         return user_of_row(row)
 
 
-def end_user(store: Store, name: str) -> User:
-    """Shut a person out, at once. What the person did stays. Raises `NotFoundError`."""
+def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
+    """Shut a person out, at once. What the person did stays.
+
+    Raises `NotFoundError`, and with `keep_admin` `ConflictError` where no admin would be left.
+    """
     with store.write() as session:
         row = _changeable(session, name)
+        if keep_admin:
+            _check_other_admin(session, row)
         row.ended = row.ended or now()
         _end_logins(session, row)
+        return user_of_row(row)
+
+
+def reactivate_user(store: Store, name: str) -> User:
+    """Let somebody in again who was shut out, with the password of before. Raises `NotFoundError`."""
+    with store.write() as session:
+        row = _changeable(session, name)
+        row.ended = None
+        session.flush()
         return user_of_row(row)
 
 
@@ -154,6 +173,15 @@ def _changeable(session: Session, name: str) -> UserRow:
 
 def _reserved() -> UserError:
     return UserError(f"{LOCAL!r} is who acts where nobody has to log in.", "Choose another name.")
+
+
+def _check_other_admin(session: Session, row: UserRow) -> None:
+    admins = select(UserRow.name).where(
+        UserRow.role == Role.ADMIN.value, UserRow.password.is_not(None), UserRow.ended.is_(None)
+    )
+    # In one order, and held: or two admins could each take the other for the one that stays.
+    if session.scalars(admins.order_by(UserRow.id).with_for_update()).all() == [row.name]:
+        raise ConflictError(f"{row.name} is the last admin.", "Make somebody else an admin first.")
 
 
 def _end_logins(session: Session, row: UserRow) -> None:

@@ -2,8 +2,32 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import format_trace, parse_trace, read_rows
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
 
 ROW = {"id": "a", "problem": "q", "steps": ["x", ["y", "z"]], "labels": ["pos", None], "topic": "sums"}
+
+
+def test_validity_without_a_label_is_kept_and_a_label_says_it_by_itself() -> None:
+    steps = (Step(("a",), valid=True), Step(("b", "c"), Label.NEG), Step(("d",)))
+    trace = Trace("first", "What?", steps, {"by": "hand"})
+    row = format_trace(trace)
+    assert (row["labels"], row["valid"]) == ([None, "neg", None], [True, False, None])
+    assert parse_trace(row, "here") == trace
+    assert parse_trace(row | {"labels": ["neu", "neg", None]}, "here").labels == (Label.NEU, Label.NEG, None)
+
+
+@pytest.mark.parametrize(
+    ("valid", "message"),
+    [([True], "valid has 1 entries for 2 steps"), ([True, "no"], "valid of step 2 is 'no', expected true, false")],
+)
+def test_validity_that_fits_no_steps_is_told(valid: list[object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        parse_trace({"id": 1, "problem": "q", "steps": ["x", "y"], "valid": valid}, "here")
+
+
+def test_a_field_called_valid_that_is_no_list_is_the_sources_own() -> None:
+    assert parse_trace({"id": 1, "problem": "q", "steps": ["x"], "valid": True}, "here").meta == {"valid": True}
 
 
 def test_a_row_survives_the_round_trip():

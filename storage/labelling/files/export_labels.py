@@ -13,7 +13,10 @@ from stepsight.storage.labelling.files.formats import FORMATS, find_format
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 
 EVENTS = "events"
-FORMAT_NAMES = (*FORMATS, EVENTS)
+LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {
+    EVENTS: "JSON Lines of everything that was done"
+}
+FORMAT_NAMES = tuple(LABEL_FORMATS)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Consensus of the annotators of a campaign on each step; and traces labelled by one of them or by all."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
@@ -149,8 +149,8 @@ class LabelledTraces:
     """The labelled traces of a campaign, read anew each time it is iterated, a few at a time.
 
     All annotators together, or one by one with `per_annotator`. `exposed` annotations count only where asked for,
-    and hidden gold items are there only `with_gold`. After an iteration `left_out` tells what is not in it, and how
-    often.
+    and hidden gold items are there only `with_gold`. `only` names traces by their database ids, None: all of them.
+    After an iteration `left_out` tells what of the campaign is not in it, and how often.
     """
 
     def __init__(
@@ -161,8 +161,9 @@ class LabelledTraces:
         per_annotator: bool = False,
         exposed: bool = False,
         with_gold: bool = False,
+        only: Collection[int] | None = None,
     ) -> None:
-        self._store, self._campaign = store, campaign
+        self._store, self._campaign, self._only = store, campaign, only
         self._per_annotator, self._exposed, self._with_gold = per_annotator, exposed, with_gold
         self.left_out: Counter[str] = Counter()
 
@@ -171,6 +172,8 @@ class LabelledTraces:
         results: Iterator[Consensus | SubmittedAnnotation] = self._together()
         if self._per_annotator:
             results = self._each()
+        if self._only is not None:
+            results = (result for result in results if result.trace_id in self._only)
         while batch := list(islice(results, _BATCH)):
             wanted = traces().where(TraceRow.id.in_({result.trace_id for result in batch}))
             with self._store.read() as session:

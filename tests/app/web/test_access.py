@@ -38,13 +38,14 @@ ROUTES = {
     "everybody": """
         GET /stepsight/{path} GET /stepsight/pages.css GET /stepsight/pages.js
         GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /assets/{name}.css
-        GET /theme.css GET /favicon.ico GET /login POST /login GET /login/who POST /logout""",
+        GET /theme.css GET /favicon.ico GET /login POST /login GET /login/who POST /logout
+        GET /login/invitation POST /login/invitation""",
     "by name": "GET /login/password POST /login/password GET /relabel",
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/
-        GET /browse/trace.json GET /browse/trace.csv GET /results GET /results/ GET /results/table
-        GET /results/report GET /jobs GET /jobs/ GET /jobs/list GET /score/result.json GET /score/result.csv
-        POST /gradio_api/run/{api_name}
+        GET /browse/trace.json GET /browse/trace.csv GET /browse/export GET /results GET /results/
+        GET /results/table GET /results/report GET /jobs GET /jobs/ GET /jobs/list GET /score/result.json
+        GET /score/result.csv POST /gradio_api/run/{api_name}
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score GET /api/v1/datasets
         GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
         GET /relabel/agreement GET /relabel/disputes/patch""",
@@ -57,8 +58,11 @@ ROUTES = {
     "adjudicating": "GET /relabel/adjudicate POST /relabel/adjudicate/decisions",
     "managing": """
         POST /api/v1/jobs POST /api/v1/jobs/{job}/cancel POST /api/v1/jobs/{job}/resume
-        GET /relabel/new GET /relabel/campaign POST /relabel/campaigns POST /relabel/campaigns/{campaign}/guideline
-        POST /relabel/campaigns/{campaign}/close""",
+        GET /relabel/new GET /relabel/campaign GET /relabel/export POST /relabel/campaigns
+        GET /people POST /people/invitations POST /people/invitations/{invitation}/revoke
+        POST /people/users/{person}/role POST /people/users/{person}/deactivate
+        POST /people/users/{person}/reactivate POST /people/users/{person}/reset
+        POST /relabel/campaigns/{campaign}/guideline POST /relabel/campaigns/{campaign}/close""",
 }
 EXPECTED = {
     " ".join(route): OPEN_TO[group].split()
@@ -66,7 +70,15 @@ EXPECTED = {
     for route in zip(*[iter(text.split())] * 2, strict=True)
 }
 # What a part of a path stands for, where it matters.
-PARTS = {"path": "style.css", "api_name": "split", "name": "sums", "trace": "1", "campaign": "1", "slot": "999"}
+PARTS = {
+    "path": "style.css",
+    "api_name": "split",
+    "name": "sums",
+    "trace": "1",
+    "campaign": "1",
+    "slot": "999",
+    "person": "999",
+}
 # These refuse by themselves who gives no password.
 PASSWORDS = ("POST /login", "POST /login/password")
 

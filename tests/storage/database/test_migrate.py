@@ -1,8 +1,10 @@
 """Migrations and models agree, and a store of another version is told apart."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,17 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database import migrate as revisions
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.location import locate
-from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow
+from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow, now
 from stepsight.storage.database.store import NEWEST_REVISION, Store, open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
 from stepsight.storage.judgments.packed_judgments import HEAD
+from stepsight.storage.people.invitations import accept, invite
+from stepsight.storage.people.logins import open_login, user_of
+from stepsight.storage.people.overview import list_people
+from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.storage.people.samples import user
 from tests.storage.samples import SAMPLES, add, evaluator, judge, many
 
 # Of every table, since the last ones refer to all the others.
@@ -77,12 +84,18 @@ def _comparable(found: list[Any]) -> list[str]:
     return sorted(json.dumps(one, default=str, sort_keys=True) for one in kept)
 
 
-def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_data(address: str) -> None:
-    engine = create_engine(locate(address), poolclass=NullPool)
-    with engine.begin() as connection:
+@contextmanager
+def at_revision(address: str, revision: str) -> Iterator[Connection]:
+    """A connection to a database as that revision left it."""
+    with create_engine(locate(address), poolclass=NullPool).begin() as connection:
         config = revisions._config()
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001_traces_and_judgments")
+        command.upgrade(config, revision)
+        yield connection
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_data(address: str) -> None:
+    with at_revision(address, "0001_traces_and_judgments") as connection:
         for statement in FIRST_VERSION:
             # 1.0, 0.0, 0.0 as little-endian float32.
             probabilities = {"probabilities": bytes.fromhex("0000803f 00000000 00000000")}
@@ -133,11 +146,7 @@ def test_a_database_of_the_second_version_gets_what_is_browsed_by(address: str, 
         save_judgments(sqlite_store, mini.id, [judge(trace, "hindsight", seed)])
         both = [replace(judge(trace, mode), solution=0.5) for mode in ("online", "offline")]
         save_judgments(sqlite_store, other.id, both)
-    engine = create_engine(locate(address), poolclass=NullPool)
-    with engine.begin() as connection:
-        config = revisions._config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002_evaluation")
+    with at_revision(address, "0002_evaluation") as connection:
         _copy(sqlite_store, connection)
     with open_store(address) as upgraded:
         before, after = [_profiles(one) for one in (sqlite_store, upgraded)]
@@ -166,11 +175,7 @@ def test_verdicts_in_words_are_compared_as_soon_as_they_blame(address: str, sqli
     (now,) = _profiles(sqlite_store)
     before = np.frombuffer(now.offline[: HEAD.itemsize], HEAD).copy()
     before["labelled"] = 0
-    engine = create_engine(locate(address), poolclass=NullPool)
-    with engine.begin() as connection:
-        config = revisions._config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0005_labelling")
+    with at_revision(address, "0005_labelling") as connection:
         _copy(sqlite_store, connection)
         packed = before.tobytes() + now.offline[HEAD.itemsize :]
         connection.execute(text("UPDATE profiles SET offline = :packed"), {"packed": packed})
@@ -185,17 +190,30 @@ def test_redundant_gold_is_counted(address: str, sqlite_store: Store) -> None:
     labels = (["neu", "pos", "neu"], ["pos", "neg"], [None, "neu"], [None])
     traces = [Trace.of("q", [str(i) for i in range(len(one))], one, id=str(at)) for at, one in enumerate(labels)]
     dataset_id = add(sqlite_store, traces)[0].dataset_id
-    engine = create_engine(locate(address), poolclass=NullPool)
-    with engine.begin() as connection:
-        config = revisions._config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0006_rationales")
+    with at_revision(address, "0006_rationales") as connection:
         _copy(sqlite_store, connection)
     with open_store(address) as upgraded:
         rows = browse(upgraded, dataset_id).rows
         assert [row.n_redundant for row in rows] == [2, 0, 1, 0]
         assert browse(upgraded, dataset_id, TraceFilter(gold="redundant")).total == 2
         assert find_dataset(upgraded, "sums").redundant == 2
+
+
+def test_a_store_of_before_invitations_keeps_its_people_and_knows_their_last_logins(
+    address: str, sqlite_store: Store
+) -> None:
+    ada, eve = user(sqlite_store, "ada", Role.ADMIN), user(sqlite_store, "eve")
+    token = open_login(sqlite_store, ada)
+    with at_revision(address, "0007_redundant_gold") as connection:
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        first, second = list_people(upgraded)
+        assert (first.user, second.user) == (ada, eve)
+        assert first.last_login is not None
+        assert abs(first.last_login - now()) < timedelta(minutes=5)
+        assert second.last_login is None
+        assert user_of(upgraded, token) == ada
+        assert accept(upgraded, invite(upgraded, Role.VIEWER, "new", ada), "", "a good sentence").name == "new"
 
 
 def _copy(store: Store, connection: Connection) -> None:

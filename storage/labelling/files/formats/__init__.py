@@ -1,11 +1,16 @@
-"""The formats that labels are exported in, one module each. A new one is a module and a line in `FORMATS`."""
+"""The formats that labels are exported in, one module each, tables together. A new one is a line in `FORMATS`."""
 
 from stepsight.core.errors import UserError
-from stepsight.storage.labelling.files.formats import csv, jsonl, parquet, prm800k, prmbench, processbench, stepwise
+from stepsight.storage.labelling.files.formats import jsonl, prm800k, prmbench, processbench, stepwise, table
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat
 
 FORMATS: dict[str, LabelFormat] = {
-    module.FORMAT.name: module.FORMAT for module in (prm800k, processbench, prmbench, stepwise, jsonl, csv, parquet)
+    format.name: format
+    for format in (
+        *(module.FORMAT for module in (prm800k, processbench, prmbench, stepwise, jsonl)),
+        table.CSV,
+        table.PARQUET,
+    )
 }
 
 

@@ -1,8 +1,11 @@
-"""Labels as a table with a row per step, for csv and parquet. Steps are counted from 1 there, as on the pages."""
+"""Labels as CSV or Parquet, a row per step. Steps are counted from 1 there, as on the pages."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+from stepsight.storage.exports.table_files import table_parts
+from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 # By column, what is in it: a text, a whole number, a number or a moment. All but the first few may be empty.
@@ -64,3 +67,26 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
     }
+
+
+def _writer(format: str) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:
+    def write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
+        written = 0
+
+        def rows() -> Iterator[Row]:
+            nonlocal written
+            for trace in traces:
+                written += 1
+                yield from step_rows(trace, campaign)
+
+        with open(path, "wb") as file:
+            file.writelines(table_parts(COLUMNS, rows(), format))
+        return written
+
+    return write
+
+
+CSV = LabelFormat("csv", "CSV, a row per step", _writer("csv"), with_gold=True)
+PARQUET = LabelFormat(
+    "parquet", "Parquet, a row per step (needs stepsight[parquet])", _writer("parquet"), with_gold=True
+)

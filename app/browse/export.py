@@ -1,0 +1,116 @@
+"""What the conditions of Browse select, as a file: traces, judgments, and, for those who run campaigns, labels."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response, StreamingResponse
+
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.evaluator_choice import find_choice
+from stepsight.app.browse.selection import Selection
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.failures import error_response
+from stepsight.app.web.page_address import read_query
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown, require
+from stepsight.core.errors import UserError
+from stepsight.core.validation import choice
+from stepsight.storage.browse.browse import list_matching
+from stepsight.storage.database.store import Store
+from stepsight.storage.exports.judgment_rows import COLUMNS, judgment_rows
+from stepsight.storage.exports.table_files import MEDIA_TYPES, TABLE_FORMATS, Columns, Row, table_parts
+from stepsight.storage.exports.trace_lines import trace_lines
+from stepsight.storage.labelling.campaigns import list_campaigns
+from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
+from stepsight.storage.labelling.files.formats.table import step_rows
+from stepsight.storage.labelling.results.consensus import LabelledTraces
+from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.report.results import slug
+
+PATH = "/browse/export"
+
+CONTENTS = {
+    "judgments": "Judgments",
+    "traces": "Traces",
+    "labels": "Labels that people agree on",
+    "annotations": "Labels of each person",
+}
+"""What can be written, in the words of the page."""
+
+OF_PEOPLE = ("labels", "annotations")
+
+
+class ExportAddress(Address):
+    """The address of the list with `content`, one of `CONTENTS`, the `format` of its table, and `by`: the key of
+    the only evaluator whose judgments are wanted, "" for all."""
+
+    content: Annotated[str, choice(tuple(CONTENTS))] = "judgments"
+    format: Annotated[str, choice(TABLE_FORMATS)] = "csv"
+    by: str = ""
+
+
+def router(store: Store, evaluators: Evaluators) -> APIRouter:
+    """The route of the file."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(PATH, dependencies=[Depends(Needs(Right.READ))])
+    def export(request: Request) -> Response:
+        try:
+            return _answer(store, evaluators, request)
+        except UserError as error:
+            return error_response(request.scope, error)
+
+    return routes
+
+
+def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
+    address = ExportAddress.exact(read_query(request.url.query))
+    dataset = find_dataset(store, address.dataset)
+    selection, problems = Selection.of(store, evaluators, dataset.id, address)
+    if problems:
+        # A file of more than was asked for would not be noticed.
+        raise UserError("; ".join(problems))
+    if address.content in OF_PEOPLE:
+        require(request, Right.MANAGE)
+    ids = list_matching(store, dataset.id, selection.where, address.order)
+    parts, format = _parts(selection, address, ids)
+    # Before the first byte of it leaves.
+    user = find_user_of(request)
+    note_shown(store, user, ids)
+    if user is not None and address.content in OF_PEOPLE:
+        note_exposure(store, user.id, ids, LABELS)
+    extent = "" if len(ids) == dataset.traces else f"-{len(ids)}-of-{dataset.traces}"
+    name = f"{slug(dataset.name)}-{address.content}{extent}.{format}"
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(parts, media_type=MEDIA_TYPES[format], headers=headers)
+
+
+def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> tuple[Iterator[bytes], str]:
+    """The bytes of the file, and its format."""
+    store = selection.store
+    if address.content == "traces":
+        return trace_lines(store, ids), "jsonl"
+    columns: Columns = LABEL_COLUMNS
+    if address.content == "judgments":
+        columns, rows = COLUMNS, judgment_rows(store, ids, _evaluators(selection, address.by))
+    else:
+        rows = label_rows(store, ids, per_annotator=address.content == "annotations")
+    return table_parts(columns, rows, address.format), address.format
+
+
+def _evaluators(selection: Selection, key: str) -> list[int] | None:
+    if not key:
+        return None
+    id = find_choice(selection.choices, key).id
+    return [] if id is None else [id]
+
+
+def label_rows(store: Store, trace_ids: Sequence[int], *, per_annotator: bool) -> Iterator[Row]:
+    """The labels of these traces in every campaign, a row per step, the newest campaign of those open first."""
+    only = frozenset(trace_ids)
+    for campaign in list_campaigns(store):
+        for trace in LabelledTraces(
+            store, campaign, per_annotator=per_annotator, with_gold=per_annotator, only=only
+        ):
+            yield from step_rows(trace, campaign.name)

@@ -1,0 +1,43 @@
+"""The conditions of Browse as options of a command."""
+
+import argparse
+from typing import get_args
+
+from stepsight.core.errors import UserError
+from stepsight.core.validation import validate
+from stepsight.storage.browse.filters import NamedFilter, TraceFilter
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import list_evaluators
+
+_ABOUT = {"evaluator": "whose verdicts, changes and scores are meant"}
+
+
+def add_conditions(parser: argparse.ArgumentParser) -> None:
+    """An option for each field of the filter."""
+    conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
+    for name, field in NamedFilter.model_fields.items():
+        words = get_args(field.annotation) or None
+        about = _ABOUT.get(name) or str(field.description)
+        text = f"{about[0].lower()}{about[1:]}".rstrip(".")
+        conditions.add_argument(f"--{name.replace('_', '-')}", default=field.default, choices=words, help=text)
+
+
+def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
+    """The filter, and the database id of the evaluator that is named. Raises `UserError`."""
+    where = validate(NamedFilter, {name: getattr(args, name) for name in NamedFilter.model_fields})
+    ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
+    return where.with_ids(*ids).pruned(), ids[0]
+
+
+def find_evaluator_id(store: Store, name: str) -> int | None:
+    """The database id of the evaluator with that name or fingerprint, None where none is named."""
+    if not name:
+        return None
+    evaluators = list_evaluators(store)
+    ids = [row.id for row in evaluators if name in (row.name, row.fingerprint)]
+    if len(ids) == 1:
+        return ids[0]
+    if ids:
+        raise UserError(f"{len(ids)} evaluators are called {name!r}.", "Give the fingerprint instead.")
+    names = ", ".join(sorted({row.name for row in evaluators})) or "none"
+    raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It knows {names}.")

@@ -1,0 +1,124 @@
+"""The People page: who may log in, in which role, and invitations by link. For admins; everything works without a
+script.
+
+The first admin is made on the command line: whoever makes one ends the time in which this machine's user may do
+everything, and is to be somebody who holds the machine, not whoever reaches a port of it.
+"""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from stepsight.app.people.invitation import INVITATION
+from stepsight.app.web.failures import status_of
+from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.rights import Manager
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.people.invitations import LASTS, invite, invite_to_reset, list_invitations, revoke
+from stepsight.storage.people.overview import list_people
+from stepsight.storage.people.users import (
+    LOCAL,
+    Role,
+    User,
+    end_user,
+    has_users,
+    list_users,
+    reactivate_user,
+    set_role,
+)
+
+PATH = "/people"
+
+Text = Annotated[str, Form()]
+
+
+def router(store: Store) -> APIRouter:
+    """The page, and the routes that its forms are sent to."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(PATH)
+    def people(user: Manager) -> HTMLResponse:
+        return _page(store, user)
+
+    @routes.post(f"{PATH}/invitations")
+    def invitation(request: Request, user: Manager, name: Text = "", role: Text = "") -> Response:
+        return _with_link(store, request, user, lambda: invite(store, _role(role), name.strip() or None, user))
+
+    @routes.post(f"{PATH}/invitations/{{invitation:number}}/revoke")
+    def take_back(invitation: int, user: Manager) -> Response:
+        return _changed(store, user, lambda: revoke(store, invitation))
+
+    @routes.post(f"{PATH}/users/{{person:number}}/role")
+    def change_role(person: int, user: Manager, role: Text = "") -> Response:
+        return _changed(store, user, lambda: set_role(store, _name(store, person), _role(role), keep_admin=True))
+
+    @routes.post(f"{PATH}/users/{{person:number}}/deactivate")
+    def deactivate(person: int, user: Manager) -> Response:
+        return _changed(store, user, lambda: end_user(store, _name(store, person), keep_admin=True))
+
+    @routes.post(f"{PATH}/users/{{person:number}}/reactivate")
+    def reactivate(person: int, user: Manager) -> Response:
+        return _changed(store, user, lambda: reactivate_user(store, _name(store, person)))
+
+    @routes.post(f"{PATH}/users/{{person:number}}/reset")
+    def reset(request: Request, person: int, user: Manager) -> Response:
+        return _with_link(store, request, user, lambda: invite_to_reset(store, _name(store, person), user))
+
+    return routes
+
+
+def _changed(store: Store, user: User, change: Callable[[], object]) -> Response:
+    """Back to the page after a change, or the page with what is wrong with it."""
+    try:
+        _check_users(store)
+        change()
+    except UserError as error:
+        return _page(store, user, error=error)
+    return RedirectResponse(PATH, 303)
+
+
+def _with_link(store: Store, request: Request, user: User, make: Callable[[], str]) -> Response:
+    """The page with a new link, which is shown this once."""
+    try:
+        _check_users(store)
+        link = f"{str(request.base_url).rstrip('/')}{INVITATION}?token={make()}"
+    except UserError as error:
+        return _page(store, user, error=error)
+    return _page(store, user, link=link)
+
+
+def _check_users(store: Store) -> None:
+    if not has_users(store):
+        raise ConflictError("There are no users yet.", "Make the first admin: stepsight user add NAME --role admin")
+
+
+def _role(word: str) -> Role:
+    if word not in list(Role):
+        raise UserError(f"The role is {word!r:.40}.", f"Expected {', '.join(Role)}.")
+    return Role(word)
+
+
+def _name(store: Store, person: int) -> str:
+    name = next((one.name for one in list_users(store) if one.id == person), None)
+    if name is None:
+        raise NotFoundError(f"There is no user {person}.")
+    return name
+
+
+def _page(store: Store, user: User, link: str = "", error: UserError | None = None) -> HTMLResponse:
+    body: Markup = render(
+        "people/page.html",
+        user=user,
+        open=has_users(store),
+        people=[one for one in list_people(store) if one.user.name != LOCAL],
+        invitations=list_invitations(store),
+        roles=[(role.value, role.value) for role in Role],
+        link=link,
+        days=LASTS.days,
+        error=error or "",
+    )
+    return HTMLResponse(plain_page("People", body, "Relabel"), 200 if error is None else status_of(error))

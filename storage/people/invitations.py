@@ -1,0 +1,161 @@
+"""Invitations: links with which somebody becomes a user, or a user chooses a new password. Nothing is sent."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Select, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session, aliased
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.people_schema import InvitationRow, LoginRow, UserRow
+from stepsight.storage.database.schema import check_name, in_range, now
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.people.logins import digest, new_token
+from stepsight.storage.people.passwords import hash_password
+from stepsight.storage.people.users import LOCAL, Role, User, user_of_row
+
+LASTS = timedelta(days=7)
+"""How long an invitation can be used."""
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """An invitation that can be used: as `name`, None: as whom the person likes. `resets`: the user is there
+    already, and chooses a new password."""
+
+    id: int
+    name: str | None
+    role: Role
+    resets: bool
+    invited_by: str
+    expires: datetime
+
+
+def invite(store: Store, role: Role, name: str | None, by: User) -> str:
+    """The token of a new invitation. Raises `UserError` where the name is none or in use."""
+    if name is not None:
+        with store.read() as session:
+            _check_free(session, name)
+    return _add(store, InvitationRow(name=name, role=role.value, created_by=by.id))
+
+
+def invite_to_reset(store: Store, name: str, by: User) -> str:
+    """The token of a new invitation to choose a new password. Raises `NotFoundError` where there is no such user
+    who is not shut out."""
+    active = select(UserRow).where(UserRow.name == name, UserRow.name != LOCAL, UserRow.ended.is_(None))
+    with store.read() as session:
+        row = session.scalars(active).one_or_none()
+        if row is None:
+            raise NotFoundError(f"There is no active user {name!r:.80}.", "Reactivate them first.")
+        wanted = InvitationRow(name=row.name, role=row.role, user_id=row.id, created_by=by.id)
+    return _add(store, wanted)
+
+
+def list_invitations(store: Store) -> list[Invitation]:
+    """Those that can be used, the newest first."""
+    with store.read() as session:
+        return [_invitation(row) for row in session.execute(_usable().order_by(InvitationRow.id.desc()))]
+
+
+def find_invitation(store: Store, token: str) -> Invitation:
+    """The invitation of a token. Raises `NotFoundError` where it cannot be used, or not any more."""
+    with store.read() as session:
+        row = session.execute(_usable().where(InvitationRow.digest == digest(token))).one_or_none()
+    if row is None:
+        raise NotFoundError("This invitation cannot be used, or not any more.", "Ask who sent it for a new one.")
+    return _invitation(row)
+
+
+def revoke(store: Store, invitation_id: int) -> None:
+    """Let nobody use an invitation. Raises `NotFoundError` where there is none that can be used."""
+    unused = update(InvitationRow).where(InvitationRow.id == in_range(invitation_id), InvitationRow.used.is_(None))
+    with store.write() as session:
+        if not _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(revoked=now())):
+            raise NotFoundError("There is no such invitation any more.")
+
+
+def accept(store: Store, token: str, name: str, password: str) -> User:
+    """Become a user, or have a new password: once. `name` counts where the invitation leaves it open.
+
+    Raises `NotFoundError` where the invitation cannot be used, and `UserError` where the name is none or in use, or
+    the password is too short; the invitation can then still be used.
+    """
+    invitation = find_invitation(store, token)
+    hashed = hash_password(password)
+    try:
+        with store.write() as session:
+            # Of several at once one comes first, and it may have been revoked while the password was hashed.
+            unused = update(InvitationRow).where(InvitationRow.id == invitation.id, InvitationRow.used.is_(None))
+            taken = _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(used=now()))
+            if not taken or session.execute(_inviter(invitation.id)).one_or_none() is None:
+                raise NotFoundError("This invitation was used or revoked meanwhile.", "Ask for a new one.")
+            row = _reset(session, invitation) if invitation.resets else _new(session, invitation, name)
+            row.password = hashed
+            session.flush()
+            return user_of_row(row)
+    except IntegrityError:
+        raise ConflictError("Somebody took that name meanwhile.", "Choose another name.") from None
+
+
+def _new(session: Session, invitation: Invitation, name: str) -> UserRow:
+    name = (invitation.name or name).strip()
+    _check_free(session, name)
+    row = UserRow(name=name, role=invitation.role.value)
+    session.add(row)
+    return row
+
+
+def _reset(session: Session, invitation: Invitation) -> UserRow:
+    row = session.scalars(select(UserRow).where(UserRow.name == invitation.name)).one()
+    session.query(LoginRow).filter(LoginRow.user_id == row.id).delete()
+    return row
+
+
+def _check_free(session: Session, name: str) -> None:
+    check_name(name, "the name of the user")
+    if name == LOCAL or session.scalar(select(UserRow.id).where(UserRow.name == name)) is not None:
+        raise UserError(f"The name {name!r:.80} is in use.", "Choose another name.")
+
+
+def _add(store: Store, row: InvitationRow) -> str:
+    token = new_token()
+    row.digest, row.expires = digest(token), now() + LASTS
+    with store.write() as session:
+        session.add(row)
+    return token
+
+
+def _usable() -> Select[InvitationRow, str]:
+    """Invitations of admins who still are, to users who are not shut out."""
+    inviter, invited = aliased(UserRow), aliased(UserRow)
+    return (
+        select(InvitationRow, inviter.name)
+        .join(inviter, inviter.id == InvitationRow.created_by)
+        .outerjoin(invited, invited.id == InvitationRow.user_id)
+        .where(InvitationRow.used.is_(None), InvitationRow.revoked.is_(None), InvitationRow.expires > now())
+        .where(inviter.role == Role.ADMIN.value, inviter.ended.is_(None), invited.ended.is_(None))
+    )
+
+
+def _inviter(invitation_id: int) -> Select[int]:
+    """The admin who made an invitation, if still one, and the user whom it is for is not shut out."""
+    inviter, invited = aliased(UserRow), aliased(UserRow)
+    return (
+        select(inviter.id)
+        .join(InvitationRow, InvitationRow.created_by == inviter.id)
+        .outerjoin(invited, invited.id == InvitationRow.user_id)
+        .where(InvitationRow.id == invitation_id, inviter.role == Role.ADMIN.value)
+        .where(inviter.ended.is_(None), invited.ended.is_(None))
+    )
+
+
+def _changed(session: Session, statement: Any) -> bool:
+    result = session.execute(statement.execution_options(synchronize_session=False))
+    return bool(result.rowcount)  # type: ignore[attr-defined]
+
+
+def _invitation(row: Any) -> Invitation:
+    one = row.InvitationRow
+    return Invitation(one.id, one.name, Role(one.role), one.user_id is not None, row.name, one.expires)

@@ -1,0 +1,77 @@
+import csv
+import io
+import json
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.exports.table_files import MEDIA_TYPES, TABLE_FORMATS, table_parts
+
+COLUMNS: dict[str, type] = {"id": str, "step": int, "validity": float, "rationale": str}
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "step": 1, "validity": 0.25, "rationale": "=1+1, “quoted”\nand more"},
+    {"id": "b", "step": None, "validity": None, "rationale": None},
+]
+
+
+def file(format: str, rows: list[dict[str, Any]]) -> bytes:
+    return b"".join(table_parts(COLUMNS, rows, format))
+
+
+def test_csv_has_a_head_and_no_formulas() -> None:
+    read = list(csv.reader(io.StringIO(file("csv", ROWS).decode(), newline="")))
+    assert read == [list(COLUMNS), ["a", "1", "0.25", "'=1+1, “quoted”\nand more"], ["b", "", "", ""]]
+
+
+def test_json_lines_and_parquet_give_the_rows_back() -> None:
+    assert [json.loads(line) for line in file("jsonl", ROWS).decode().splitlines()] == ROWS
+    table = pyarrow.parquet.read_table(io.BytesIO(file("parquet", ROWS)))
+    assert table.to_pylist() == ROWS
+    assert [str(kind) for kind in table.schema.types] == ["string", "int32", "double", "string"]
+
+
+@pytest.mark.parametrize("format", TABLE_FORMATS)
+def test_a_table_without_rows_is_a_file_all_the_same(format: str) -> None:
+    content = file(format, [])
+    assert format in MEDIA_TYPES
+    if format == "parquet":
+        assert pyarrow.parquet.read_table(io.BytesIO(content)).column_names == list(COLUMNS)
+    else:
+        assert content.decode() == {"csv": "id,step,validity,rationale\r\n", "jsonl": ""}[format]
+
+
+@pytest.mark.parametrize("format", TABLE_FORMATS)
+def test_a_hundred_thousand_rows_are_never_in_memory_at_once(format: str) -> None:
+    taken = 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal taken
+        for number in range(100_000):
+            taken += 1
+            yield {"id": f"trace {number}", "step": number, "validity": number / 7, "rationale": "why " * 25}
+
+    parts = table_parts(COLUMNS, rows(), format)
+    tracemalloc.start()
+    next(parts)
+    assert taken <= 5_000
+    size = sum(map(len, parts))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken == 100_000
+    assert size > 1_000_000
+    # 5,000 rows with their cells and their text; all of them would take twenty times as much.
+    assert peak < 8_000_000
+
+
+def test_what_cannot_be_written_is_told_before_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"There is no format 'xlsx' of tables\. Expected csv, parquet"):
+        table_parts(COLUMNS, ROWS, "xlsx")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UserError, match=r"Parquet needs pyarrow. Run: pip install 'stepsight\[parquet\]'"):
+        table_parts(COLUMNS, ROWS, "parquet")

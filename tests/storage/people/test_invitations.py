@@ -1,0 +1,147 @@
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.people_schema import InvitationRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.people.invitations import (
+    LASTS,
+    accept,
+    find_invitation,
+    invite,
+    invite_to_reset,
+    list_invitations,
+    revoke,
+)
+from stepsight.storage.people.logins import find_login, log_in, open_login
+from stepsight.storage.people.users import Role, end_user, find_user, reactivate_user, set_role
+from tests.storage.people.samples import PASSWORD, user
+
+NEW = "a good sentence"
+
+
+@pytest.fixture
+def boss(store: Store):
+    return user(store, "head", Role.ADMIN)
+
+
+def test_somebody_invited_logs_in_with_a_name_and_password_of_their_own(store: Store, boss) -> None:
+    token = invite(store, Role.ADJUDICATOR, None, boss)
+    (invitation,) = list_invitations(store)
+    assert (invitation.name, invitation.role, invitation.invited_by) == (None, Role.ADJUDICATOR, "head")
+    assert timedelta(0) <= now() + LASTS - invitation.expires < timedelta(minutes=1)
+    made = accept(store, token, " eva ", NEW)
+    assert (made.name, made.role, made.active) == ("eva", Role.ADJUDICATOR, True)
+    assert log_in(store, "eva", NEW, "127.0.0.1")
+    assert list_invitations(store) == []
+
+
+def test_an_invitation_of_a_name_is_for_that_name_whatever_is_sent(store: Store, boss) -> None:
+    assert accept(store, invite(store, Role.VIEWER, "eva", boss), "admin", NEW).name == "eva"
+
+
+def test_the_token_is_stored_as_its_digest_alone(store: Store, boss) -> None:
+    token = invite(store, Role.VIEWER, None, boss)
+    with store.read() as session:
+        row = session.scalars(select(InvitationRow)).one()
+        assert token not in {str(value) for value in vars(row).values()}
+        assert len(row.digest) == 64
+
+
+def unusable(store: Store, token: str) -> None:
+    with pytest.raises(NotFoundError, match="cannot be used"):
+        find_invitation(store, token)
+    with pytest.raises(NotFoundError):
+        accept(store, token, "eva", NEW)
+    with pytest.raises(NotFoundError):
+        find_user(store, "eva")
+
+
+def test_used_revoked_expired_and_invented_ones_let_nobody_in(store: Store, boss) -> None:
+    for token in ("", "x", "é" * 500):
+        unusable(store, token)
+    used = invite(store, Role.VIEWER, "first", boss)
+    accept(store, used, "", NEW)
+    unusable(store, used)
+    revoked = invite(store, Role.VIEWER, None, boss)
+    revoke(store, list_invitations(store)[0].id)
+    unusable(store, revoked)
+    expired = invite(store, Role.VIEWER, None, boss)
+    with store.write() as session:
+        session.execute(update(InvitationRow).values(expires=now() - timedelta(seconds=1)))
+    unusable(store, expired)
+    with pytest.raises(NotFoundError):
+        revoke(store, 999)
+
+
+@pytest.mark.parametrize("change", [lambda s: end_user(s, "head"), lambda s: set_role(s, "head", Role.VIEWER)])
+def test_who_is_no_admin_any_more_has_invited_nobody(store: Store, boss, change) -> None:
+    token = invite(store, Role.ADMIN, None, boss)
+    change(store)
+    unusable(store, token)
+
+
+def test_an_invitation_refused_for_its_name_or_password_can_still_be_used(store: Store, boss) -> None:
+    token = invite(store, Role.VIEWER, None, boss)
+    for name, password, message in (
+        ("head", NEW, "The name 'head' is in use"),
+        ("local", NEW, "The name 'local' is in use"),
+        ("", NEW, "the name of the user"),
+        ("eva", "short", "The password has 5 characters"),
+    ):
+        with pytest.raises(UserError, match=message):
+            accept(store, token, name, password)
+    assert accept(store, token, "eva", NEW).name == "eva"
+
+
+def test_of_many_at_once_one_gets_in(store: Store, boss) -> None:
+    token = invite(store, Role.VIEWER, None, boss)
+
+    def take(number: int) -> str:
+        try:
+            return accept(store, token, f"eva {number}", NEW).name
+        except (NotFoundError, ConflictError):
+            return ""
+
+    with ThreadPoolExecutor(4) as pool:
+        names = [name for name in pool.map(take, range(4)) if name]
+    assert len(names) == 1
+
+
+def test_a_link_for_a_new_password_ends_the_old_one_and_its_logins(store: Store, boss) -> None:
+    ada = user(store, "ada")
+    login, token = open_login(store, ada), invite_to_reset(store, "ada", boss)
+    assert accept(store, token, "somebody", NEW) == ada
+    assert find_login(store, login) is None
+    assert log_in(store, "ada", NEW, "127.0.0.1")
+    with pytest.raises(UserError):
+        log_in(store, "ada", PASSWORD, "127.0.0.1")
+    with pytest.raises(NotFoundError):
+        invite_to_reset(store, "nobody", boss)
+
+
+def test_a_link_for_a_new_password_lets_nobody_in_who_was_shut_out(store: Store, boss) -> None:
+    user(store, "ada")
+    token = invite_to_reset(store, "ada", boss)
+    end_user(store, "ada")
+    with pytest.raises(NotFoundError):
+        accept(store, token, "", NEW)
+    reactivate_user(store, "ada")
+    assert log_in(store, "ada", PASSWORD, "127.0.0.1")
+
+
+def test_the_last_admin_stays_one(store: Store, boss) -> None:
+    user(store, "ada")
+    for change in (
+        lambda: end_user(store, "head", keep_admin=True),
+        lambda: set_role(store, "head", Role.VIEWER, keep_admin=True),
+    ):
+        with pytest.raises(ConflictError, match="head is the last admin"):
+            change()
+    user(store, "second", Role.ADMIN)
+    assert set_role(store, "head", Role.VIEWER, keep_admin=True).role is Role.VIEWER
+    assert end_user(store, "ada", keep_admin=True).active is False
