@@ -1,28 +1,13 @@
 // Formulas: rendered as they appear, or all of them as their source, as the switch in the header says.
 import { onChange } from "./changes.js";
+import { quietly } from "./kept.js";
 
 const KEPT = "stepsight.maths";
 const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 500, maxSize: 20 };
 // What stood in a span before anything was made of it: the formula without its signs.
 const formulas = new WeakMap();
 
-// A browser that keeps nothing for a page (a file, a private window) throws.
-const kept = () => {
-  try {
-    return localStorage.getItem(KEPT);
-  } catch {
-    return null;
-  }
-};
-const keep = (value) => {
-  try {
-    localStorage.setItem(KEPT, value);
-  } catch {
-    return;
-  }
-};
-
-let raw = kept() === "source";
+let raw = quietly(() => localStorage.getItem(KEPT)) === "source";
 
 const showSource = (span) => {
   span.classList.add("source");
@@ -56,7 +41,7 @@ const press = () => {
 /** Flip every formula of the page between rendered and source, and remember it. */
 export const flipMaths = () => {
   raw = !raw;
-  keep(raw ? "source" : "rendered");
+  quietly(() => localStorage.setItem(KEPT, raw ? "source" : "rendered"));
   press();
   for (const span of document.querySelectorAll("span.math[data-done]")) draw(span);
 };

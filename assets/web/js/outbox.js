@@ -4,6 +4,7 @@
 // that was closed finds its events again, and texts that were being typed.
 
 import { failure } from "./away.js";
+import { quietly } from "./kept.js";
 
 export const AWAY = "The server does not answer. What you typed stays here; try again.";
 
@@ -16,15 +17,6 @@ export const post = (url, values, options = {}) => {
 const EVENTS = "stepsight.unsent";
 const TEXTS = "stepsight.typed";
 let count = 0;
-
-// A browser that keeps nothing for a page (a private window, a full disk) throws; the page then warns before it closes.
-const quietly = (run, otherwise = undefined) => {
-  try {
-    return run();
-  } catch {
-    return otherwise;
-  }
-};
 
 const keysBelow = (prefix) => quietly(() => Object.keys(localStorage).filter((key) => key.startsWith(prefix)), []).sort();
 const padded = (number) => String(number).padStart(15, "0");

@@ -1,6 +1,7 @@
 // The presentation of a trace: the address says how far it has come; keys and buttons go on, back and elsewhere.
 import { onChange } from "./changes.js";
 import { setText } from "./dom.js";
+import { quietly } from "./kept.js";
 import { register } from "./keys.js";
 import { go } from "./navigation.js";
 import { PresentationView } from "./presentation_view.js";
@@ -27,7 +28,7 @@ class Presentation {
     this.place = Number(section.dataset.place);
     this.timer = 0;
     this.digits = "";
-    const kept = Number(localStorage.getItem(KEPT));
+    const kept = Number(quietly(() => localStorage.getItem(KEPT)));
     this.pace = PACES.includes(kept) ? kept : USUAL;
     section.addEventListener("click", ({ target }) => this.click(target.closest("button[data-act]")));
     // The keys stay with the presentation, and not with the button that was clicked.
@@ -147,7 +148,7 @@ class Presentation {
   setPace(by) {
     const place = PACES.indexOf(this.pace) + by;
     this.pace = PACES[Math.min(Math.max(place, 0), PACES.length - 1)];
-    localStorage.setItem(KEPT, this.pace);
+    quietly(() => localStorage.setItem(KEPT, this.pace));
     if (this.timer) {
       this.pause();
       this.play();

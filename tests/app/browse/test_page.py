@@ -107,7 +107,9 @@ def test_conditions_combine_and_are_counted(browse):
     assert chips == ["Remove Gold: names an error", "Remove First error stands: in the last third"]
     assert query_of(page.all("a", cls="chip")[1]["href"]) == {"dataset": ["sums"], "gold": ["error"]}
     # A search goes along with them.
-    hidden = {field["name"]: field["value"] for field in page.one("form").all("input", type="hidden")}
+    hidden = {
+        field["name"]: field["value"] for field in page.one("form", role="search").all("input", type="hidden")
+    }
     assert hidden == {"gold": "error", "error_at": "late"}
 
 

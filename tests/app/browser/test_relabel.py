@@ -507,7 +507,7 @@ def test_a_campaign_is_made_of_what_browse_shows(store, opened):
         )
         page.wait_for_load_state()
         page.locator("textarea[name=text]").fill("Look more closely.")
-        page.get_by_role("button", name="Put into force as version 2").click()
+        page.get_by_role("button", name="Publish as version 2").click()
         expect(page.get_by_label("Version 2, in force")).to_have_value("Look more closely.")
         page.wait_for_load_state()
         page.get_by_text("Close this campaign").click()

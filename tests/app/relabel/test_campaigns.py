@@ -23,6 +23,7 @@ def test_an_admin_sees_everything(sqlite_store):
     links = {link.text: link["href"] for link in page.all("a")}
     assert links == {
         "New campaign": "/relabel/new",
+        "People": "/people",
         "Disputes": "/relabel/disputes",
         "Start": f"/relabel/label?campaign={made.id}",
         "Agreement": f"/relabel/agreement?campaign={made.id}",
@@ -106,7 +107,7 @@ def test_the_guideline_and_those_before_it(sqlite_store):
     page = shown(sqlite_store, made)
     newest = len(INJECTIONS) + 1
     assert page.one("textarea").text == INJECTIONS[-1]
-    assert page.one("form").one("button").text == f"Put into force as version {newest + 1}"
+    assert page.one("form", method="dialog").one("button").text == f"Publish as version {newest + 1}"
     earlier = page.all("details", cls="guideline")
     assert [one.one("summary").text for one in earlier] == [
         f"Guideline, version {number}" for number in range(newest - 1, 0, -1)
@@ -120,7 +121,9 @@ def test_nothing_is_to_be_done_once_it_is_closed(sqlite_store):
     assert ending.one("button")["data-post"] == f"/relabel/campaigns/{made.id}/close"
     close_campaign(sqlite_store, made.id)
     page = shown(sqlite_store, made)
-    assert (page.all("button"), page.all("form")) == ([], [])
+    # Its labels can still be downloaded.
+    assert [button.text for button in page.all("button")] == ["Download the labels"]
+    assert page.one("form")["action"] == "/relabel/export"
     assert "closed on" in page.text
 
 
