@@ -8,6 +8,7 @@ interface, by name: `split`, `write`, `score`, `open` and `save`.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -26,7 +27,6 @@ from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
 from stepsight.app.web.rights import Asked, Right, has_right, require
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import save_trace
@@ -70,16 +70,15 @@ class ScorePage:
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
         is_late = bool(query.get("s")) and not self._is_soon(query)
         entered |= self._opened(query, request, is_late=is_late)
-        gallery = read_gallery()
         return render(
             "score/page.html",
             entered=entered,
             chosen=entered["evaluators"] or names[:1],
             is_late=is_late,
             names=names,
-            examples=[_example(trace, names[:1]) for trace in gallery[:_EXAMPLES]],
+            examples=_examples(names[0]),
             dataset=DATASET,
-            traces=len(gallery),
+            traces=len(read_gallery()),
         )
 
     def split(self, text: str) -> dict[str, Any]:
@@ -88,8 +87,7 @@ class ScorePage:
 
     def write(self, values: dict[str, Any]) -> dict[str, Any]:
         """The text of corrected steps, and how it is split: into the same steps."""
-        text = PageState.read(values).text
-        return {"text": text, "steps": split_html(text)}
+        return _written(PageState.read(values))
 
     def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
         """The result of what is entered, against the one in view before it where this is an edit of that; with the
@@ -98,7 +96,7 @@ class ScorePage:
         read_only = self._only_looks(request)
         before = state.earlier if _is_again(state) else state.before
         result = result_html(self.evaluators, state.form, before, kept=state.kept, read_only=read_only)
-        return {"result": result} | (self.write(values) if state.steps is not None else {})
+        return {"result": result} | (_written(state) if state.steps is not None else {})
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
         """What an address brings into the page, empty without a permalink; judged by other `evaluators`
@@ -172,6 +170,15 @@ def _is_again(state: PageState) -> bool:
     return (before.problem, before.substeps) == (now.problem, now.substeps)
 
 
-def _example(trace: Trace, names: Sequence[str]) -> tuple[str, str]:
-    """An example's title and address."""
-    return str(trace.meta.get("title", trace.id)), f"/?s={ScoreForm.of(trace, names).token()}"
+def _written(state: PageState) -> dict[str, Any]:
+    text = state.text
+    return {"text": text, "steps": split_html(text)}
+
+
+@cache
+def _examples(evaluator: str) -> list[tuple[str, str]]:
+    """The title and the address of each example, judged by an evaluator."""
+    return [
+        (str(trace.meta.get("title", trace.id)), f"/?s={ScoreForm.of(trace, [evaluator]).token()}")
+        for trace in read_gallery()[:_EXAMPLES]
+    ]
