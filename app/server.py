@@ -22,6 +22,8 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
 from stepsight.app.browse.export import router as selection_files
 from stepsight.app.browse.trace_file import router as trace_files
+from stepsight.app.data import page as data
+from stepsight.app.data.files import router as data_files
 from stepsight.app.evidence import page as evidence
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.routes import router as evidence_routes
@@ -83,6 +85,8 @@ def build_app(
     application.include_router(evidence.router(store, evaluators))
     application.include_router(browse.router(store, evaluators))
     application.include_router(results.router(store, evaluators, measured))
+    application.include_router(data.router(store, read_only=read_only))
+    application.include_router(data_files(store, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(evidence_routes(store, evaluators))
     application.include_router(trace_files(store, evaluators))
@@ -150,6 +154,7 @@ def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
         "/evidence": linked,
         "/browse": browsed,
         "/results": partial(check_results, store),
+        "/data": lambda query: store.check(),
         "/jobs": lambda query: store.check(),
     }
 

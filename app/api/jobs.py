@@ -8,11 +8,11 @@ from stepsight.app.api.context import Context
 from stepsight.app.api.models import JobInfo, JobRequest
 from stepsight.app.web.rights import Needs, Right
 from stepsight.storage.database.store import ForbiddenError
-from stepsight.storage.judgments.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.jobs.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
-_SAME = ("dataset", "evaluator", "fingerprint", "mode", "state", "total", "done", "left_out", "rate",
-         "seconds_left", "reason", "created", "finished")  # fmt: skip
+_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "state", "total", "done", "left_out",
+         "rate", "seconds_left", "reason", "created", "finished")  # fmt: skip
 
 
 def routes(context: Context) -> APIRouter:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from stepsight.app.browse.address import ListQuery
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
-from stepsight.storage.judgments.jobs import State
+from stepsight.storage.jobs.jobs import State, Task
 
 LabelName = Literal["neg", "neu", "pos"]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -204,15 +204,17 @@ class JobRequest(_Given):
 
 class JobInfo(BaseModel):
     job: int
-    dataset: str
-    evaluator: str
+    task: Task
+    subject: str = Field(description="What is imported; empty of a job that judges.")
+    dataset: str = Field(description="Empty as long as an import has none.")
+    evaluator: str = Field(description="Empty of an import.")
     fingerprint: str
-    mode: Mode
+    mode: Mode | None
     state: State
     total: int
-    done: int = Field(description="Traces judged.")
-    left_out: int = Field(description="Traces too long for the evaluator.")
-    rate: float | None = Field(description="Traces a second.")
+    done: int = Field(description="Traces judged, or bytes gone through.")
+    left_out: int = Field(description="Traces too long for the evaluator, or bad rows.")
+    rate: float | None = Field(description="Traces, or bytes, a second.")
     seconds_left: float | None
     reason: str
     created: datetime

@@ -14,9 +14,10 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.rights import Needs, Right, has_right
+from stepsight.app.web.text import counted, sized
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.jobs import Job, State, list_jobs
+from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
 from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
@@ -31,7 +32,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     def shown(request: Request) -> Markup:
         offers_nothing = read_only or not has_right(request, Right.WRITE)
-        return jobs_html(store, evaluators, read_only=offers_nothing)
+        dataset = request.query_params.get("dataset", "")
+        return jobs_html(store, evaluators, dataset, read_only=offers_nothing)
 
     routes = address_page("Jobs", lambda _, request: render("jobs/page.html", jobs=shown(request)))
 
@@ -42,10 +44,11 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
     return routes
 
 
-def jobs_html(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> Markup:
-    """The form that starts a job, unless `read_only`, and the newest jobs."""
+def jobs_html(store: Store, evaluators: Evaluators, dataset: str = "", *, read_only: bool = False) -> Markup:
+    """The form that starts a job, with `dataset` chosen, unless `read_only`, and the newest jobs."""
     return render(
         "jobs/list.html",
+        chosen=dataset,
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
         evaluators=[(name, name) for name in evaluators.names],
         modes=_MODES,
@@ -58,6 +61,8 @@ def jobs_html(store: Store, evaluators: Evaluators, *, read_only: bool = False) 
 
 def _progress(job: Job) -> str:
     """Such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too long`."""
+    if job.task == Task.IMPORT:
+        return _import_progress(job)
     parts = [f"{job.done:,} of {job.total:,} traces"]
     if job.rate:
         parts.append(f"{job.rate:,.1f} per second" if job.rate >= 1 else f"{60 * job.rate:,.1f} per minute")
@@ -65,6 +70,16 @@ def _progress(job: Job) -> str:
         parts.append(f"{duration(job.seconds_left)} left")
     if job.left_out:
         parts.append(f"{job.left_out:,} left out as too long")
+    return " · ".join(parts)
+
+
+def _import_progress(job: Job) -> str:
+    """Such as `1.2 MB of 3.4 MB · 2 bad rows left out`, at its end `3.4 MB · 2 bad rows left out`."""
+    parts = []
+    if job.total:
+        parts.append(sized(job.total) if job.state == State.DONE else f"{sized(job.done)} of {sized(job.total)}")
+    if job.left_out:
+        parts.append(f"{counted(job.left_out, 'bad row')} left out")
     return " · ".join(parts)
 
 

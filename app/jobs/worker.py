@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,9 +23,11 @@ from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
-from stepsight.storage.judgments import jobs
+from stepsight.storage.jobs import jobs
+from stepsight.storage.jobs.import_work import run_import
+from stepsight.storage.jobs.imports import read_request
+from stepsight.storage.jobs.jobs import Job, State, Task
 from stepsight.storage.judgments.evaluators import register_loaded
-from stepsight.storage.judgments.jobs import Job, State
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset
 
@@ -49,14 +51,22 @@ class _LostError(Exception):
 
 
 class Worker:
-    """Works jobs off, one at a time. `stop` asks it to end at the next trace; the job is then queued again.
+    """Works jobs of some `tasks` off, one at a time. `stop` asks it to end at the next trace or part of a file; the
+    job is then queued again.
 
     `place` is for evaluators that are not shipped; None is a processor in float32.
     """
 
-    def __init__(self, store: Store, stop: threading.Event | None = None, place: Placement | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        stop: threading.Event | None = None,
+        place: Placement | None = None,
+        tasks: Collection[Task] = tuple(Task),
+    ) -> None:
         self.store = store
         self.place = place
+        self.tasks = tasks
         self.stop = stop or threading.Event()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._loaded: tuple[str, Scorer] | None = None
@@ -74,13 +84,12 @@ class Worker:
 
     def work_one(self) -> bool:
         """Take up a job and bring it to an end; False where there was none. Raises `UnavailableError`."""
-        job = jobs.take_job(self.store, self.name)
+        job = jobs.take_job(self.store, self.name, tasks=self.tasks)
         if job is None:
             return False
         with _Hold(self.store, job, self.name, self.stop) as hold:
             try:
-                self._judge(job, hold)
-                hold.finish(State.DONE)
+                hold.finish(State.DONE, self._work(job, hold))
             except _LostError:
                 pass
             except _StoppedError:
@@ -95,7 +104,18 @@ class Worker:
                     hold.finish(State.FAILED, f"{type(error).__name__}: {error}"[:1000])
         return True
 
+    def _work(self, job: Job, hold: "_Hold") -> str:
+        """Do the job; gives what there is to say of it."""
+        if job.task == Task.JUDGE:
+            self._judge(job, hold)
+            return ""
+        imported = run_import(self.store, read_request(job.request), hold.watch_bytes)
+        hold.name_dataset(imported.dataset_id, imported.left_out)
+        return imported.summary
+
     def _judge(self, job: Job, hold: "_Hold") -> None:
+        assert job.dataset_id is not None
+        assert job.mode is not None
         scorer = self._scorer(job)
         evaluator = register_loaded(self.store, scorer.evaluator)
         dataset = find_dataset(self.store, job.dataset)
@@ -142,6 +162,7 @@ class _Hold:
     def __init__(self, store: Store, job: Job, worker: str, stop: threading.Event) -> None:
         self._store, self._job, self._worker, self._stop = store, job, worker, stop
         self._done, self._left_out, self._reason = job.done, 0, ""
+        self._total = 0
         self.lost = threading.Event()
         self._over = threading.Event()
         self._last = time.monotonic()
@@ -169,6 +190,22 @@ class _Hold:
             self._wait()
             yield judgment
             self._done += 1
+
+    def watch_bytes(self, done: int, total: int) -> None:
+        """Count the bytes of an import, as long as the job is ours and nobody asks to stop."""
+        if self._stop.is_set():
+            raise _StoppedError
+        if self.lost.is_set():
+            raise _LostError
+        if total != self._total:
+            self._total = total
+            self.begin(total, done)
+        self._done = done
+
+    def name_dataset(self, dataset_id: int, left_out: int) -> None:
+        """Note what an import has come to."""
+        self._left_out = left_out
+        jobs.name_dataset(self._store, self._job.id, self._worker, dataset_id)
 
     def leave_out(self, trace: Trace, error: UserError) -> None:
         """Pass over a trace that is too long."""
@@ -221,7 +258,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     with open_store() as store:
         # PyTorch only where it is asked for: a worker without a job does not need it.
         place = read_placement(args) if is_placed(args) else None
-        Worker(store, stop, place).run()
+        # Who adds a file does not wait for a dataset to be judged.
+        importer = threading.Thread(target=Worker(store, stop, tasks=(Task.IMPORT,)).run, name="importer")
+        importer.start()
+        Worker(store, stop, place, tasks=(Task.JUDGE,)).run()
+        importer.join()
     return 0
 
 

@@ -19,5 +19,6 @@ PAGES = (
     Page("Browse", "/browse", Right.READ),
     Page("Results", "/results", Right.READ),
     Page("Relabel", "/relabel", Right.ENTER),
+    Page("Data", "/data", Right.READ),
     Page("Jobs", "/jobs", Right.READ),
 )

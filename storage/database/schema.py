@@ -291,55 +291,6 @@ class CalibrationRow(Base):
     __table_args__ = (Index("ix_calibrations_evaluator_id", "evaluator_id", "id"),)
 
 
-class JobRow(Base):
-    """A dataset to be judged by an evaluator, worked off outside any request (see `storage.judgments.jobs`).
-
-    `attempts` counts the workers that took it up since it last got on. A job goes with its dataset.
-    """
-
-    __tablename__ = "jobs"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
-    evaluator: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    spec: Mapped[str] = mapped_column(Text)
-    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    mode: Mapped[str] = mapped_column(String(20))
-    state: Mapped[str] = mapped_column(String(20))
-    total: Mapped[int]
-    began: Mapped[int] = mapped_column(default=0)
-    done: Mapped[int] = mapped_column(default=0)
-    left_out: Mapped[int] = mapped_column(default=0)
-    attempts: Mapped[int] = mapped_column(default=0)
-    reason: Mapped[str] = mapped_column(Text, default="")
-    worker: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    started: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    heartbeat: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
-
-    __table_args__ = (
-        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
-        CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
-        CheckConstraint(
-            "state <> 'running' OR (worker IS NOT NULL AND heartbeat IS NOT NULL)", name="running_has_a_worker"
-        ),
-        Index("ix_jobs_state", "state", "id"),
-    )
-
-
-# No two jobs do the same at the same time.
-Index(
-    "uq_jobs_active",
-    JobRow.dataset_id,
-    JobRow.fingerprint,
-    JobRow.mode,
-    unique=True,
-    sqlite_where=JobRow.state.in_(["queued", "running"]),
-    postgresql_where=JobRow.state.in_(["queued", "running"]),
-)
-
-
 def check_name(name: str, what: str) -> str:
     """Return `name`, or raise `UserError` where it cannot name a dataset or an evaluator."""
     check_text(name, what)

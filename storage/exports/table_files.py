@@ -8,6 +8,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import csv_text
+from stepsight.core.parquet import load_parquet
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, type]
@@ -35,7 +36,7 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
     if format not in writers:
         raise UserError(f"There is no format {format!r:.40} of tables.", f"Expected {', '.join(writers)}.")
     if format == "parquet":
-        _libraries()
+        load_parquet()
     return writers[format](columns, rows)
 
 
@@ -51,7 +52,7 @@ def _jsonl(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
-    arrow, parquet = _libraries()
+    arrow, parquet = load_parquet()
     kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64()}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     sink = _Sink()
@@ -66,15 +67,6 @@ def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
     source = iter(rows)
     while part := list(islice(source, _PART)):
         yield part
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UserError("Parquet needs pyarrow.", "Run: pip install 'stepsight[parquet]'") from None
-    return pyarrow, pyarrow.parquet
 
 
 class _Sink(io.RawIOBase):

@@ -25,11 +25,18 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file that a benchmark is published as. `sha256` is of its content, None where we have not seen it."""
+    """A file that a benchmark is published as. `sha256` is of its content, None where we have not seen it; then
+    `git_blob`, if it lies in a Git repository, is the name of its content there, by which it is checked as well."""
 
     name: str
     url: str
     sha256: str | None = None
+    git_blob: str | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """What its content is checked by; None where nothing is known of it."""
+        return self.sha256 or self.git_blob
 
 
 def fetch(file: PublicFile, progress: Progress | None = None) -> Path:
@@ -39,13 +46,13 @@ def fetch(file: PublicFile, progress: Progress | None = None) -> Path:
     from it. Raises `UserError` where the hash is not known or is another, where the server cannot be reached or
     refuses, and where the cache cannot be written.
     """
-    if file.sha256 is None:
+    if file.digest is None:
         raise UserError(
             f"{file.url}: there is no known SHA-256 to check the file by.", "Give the one you expect with --sha256."
         )
-    path = cache_folder() / "downloads" / file.sha256 / file.name
+    path = cache_folder() / "downloads" / file.digest / file.name
     try:
-        if path.is_file() and _sha256(path) == file.sha256:
+        if path.is_file() and _digest(file, path) == file.digest:
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.partial")
@@ -129,17 +136,25 @@ def _unreachable(file: PublicFile, error: Exception) -> UserError:
 
 def _check(file: PublicFile, partial: Path) -> None:
     """Raise `UserError`, keeping nothing, where the content is another."""
-    sha256 = _sha256(partial)
-    if sha256 == file.sha256:
+    digest = _digest(file, partial)
+    if digest == file.digest:
         return
     with suppress(OSError):
         partial.unlink()
     raise UserError(
-        f"{file.url}: the content has SHA-256 {sha256}, expected {file.sha256}.",
+        f"{file.url}: the content has {'SHA-256' if file.sha256 else 'the Git name'} {digest},"
+        f" expected {file.digest}.",
         "The file was changed or damaged on its way; nothing of it was kept.",
     )
 
 
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(file: PublicFile, path: Path) -> str:
+    """Of what is at `path`, in the way that the file is checked."""
+    with open(path, "rb") as content:
+        if file.sha256:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+        # As Git names what it keeps: SHA-1 of the kind, the size and the content.
+        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+        while chunk := content.read(_CHUNK):
+            digest.update(chunk)
+        return digest.hexdigest()

@@ -4,5 +4,4 @@
 - metric_columns: gold and judgments as columns, for metrics
 - evaluators, calibrations: the evaluators that judged, and their thresholds
 - score_files: published score files
-- jobs: datasets to be judged, and which worker holds them
 """

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,40 +197,49 @@ def import_scores(
     Raises `UserError` at a bad row, at a count of scores that is not that of the trace's sub-steps, where nothing
     matches, and where the evaluator of that name has other scores of this dataset.
     """
+    with open_input(path) as file:
+        return import_score_lines(store, dataset, file, str(path), evaluator, mode)
+
+
+def import_score_lines(
+    store: Store, dataset: str, lines: Iterable[bytes], name: str, evaluator: str, mode: Mode = Mode.OFFLINE
+) -> ScoreSummary:
+    """As `import_scores`, from the lines of a file called `name`."""
     check_name(evaluator, "the name of the evaluator")
-    target, path = find_dataset(store, dataset), Path(path)
-    rows, sha256 = _read(path)
-    outputs = _outputs(rows)
-    matches, summary = _match(list_ids(store, target.id), rows, path, target, evaluator, outputs)
+    target = find_dataset(store, dataset)
+    rows, sha256 = read_scores(lines, name)
+    outputs = outputs_of(rows)
+    matches, summary = _match(list_ids(store, target.id), rows, name, target, evaluator, outputs)
     on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
     with store.write() as session:
-        row = _register(session, evaluator, outputs, target.name, sha256, path)
+        row = _register(session, evaluator, outputs, target.name, sha256, name)
         save_together(session, row.id, _judgments(iterate_traces(store, target.id), matches, mode, on_redundancy))
         amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
     return summary
 
 
-def _read(path: Path) -> tuple[list[Located], str]:
+def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
+    """The rows of a score file called `name`, each with its place, and the SHA-256 of all. Raises `UserError` at a
+    bad row, and where there is none."""
     digest = hashlib.sha256()
 
-    def lines() -> Iterator[bytes]:
-        for line in file:
+    def hashed() -> Iterator[bytes]:
+        for line in lines:
             digest.update(line)
             yield line
 
     rows = []
-    with open_input(path) as file:
-        for where, row in json_rows(lines(), str(path)):
-            try:
-                rows.append((where, parse_scores(row)))
-            except UserError as error:
-                raise error.at(where) from None
+    for where, row in json_rows(hashed(), name):
+        try:
+            rows.append((where, parse_scores(row)))
+        except UserError as error:
+            raise error.at(where) from None
     if not rows:
-        raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")
+        raise UserError(f"{name}: no row found, the file is empty.", "Check the path.")
     return rows, digest.hexdigest()
 
 
-def _outputs(rows: Sequence[Located]) -> Outputs:
+def outputs_of(rows: Sequence[Located]) -> Outputs:
     """The kind of all rows. Raises `UserError` at one of another kind, or with an id where the first has none."""
     (_, first), *_ = rows
     for where, row in rows:
@@ -246,7 +255,7 @@ def _outputs(rows: Sequence[Located]) -> Outputs:
 
 
 def _match(
-    ids: Sequence[str], rows: list[Located], path: Path, dataset: Dataset, evaluator: str, outputs: Outputs
+    ids: Sequence[str], rows: list[Located], path: str, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
     """The row of each trace that has one, by the trace's id."""
     named, existing = _by_id(rows), set(ids)
@@ -301,7 +310,7 @@ def _judgments(
 
 
 def _register(
-    session: Session, name: str, outputs: Outputs, dataset: str, sha256: str, path: Path
+    session: Session, name: str, outputs: Outputs, dataset: str, sha256: str, path: str
 ) -> StoredEvaluator:
     fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": "unknown"}
     row = add_evaluator(session, fixed | {"name": name, "info": {"outputs": outputs.value}})

@@ -2,12 +2,14 @@
 
 from alembic import context
 
-from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database import jobs_schema, labelling_schema
+
+_LAST = jobs_schema.UploadRow, labelling_schema.EventRow
 
 context.configure(
     connection=context.config.attributes["connection"],
     # Of every table, since these refer to all the others.
-    target_metadata=EventRow.metadata,
+    target_metadata=_LAST[0].metadata,
     # SQLite can roll a schema change back as well, once the driver is kept from committing on its own.
     transactional_ddl=True,
     render_as_batch=True,

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from sqlalchemy.orm import Session
 
@@ -19,6 +19,7 @@ from stepsight.storage.database.schema import LeftOutRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers import find_kind, read_traces
+from stepsight.storage.importers.kind import Kind
 from stepsight.storage.traces.writer import TraceWriter
 
 # Rows named in a refusal, and rows held in memory at once.
@@ -28,10 +29,11 @@ _OTHER_LISTING = "Name another file with --skipped."
 
 
 class RefusedRows:
-    """Counts the bad rows of the file called `name`, so that its refusal can tell how many there are."""
+    """Counts the bad rows of the file called `name`, so that its refusal can tell how many there are, and how to
+    `leave_out` them."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
+        self._name, self._leave_out = name, leave_out
         self._first: list[tuple[str, UserError]] = []
         self.count = 0
 
@@ -47,9 +49,9 @@ class RefusedRows:
             return
         if self.count == 1:
             ((_, error),) = self._first
-            raise UserError(error.message, f"{error.hint} Or leave it out with --skip-bad.".strip())
+            raise UserError(error.message, f"{error.hint} Or leave it out {self._leave_out}.".strip())
         counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
-        head = f"{self._name}: {counts}; fix them, or leave them out with --skip-bad."
+        head = f"{self._name}: {counts}; fix them, or leave them out {self._leave_out}."
         lines = [f"  {place}: {_without_place(self._name, place, error)}" for place, error in self._first]
         more = [f"  and {self.count - _SHOWN:,} more"] if self.count > _SHOWN else []
         raise UserError("\n".join([head, *lines, *more]))
@@ -59,19 +61,19 @@ class RefusedRows:
 
 
 class LeftOutRows:
-    """Lists the bad rows of the file called `name` in the file `listing` and remembers them with the dataset.
+    """Remembers the bad rows of the file called `name` with the dataset, and lists them in the file `listing` where
+    one is given.
 
     The list is JSON Lines. It appears when the import ends well and there was a bad row, and never takes the
     place of another file.
     """
 
-    def __init__(self, session: Session, dataset_id: int, name: str, source: str, listing: Path) -> None:
+    def __init__(self, session: Session, dataset_id: int, name: str, source: str, listing: Path | None) -> None:
         self._session, self._dataset_id = session, dataset_id
         self._name, self._source = name, source
-        self._listing, self._partial = listing, listing.with_name(f"{listing.name}.partial")
+        self._listing = _Listing(listing) if listing else None
         self._seen: Counter[bytes] = Counter()
         self._waiting: list[dict[str, Any]] = []
-        self._listed = False
         self.count = 0
 
     def __call__(self, where: str, error: UserError, content: bytes) -> None:
@@ -89,23 +91,13 @@ class LeftOutRows:
         if not good:
             raise UserError(f"{self._name}: all of its {self.count:,} rows are bad.", "Check the kind of the file.")
         self._flush()
-        try:
-            if not self._listing.exists():
-                os.replace(self._partial, self._listing)
-                return
-            same = _same(self._partial, self._listing)
-        except OSError as fault:
-            raise self._unwritable(fault) from None
-        if not same:
-            raise UserError(
-                f"{self._listing}: there already, and not the list of the rows left out now.", _OTHER_LISTING
-            )
+        if self._listing:
+            self._listing.finish()
 
     def close(self) -> None:
         """Remove a list that was not put in its place."""
-        if self._listed:
-            with suppress(OSError):
-                self._partial.unlink()
+        if self._listing:
+            self._listing.close()
 
     def _digest(self, content: bytes) -> str:
         """Of the content and of how often it stood in the file before: two equal bad rows are two."""
@@ -121,16 +113,48 @@ class LeftOutRows:
             return
         self._waiting.sort(key=lambda row: _number(row["place"]))
         insert_once(self._session, LeftOutRow, self._waiting, "dataset_id", "digest")
-        try:
-            with open(self._partial, "a" if self._listed else "w", encoding="utf-8") as file:
-                self._listed = True
-                file.writelines(_line(row) for row in self._waiting)
-        except OSError as fault:
-            raise self._unwritable(fault) from None
+        if self._listing:
+            self._listing.add(self._waiting)
         self._waiting = []
 
+
+class _Listing:
+    """A file with a line for every bad row, which is written beside its place and put there at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._partial = path, path.with_name(f"{path.name}.partial")
+        self._begun = False
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        try:
+            with open(self._partial, "a" if self._begun else "w", encoding="utf-8") as file:
+                self._begun = True
+                file.writelines(_line(row) for row in rows)
+        except OSError as fault:
+            raise self._unwritable(fault) from None
+
+    def finish(self) -> None:
+        """Put it in its place. Raises `UserError` where another file is there."""
+        try:
+            if not self._path.exists():
+                os.replace(self._partial, self._path)
+                return
+            same = _same(self._partial, self._path)
+        except OSError as fault:
+            raise self._unwritable(fault) from None
+        if not same:
+            raise UserError(
+                f"{self._path}: there already, and not the list of the rows left out now.", _OTHER_LISTING
+            )
+
+    def close(self) -> None:
+        """Remove what was not put in its place."""
+        if self._begun:
+            with suppress(OSError):
+                self._partial.unlink()
+
     def _unwritable(self, fault: OSError) -> UserError:
-        return UserError(f"{self._listing}: cannot be written ({fault.strerror}).", _OTHER_LISTING)
+        return UserError(f"{self._path}: cannot be written ({fault.strerror}).", _OTHER_LISTING)
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -191,7 +215,7 @@ class ImportSummary:
 
 def import_file(
     store: Store,
-    kind: str,
+    kind: str | Kind,
     path: str | Path,
     dataset: str | None = None,
     progress: Progress | None = None,
@@ -210,38 +234,69 @@ def import_file(
     Raises `UserError`, with nothing stored, counting the bad rows where they are not to be skipped, and where the
     file holds no trace, looks like another kind, or cannot be read on, or the dataset is of another kind.
     """
-    chosen, path = find_kind(kind), Path(path)
+    path = Path(path)
+    chosen = find_kind(kind) if isinstance(kind, str) else kind
     name = (chosen.dataset or path.stem) if dataset is None else dataset
-    check_name(name, "the name of the dataset")
-    with open_input(path) as file, store.write() as session:
-        source = _Source(file)
-        writer = TraceWriter(session, name, chosen.name, _file_name(path))
-        with closing(_bad_rows(session, writer.dataset_id, path, skipped)) as bad:
-            located = read_traces(chosen, source, str(path), bad)
+    listing = None if skipped is None else Path(skipped)
+
+    def bad_rows(session: Session, dataset_id: int) -> BadRows:
+        if listing is None:
+            return RefusedRows(str(path))
+        return LeftOutRows(session, dataset_id, str(path), _file_name(path), listing)
+
+    with open_input(path) as file:
+        return import_source(store, chosen, FileSource(path, file), name, bad_rows, progress)
+
+
+BadRows = RefusedRows | LeftOutRows
+
+
+class Source(Protocol):
+    """The lines of a file called `name` in messages and `file_name` in the store; `fraction`, from 0 to 1, is how
+    much of it was read, and `sha256` that of what was read."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def file_name(self) -> str: ...
+    @property
+    def fraction(self) -> float: ...
+    @property
+    def sha256(self) -> str: ...
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+def import_source(
+    store: Store,
+    kind: Kind,
+    source: Source,
+    dataset: str,
+    bad_rows: Callable[[Session, int], BadRows],
+    progress: Progress | None = None,
+) -> ImportSummary:
+    """As `import_file`, from any source; `bad_rows` gives what becomes of the bad rows of that dataset."""
+    check_name(dataset, "the name of the dataset")
+    with store.write() as session:
+        writer = TraceWriter(session, dataset, kind.name, source.file_name)
+        with closing(bad_rows(session, writer.dataset_id)) as bad:
+            located = read_traces(kind, source, source.name, bad)
             while batch := list(islice(located, _BATCH)):
                 writer.add(batch, bad)
                 if progress:
                     progress(writer.read, source.fraction)
             if not writer.read and not bad.count:
-                raise UserError(f"{path}: no trace found, the file is empty.", "Check the path.")
-            writer.finish(_file_name(path), source.sha256)
+                raise UserError(f"{source.name}: no trace found, the file is empty.", "Check the path.")
+            writer.finish(source.file_name, source.sha256)
             bad.finish(writer.read)
     counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
-    return ImportSummary(name, chosen.name, *counts)
+    return ImportSummary(dataset, kind.name, *counts)
 
 
-def _bad_rows(
-    session: Session, dataset_id: int, path: Path, skipped: str | Path | None
-) -> RefusedRows | LeftOutRows:
-    if skipped is None:
-        return RefusedRows(str(path))
-    return LeftOutRows(session, dataset_id, str(path), _file_name(path), Path(skipped))
-
-
-class _Source:
+class FileSource:
     """The lines of a file, hashed as they are read."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.name, self.file_name = str(path), _file_name(path)
         self._file = file
         self._size = os.fstat(file.fileno()).st_size
         self._read = 0

@@ -99,6 +99,14 @@ def find_dataset(store: Store, name: str) -> Dataset:
     raise NotFoundError(f"There is no dataset {name!r}.", names_hint)
 
 
+def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
+    """The bad rows that were left out of a dataset: in which `file`, at which `place`, and with what `error`."""
+    with store.read() as session:
+        rows = session.scalars(select(LeftOutRow).where(LeftOutRow.dataset_id == dataset_id))
+        found = [{"file": row.source, "place": row.place, "error": row.error} for row in rows]
+    return sorted(found, key=lambda row: (row["file"], len(row["place"]), row["place"]))
+
+
 def get_trace(store: Store, trace_id: int) -> StoredTrace:
     """The trace with that database id. Raises `NotFoundError`."""
     with store.read() as session:

@@ -7,8 +7,9 @@ from sqlalchemy import select, update
 
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.schema import JobRow, JudgmentRow, now
-from stepsight.storage.judgments.jobs import LEASE, get_job, start_job
+from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.schema import JudgmentRow, now
+from stepsight.storage.jobs.jobs import LEASE, get_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
 

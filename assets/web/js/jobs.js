@@ -42,7 +42,7 @@ const ask = async () => {
   if (asking || document.hidden) return;
   asking = true;
   try {
-    const response = await fetch("/jobs/list");
+    const response = await fetch(`/jobs/list${location.search}`);
     if (response.ok) show(await response.text());
     if (!response.ok) say(await failure(response));
     else if (lost) say("");

@@ -10,6 +10,7 @@ import "./browse.js";
 // Its keys stand above those of the page that it is opened from.
 import "./presentation.js";
 import "./evidence.js";
+import "./data.js";
 import "./jobs.js";
 import "./results.js";
 import "./agreement.js";

@@ -7,8 +7,9 @@ from sqlalchemy import update
 
 from stepsight.app.jobs.page import duration, jobs_html
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.schema import JobRow, now
-from stepsight.storage.judgments.jobs import State, beat, begin_job, cancel_job, finish_job, start_job, take_job
+from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.jobs.jobs import State, beat, begin_job, cancel_job, finish_job, start_job, take_job
 from tests.app.markup import read
 from tests.storage.samples import add
 

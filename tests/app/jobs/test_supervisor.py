@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.storage.judgments.jobs import State, get_job
+from stepsight.storage.jobs.jobs import State, get_job
 from tests.app.processes import is_alive, silence, start, until, worker_of
 from tests.conftest import ROOT
 from tests.storage.samples import add, many

@@ -25,8 +25,8 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import UnavailableError, open_store
+from stepsight.storage.jobs.jobs import State, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators
-from stepsight.storage.judgments.jobs import State, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.processes import judged, silence, start, until, worker_of
 from tests.checkpoints import write_evaluator

@@ -156,8 +156,8 @@ def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_public_files_are_pinned_or_lack_a_hash() -> None:
     files = [file for kind in KINDS.values() for file in kind.files]
-    assert len(files) == 13
-    assert len({file.url for file in files}) == 13
+    assert len(files) == 14
+    assert len({file.url for file in files}) == 14
     for file in files:
         assert file.url.startswith("https://")
         assert file.url.lower().endswith(f"/{file.name}".lower())

@@ -19,6 +19,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
+from stepsight.core.parquet import load_parquet
 from stepsight.core.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.importers.fields import describe, field
@@ -158,7 +159,7 @@ def _unzipped(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 
 def _parquet_rows(path: Path, name: str) -> Iterator[PlacedRow]:
-    arrow, parquet = _libraries()
+    arrow, parquet = load_parquet()
     number = 0
     try:
         # Without pre-buffering a row group is read piece by piece, however large it is.
@@ -170,15 +171,6 @@ def _parquet_rows(path: Path, name: str) -> Iterator[PlacedRow]:
     except (arrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"{name}: not Parquet ({reason}).", "Fetch the file again.") from None
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UserError("Parquet needs pyarrow.", "Run: pip install 'stepsight[parquet]'") from None
-    return pyarrow, pyarrow.parquet
 
 
 @dataclass(frozen=True)

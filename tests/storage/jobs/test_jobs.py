@@ -9,9 +9,10 @@ from sqlalchemy.exc import IntegrityError
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.schema import DatasetRow, JobRow, now
+from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.schema import DatasetRow, now
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.judgments.jobs import (
+from stepsight.storage.jobs.jobs import (
     LEASE,
     Job,
     State,

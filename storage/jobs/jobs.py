@@ -1,10 +1,10 @@
-"""Jobs: a dataset to be judged by an evaluator, worked off by a process of its own.
+"""Jobs: a dataset to be judged by an evaluator, or something to be imported, worked off by a process of its own.
 
 A worker holds its job by a heartbeat. One whose heartbeat stopped is taken up by the next worker; the first one,
 should it come back, finds that the job is no longer its own. What was judged is in the store and is not done again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.schema import DatasetRow, JobRow, TraceRow, check_name, in_range, now
+from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, in_range, now
 from stepsight.storage.database.store import NotFoundError, Store
 
 LEASE = timedelta(seconds=30)
@@ -24,9 +25,14 @@ LEASE = timedelta(seconds=30)
 # How often in a row a worker may end over a job without having judged a trace.
 _ATTEMPTS = 3
 _COLUMNS = (
-    "id", "dataset_id", "evaluator", "spec", "fingerprint", "mode", "state", "total", "began", "done", "left_out",
-    "reason", "worker", "created", "started", "heartbeat", "finished",
+    "id", "task", "subject", "request", "dataset_id", "evaluator", "spec", "fingerprint", "mode", "state", "total",
+    "began", "done", "left_out", "reason", "worker", "created", "started", "heartbeat", "finished",
 )  # fmt: skip
+
+
+class Task(StrEnum):
+    JUDGE = "judge"
+    IMPORT = "import"
 
 
 class State(StrEnum):
@@ -48,18 +54,24 @@ ACTIVE = (State.QUEUED, State.RUNNING)
 class Job:
     """A job and how far it is.
 
-    `evaluator` is a name for people, `spec` what leads a worker to it (a shipped name or a folder). Of `total`
-    traces `done` are judged, `began` of them before the worker took it up, and `left_out` are too long for the
-    evaluator. `reason` says why the job failed, or why the first trace was left out.
+    To judge: `evaluator` is a name for people, `spec` what leads a worker to it (a shipped name or a folder). Of
+    `total` traces `done` are judged, `began` of them before the worker took it up, and `left_out` are too long for
+    the evaluator. `reason` says why the job failed, or why the first trace was left out.
+
+    To import: `subject` says what, `request` the same to the worker. `total`, `began` and `done` are bytes,
+    `left_out` rows, and `reason` also says what has come of it. `dataset` is empty as long as there is none.
     """
 
     id: int
-    dataset_id: int
+    task: Task
+    subject: str
+    request: Mapping[str, Any]
+    dataset_id: int | None
     dataset: str
     evaluator: str
     spec: str
     fingerprint: str
-    mode: Mode
+    mode: Mode | None
     state: State
     total: int
     began: int
@@ -74,12 +86,14 @@ class Job:
 
     @property
     def progress(self) -> float:
-        """The share of traces gone through, 0 to 1; 1 for a dataset without traces."""
+        """The share gone through, 0 to 1; 1 for a dataset without traces."""
+        if self.task == Task.IMPORT:
+            return 1.0 if self.state == State.DONE else min(1.0, self.done / self.total) if self.total else 0.0
         return min(1.0, (self.done + self.left_out) / self.total) if self.total else 1.0
 
     @property
     def rate(self) -> float | None:
-        """Traces a second since the worker took it up; None while there is nothing to tell it by."""
+        """Traces, or bytes, a second since the worker took it up; None while there is nothing to tell it by."""
         if self.state != State.RUNNING or self.started is None or self.heartbeat is None:
             return None
         seconds = (self.heartbeat - self.started).total_seconds()
@@ -88,7 +102,8 @@ class Job:
     @property
     def seconds_left(self) -> float | None:
         """How long it takes on at this rate, None where that cannot be told."""
-        return (self.total - self.done - self.left_out) / self.rate if self.rate else None
+        passed = self.done + (self.left_out if self.task == Task.JUDGE else 0)
+        return max(0, self.total - passed) / self.rate if self.rate else None
 
 
 def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, fingerprint: str, mode: Mode) -> Job:
@@ -109,11 +124,31 @@ def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, finge
         return _get(session, row.id)
 
 
+def start_import(store: Store, subject: str, request: Mapping[str, Any]) -> Job:
+    """Put an import at the end of the queue. One that is queued or running for the same is given instead."""
+    with store.write() as session:
+        same = select(JobRow).where(JobRow.task == Task.IMPORT.value, JobRow.state.in_(ACTIVE))
+        row = next((row for row in session.scalars(same) if row.request == request), None)
+        if row is None:
+            row = JobRow(task=Task.IMPORT.value, subject=subject, request=dict(request), state=State.QUEUED.value,
+                         total=0)  # fmt: skip
+            session.add(row)
+            session.flush()
+        return _get(session, row.id)
+
+
 def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
     """Jobs, the newest first."""
     with store.read() as session:
         rows = session.execute(_jobs().order_by(JobRow.id.desc()).limit(limit).offset(offset))
         return [_job(row) for row in rows.mappings()]
+
+
+def list_active(store: Store, task: Task) -> list[Job]:
+    """Jobs of that task that are queued or running, the oldest first."""
+    active = _jobs().where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
+    with store.read() as session:
+        return [_job(row) for row in session.execute(active.order_by(JobRow.id)).mappings()]
 
 
 def get_job(store: Store, job_id: int) -> Job:
@@ -136,27 +171,30 @@ def cancel_job(store: Store, job_id: int) -> Job:
 
 
 def resume_job(store: Store, job_id: int) -> Job:
-    """Queue a failed or cancelled job again: it goes on with the traces that are not judged.
+    """Queue a failed or cancelled job again: it goes on with what is not done.
 
     Raises `NotFoundError`, and `UserError` where it is not failed or cancelled, or another one does the same.
     """
     with store.write() as session:
         job = _get(session, job_id)
-        _lock_dataset(session, job.dataset_id)
+        if job.dataset_id is not None:
+            _lock_dataset(session, job.dataset_id)
         row = session.get_one(JobRow, job_id, with_for_update=True, populate_existing=True)
         if row.state not in (State.FAILED, State.CANCELLED):
             raise UserError(f"Job {job.id} cannot be resumed: it is {row.state}.")
-        other = session.scalars(_same(job.dataset_id, job.fingerprint, job.mode)).one_or_none()
-        if other is not None:
-            raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
+        if job.task == Task.JUDGE:
+            _check_alone(session, job)
         row.state, row.attempts, row.left_out, row.reason = State.QUEUED.value, 0, 0, ""
         row.worker = row.heartbeat = row.started = row.finished = None
         session.flush()
         return _get(session, job_id)
 
 
-def take_job(store: Store, worker: str, lease: timedelta = LEASE) -> Job | None:
-    """The oldest job that is queued or whose worker is gone, now held by `worker`; None where there is none.
+def take_job(
+    store: Store, worker: str, lease: timedelta = LEASE, tasks: Collection[Task] = tuple(Task)
+) -> Job | None:
+    """The oldest job of `tasks` that is queued or whose worker is gone, now held by `worker`; None where there is
+    none.
 
     No two workers get the same one. A job over which three workers in a row have ended fails.
     """
@@ -166,14 +204,14 @@ def take_job(store: Store, worker: str, lease: timedelta = LEASE) -> Job | None:
                 JobRow.state == State.QUEUED,
                 (JobRow.state == State.RUNNING) & (JobRow.heartbeat < now() - lease),
             )
-            oldest = select(JobRow).where(free).order_by(JobRow.id).limit(1)
+            oldest = select(JobRow).where(free, JobRow.task.in_(tasks)).order_by(JobRow.id).limit(1)
             row = session.scalars(oldest.with_for_update(skip_locked=True)).one_or_none()
             if row is None:
                 return None
             if row.attempts < _ATTEMPTS:
                 break
             row.state, row.finished = State.FAILED.value, now()
-            row.reason = f"{row.attempts} workers in a row ended before they had judged a trace."
+            row.reason = f"{row.attempts} workers in a row ended before they had got on with it."
             session.flush()
         row.state, row.worker = State.RUNNING.value, worker
         row.attempts += 1
@@ -189,10 +227,16 @@ def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) 
     return _change(store, job_id, worker, values)
 
 
+def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> bool:
+    """Note which dataset an import belongs to. False where the job is no longer the worker's."""
+    return _change(store, job_id, worker, {"dataset_id": dataset_id})
+
+
 def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
     """The worker is alive, and this far. False where the job is no longer the worker's, which then has to stop."""
-    # Who gets on is not stuck, however often it is ended.
-    attempts = case((JobRow.began < done, 0), else_=JobRow.attempts)
+    # Who gets on is not stuck, however often it is ended; an import begins anew each time.
+    got_on = (JobRow.task == Task.JUDGE.value) & (JobRow.began < done)
+    attempts = case((got_on, 0), else_=JobRow.attempts)
     values = {"heartbeat": now(), "done": done, "left_out": left_out, "reason": reason, "attempts": attempts}
     return _change(store, job_id, worker, values)
 
@@ -227,6 +271,14 @@ def _lock_dataset(session: Session, dataset_id: int) -> None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
 
 
+def _check_alone(session: Session, job: Job) -> None:
+    assert job.dataset_id is not None
+    assert job.mode is not None
+    other = session.scalars(_same(job.dataset_id, job.fingerprint, job.mode)).one_or_none()
+    if other is not None:
+        raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
+
+
 def _same(dataset_id: int, fingerprint: str, mode: Mode) -> Select[Any]:
     return select(JobRow).where(
         JobRow.dataset_id == dataset_id,
@@ -237,7 +289,7 @@ def _same(dataset_id: int, fingerprint: str, mode: Mode) -> Select[Any]:
 
 
 def _jobs() -> Select[Any]:
-    return select(*[getattr(JobRow, name) for name in _COLUMNS], DatasetRow.name.label("dataset")).join(
+    return select(*[getattr(JobRow, name) for name in _COLUMNS], DatasetRow.name.label("dataset")).outerjoin(
         DatasetRow, DatasetRow.id == JobRow.dataset_id
     )
 
@@ -251,4 +303,10 @@ def _get(session: Session, job_id: int) -> Job:
 
 
 def _job(row: Mapping[Any, Any]) -> Job:
-    return Job(**(dict(row) | {"mode": Mode(row["mode"]), "state": State(row["state"])}))
+    values = dict(row)
+    # What an import has none of.
+    for name in ("dataset", "evaluator", "spec", "fingerprint"):
+        values[name] = values[name] or ""
+    mode = None if row["mode"] is None else Mode(row["mode"])
+    kinds = {"task": Task(row["task"]), "state": State(row["state"]), "mode": mode, "request": row["request"] or {}}
+    return Job(**(values | kinds))

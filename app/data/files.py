@@ -1,0 +1,151 @@
+"""The routes by which a browser sends files, sees what they would become, and adds them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import HTMLResponse
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from stepsight.app.web.bodies import body
+from stepsight.app.web.html import render
+from stepsight.app.web.rights import Needs, Right, user_of_request
+from stepsight.core.errors import UserError
+from stepsight.core.validation import Model
+from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.importers import KINDS
+from stepsight.storage.importers.columns import LABELS, ColumnMap
+from stepsight.storage.importers.columns import NAME as COLUMNS
+from stepsight.storage.importers.recognition import Finding, Holds
+from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
+from stepsight.storage.jobs.jobs import Job
+from stepsight.storage.jobs.preview import Preview, preview
+from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload, get_upload, remove_upload
+from stepsight.storage.traces.queries import list_datasets
+
+_MOST_STEPS = 6
+# What a person says of a file, besides how it is read.
+_TYPED = ("dataset", "evaluator", "mode", "leave_out")
+
+
+class Beginning(Model):
+    """A file that a browser is about to send; `modified` is what it knows of its last change."""
+
+    name: str
+    size: int
+    modified: str = ""
+
+
+class Files(Model):
+    """Files to be added, in this order."""
+
+    files: Annotated[list[FileImport], Field(max_length=100)]
+
+
+class Fetching(Model):
+    """A benchmark to be fetched."""
+
+    benchmark: str
+    scores: bool = True
+
+
+def router(store: Store, *, read_only: bool = False) -> APIRouter:
+    """The routes. They raise `UserError`, which the application answers."""
+    needs = [Depends(Needs(Right.WRITE))]
+    if read_only:
+        needs.append(Depends(_refuse))
+    routes = APIRouter(include_in_schema=False, dependencies=needs, prefix="/data")
+    _add_sending(routes, store)
+    _add_adding(routes, store)
+    return routes
+
+
+def _add_sending(routes: APIRouter, store: Store) -> None:
+    @routes.post("/uploads")
+    def begin(request: Request, given: Annotated[Beginning, body(Beginning)]) -> JSONResponse:
+        user = user_of_request(request)
+        return _state(begin_upload(store, user.id, given.name, given.size, given.modified))
+
+    @routes.post("/uploads/{upload:number}/parts")
+    async def part(request: Request, upload: int, start: Annotated[int, Query(ge=0)] = 0) -> JSONResponse:
+        content = await request.body()
+        user = user_of_request(request)
+        return _state(await run_in_threadpool(add_part, store, upload, user.id, start, content))
+
+    @routes.post("/uploads/{upload:number}/remove")
+    def remove(request: Request, upload: int) -> Response:
+        remove_upload(store, upload, user_of_request(request).id)
+        return Response(status_code=204)
+
+
+def _add_adding(routes: APIRouter, store: Store) -> None:
+    @routes.get("/uploads/{upload:number}")
+    def show(request: Request, upload: int) -> HTMLResponse:
+        """What the file would become, read as the query of the address says where it says something."""
+        given = get_upload(store, upload, user_of_request(request).id)
+        return HTMLResponse(_file_html(store, given, dict(request.query_params)))
+
+    @routes.post("/imports")
+    def add(request: Request, given: Annotated[Files, body(Files)]) -> JSONResponse:
+        user = user_of_request(request)
+        # What scores are of comes before them.
+        wanted = sorted(given.files, key=lambda one: one.holds == Holds.SCORES)
+        for one in wanted:
+            _check(one)
+        return _started([import_upload(store, one, user.id) for one in wanted])
+
+    @routes.post("/fetch")
+    def fetch(given: Annotated[Fetching, body(Fetching)]) -> JSONResponse:
+        return _started([import_benchmark(store, BenchmarkImport(given.benchmark, given.scores))])
+
+
+def _check(wanted: FileImport) -> None:
+    if not wanted.dataset.strip():
+        raise UserError("A dataset has no name.", "Give it one.")
+    if wanted.holds == Holds.SCORES and not wanted.evaluator.strip():
+        raise UserError("The scores have no evaluator.", "Name it.")
+
+
+def _state(upload: Upload) -> JSONResponse:
+    return JSONResponse({"upload": upload.id, "received": upload.received, "size": upload.size})
+
+
+def _started(jobs: list[Job]) -> JSONResponse:
+    return JSONResponse({"jobs": [job.id for job in jobs]}, status_code=201)
+
+
+def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
+    try:
+        shown = preview(store, upload, given.get("kind", ""), _columns(given))
+    except UserError as error:
+        shown = Preview(upload, Finding(Holds.TRACES, "", ""), error=error)
+    return render(
+        "data/file.html",
+        shown=shown,
+        given=dict.fromkeys(_TYPED, "") | given,
+        datasets=[one.name for one in list_datasets(store)],
+        kinds=_kinds(shown.finding),
+        labels=list(LABELS.items()),
+        traces=[(trace, list(trace.steps[:_MOST_STEPS])) for trace in shown.traces],
+        columns=COLUMNS,
+    )
+
+
+def _kinds(finding: Finding) -> list[tuple[str, str]]:
+    """The kinds that a file of traces may be read as."""
+    return [(COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values())]
+
+
+def _columns(given: dict[str, str]) -> ColumnMap | None:
+    names = ("problem", "steps", "labels", "labels_as", "id")
+    chosen = {name: given[name] for name in names if given.get(name)}
+    if "problem" not in given and "steps" not in given:
+        return None
+    if chosen.get("labels_as", "ratings") not in LABELS:
+        chosen.pop("labels_as")
+    return ColumnMap(**({"problem": "", "steps": ""} | chosen))
+
+
+def _refuse() -> None:
+    raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to add data.")

@@ -1,0 +1,90 @@
+"""The Data page: the datasets of the store, the catalogue of benchmarks, and the files that wait to be added.
+
+The page's script sends files, and asks for the rest again while imports are at work.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRouter
+from markupsafe import Markup
+from starlette.responses import Response
+
+from stepsight.app.web.address_page import address_page
+from stepsight.app.web.html import render
+from stepsight.app.web.rights import Needs, Right, find_user_of, has_right
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers import KINDS
+from stepsight.storage.importers.catalogue import Benchmark, benchmarks
+from stepsight.storage.jobs.jobs import Job, State, Task, list_active
+from stepsight.storage.jobs.uploads import LARGEST, PART, list_uploads
+from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
+
+PATH = "/data"
+
+
+def router(store: Store, *, read_only: bool = False) -> APIRouter:
+    """The routes of the page, of what changes of it, and of the bad rows that were left out of a dataset."""
+
+    def may_add(request: Request) -> bool:
+        return not read_only and has_right(request, Right.WRITE)
+
+    def shown(request: Request) -> Markup:
+        user = find_user_of(request)
+        uploads = list_uploads(store, user.id) if user and may_add(request) else []
+        added = {job.request.get("upload") for job in list_active(store, Task.IMPORT)}
+        return render(
+            "data/page.html",
+            may_add=may_add(request),
+            uploads=[upload for upload in uploads if upload.id not in added],
+            largest=LARGEST,
+            part=PART,
+            state=state_html(store, may_add=may_add(request)),
+        )
+
+    routes = address_page("Data", lambda _, request: shown(request))
+
+    @routes.get(f"{PATH}/state", dependencies=[Depends(Needs(Right.READ))])
+    def state(request: Request) -> HTMLResponse:
+        return HTMLResponse(state_html(store, may_add=may_add(request)))
+
+    @routes.get(f"{PATH}/left-out", dependencies=[Depends(Needs(Right.READ))])
+    def left_out(request: Request) -> Response:
+        dataset = find_dataset(store, request.query_params.get("dataset", ""))
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in list_left_out(store, dataset.id))
+        disposition = {"content-disposition": 'attachment; filename="left-out.jsonl"'}
+        return Response("".join(lines), media_type="application/jsonl", headers=disposition)
+
+    return routes
+
+
+def state_html(store: Store, *, may_add: bool) -> Markup:
+    """The imports at work, the datasets, and the catalogue."""
+    datasets = list_datasets(store)
+    importing = list_active(store, Task.IMPORT)
+    here = {one.name for one in datasets}
+    return render(
+        "data/state.html",
+        may_add=may_add,
+        jobs=importing,
+        running=State.RUNNING,
+        datasets=[(one, len(evaluators_of(store, one.id)), _title(one.kind)) for one in datasets],
+        catalogue=list(_catalogue(here, importing)),
+    )
+
+
+def _catalogue(here: set[str], importing: list[Job]) -> Iterator[tuple[Benchmark, bool, bool]]:
+    """Every benchmark, whether its dataset is here, and whether it is being fetched."""
+    fetched = Counter(str(job.request.get("benchmark", "")) for job in importing)
+    for benchmark in benchmarks():
+        yield benchmark, benchmark.dataset in here, fetched[benchmark.dataset] > 0
+
+
+def _title(kind: str) -> str:
+    """What a dataset of that kind is, in words."""
+    known = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
+    return KINDS[kind].title if kind in KINDS else known.get(kind, kind)

@@ -1,0 +1,250 @@
+// The Data page: files are sent, looked at and added; benchmarks are fetched; what is at work is followed.
+import { failure, patiently, say } from "./away.js";
+import { onChange } from "./changes.js";
+import { element } from "./dom.js";
+import { beginUpload, postJson, sendRest } from "./uploads.js";
+
+const EVERY = 1000;
+const room = () => document.querySelector("#data");
+const list = () => room()?.querySelector("ol.files");
+const sending = new Map();
+let following = 0;
+
+const tell = (message) => {
+  const slot = room()?.querySelector(".said");
+  if (slot) slot.replaceChildren(...(message ? [element("div", { class: "notice", role: "alert" }, message)] : []));
+};
+
+const html = (text) => {
+  const template = document.createElement("template");
+  template.innerHTML = text;
+  return template.content;
+};
+
+const ready = () => [...(list()?.querySelectorAll("li.ready") ?? [])];
+
+const count = () => {
+  const go = room()?.querySelector(".go");
+  if (!go) return;
+  const many = ready().length;
+  go.hidden = many === 0;
+  go.firstElementChild.textContent = many === 1 ? "Add 1 file" : `Add ${many} files`;
+};
+
+// --- files ---
+
+const value = (row, name) => row.querySelector(`[name="${name}"]`)?.value ?? "";
+
+const answers = (row) => {
+  const given = new URLSearchParams();
+  for (const field of row.querySelectorAll("[name]")) {
+    if (field.type !== "checkbox") given.set(field.name, field.value);
+    else if (field.checked) given.set(field.name, "1");
+  }
+  return given;
+};
+
+// What was typed in it meanwhile and what has the focus stay.
+const put = (row, part) => {
+  const active = row.contains(document.activeElement) ? document.activeElement.name : "";
+  const open = row.querySelector("details")?.open;
+  row.replaceWith(part);
+  if (active) part.querySelector(`[name="${active}"]`)?.focus();
+  if (open) part.querySelector("details")?.setAttribute("open", "");
+  count();
+};
+
+const look = async (row, given = "") => {
+  const response = await patiently(`/data/uploads/${row.dataset.upload}?${given}`, {}, tell);
+  tell("");
+  if (!row.isConnected) return;
+  if (response.ok) put(row, html(await response.text()).querySelector("li"));
+  else refuse(row, await failure(response));
+};
+
+const refuse = (row, message) => {
+  row.classList.remove("ready");
+  row.querySelector(".notice")?.remove();
+  row.querySelector(".meter")?.remove();
+  row.append(element("div", { class: "notice", role: "alert" }, message));
+  count();
+};
+
+const removing = (name) =>
+  element("span", { class: "end" }, element("button", { type: "button", class: "button", "data-remove": "", "aria-label": `Remove ${name}` }, "Remove"));
+
+const begun = (name) => {
+  const bar = element("i", { style: "width:0%" });
+  const meter = element("div", { class: "meter", role: "progressbar", "aria-label": `Sending ${name}`, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": 0 }, bar);
+  const row = element("li", { class: "card file", "data-name": name }, element("div", { class: "what" }, element("b", {}, name), removing(name)), meter);
+  list().append(row);
+  return row;
+};
+
+const send = async (file) => {
+  const again = [...list().children].find((row) => row.dataset.name === file.name && !sending.has(row));
+  again?.remove();
+  const row = begun(file.name);
+  const stop = new AbortController();
+  sending.set(row, stop);
+  try {
+    const upload = await beginUpload(file, tell);
+    row.dataset.upload = upload.upload;
+    const show = (received) => {
+      const percent = Math.floor((100 * received) / file.size);
+      const meter = row.querySelector(".meter");
+      meter?.setAttribute("aria-valuenow", percent);
+      meter?.firstElementChild.setAttribute("style", `width:${percent}%`);
+    };
+    const size = Number(room().querySelector(".add").dataset.partSize);
+    await sendRest(file, upload, size, { show, tell, signal: stop.signal });
+    sending.delete(row);
+    await look(row);
+  } catch (error) {
+    if (!stop.signal.aborted) refuse(row, error.message);
+  } finally {
+    sending.delete(row);
+  }
+};
+
+const take = async (files) => {
+  for (const file of files) await send(file);
+};
+
+const remove = async (row) => {
+  sending.get(row)?.abort();
+  const { upload } = row.dataset;
+  (row.nextElementSibling ?? row.previousElementSibling)?.querySelector("[data-remove]")?.focus();
+  row.remove();
+  count();
+  if (upload) await postJson(`/data/uploads/${upload}/remove`, {}, tell);
+};
+
+const wanted = (row) => {
+  const { upload, holds, mapped } = row.dataset;
+  const file = { upload: Number(upload), holds, dataset: value(row, "dataset").trim() };
+  if (holds === "scores") return { ...file, evaluator: value(row, "evaluator").trim(), mode: value(row, "mode") };
+  const columns = {};
+  for (const name of ["problem", "steps", "labels", "labels_as", "id"]) if (value(row, name)) columns[name] = value(row, name);
+  const leaves = Boolean(row.querySelector('[name="leave_out"]')?.checked);
+  return { ...file, kind: value(row, "kind"), leave_out: leaves, ...(mapped ? { columns } : {}) };
+};
+
+const add = async (button) => {
+  const rows = ready();
+  button.disabled = true;
+  try {
+    await postJson("/data/imports", { files: rows.map(wanted) }, tell);
+    tell("");
+    for (const row of rows) row.remove();
+    count();
+    follow();
+  } catch (error) {
+    tell(error.message);
+  } finally {
+    button.disabled = false;
+  }
+};
+
+const fetchBenchmark = async (button) => {
+  button.disabled = true;
+  try {
+    await postJson("/data/fetch", { benchmark: button.dataset.fetch }, tell);
+    say("");
+    await ask();
+    follow();
+  } catch (error) {
+    say(error.message);
+    button.disabled = false;
+  }
+};
+
+// --- what is at work ---
+
+let shown = "";
+
+// The details that are open stay so, and a button keeps the focus.
+const ask = async () => {
+  const state = room()?.querySelector(".state");
+  if (!state) return false;
+  const response = await patiently("/data/state", {}, say);
+  say("");
+  if (!response.ok) return false;
+  const text = await response.text();
+  if (text !== shown) {
+    shown = text;
+    const open = [...state.querySelectorAll("details")].map((one) => one.open);
+    const fetching = state.contains(document.activeElement) ? document.activeElement.dataset.fetch : "";
+    state.replaceChildren(html(text));
+    state.querySelectorAll("details").forEach((one, index) => (one.open = open[index] ?? false));
+    if (fetching) state.querySelector(`[data-fetch="${fetching}"]`)?.focus();
+  }
+  return Boolean(state.querySelector(".importing"));
+};
+
+// Also once more where nothing is at work: a job may have come and gone between two looks.
+const follow = () => {
+  if (following) return;
+  const again = async () => {
+    const more = document.hidden || (await ask());
+    following = more && room() ? setTimeout(again, EVERY) : 0;
+  };
+  following = setTimeout(again, 200);
+};
+
+document.addEventListener("change", (event) => {
+  const row = event.target.closest?.("#data li.file");
+  if (event.target.matches?.("#data input[type=file]")) {
+    const files = [...event.target.files];
+    event.target.value = "";
+    take(files);
+  } else if (row && event.target.matches("[data-reread]")) look(row, answers(row));
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("#data button");
+  if (!button) return;
+  if (button.matches("[data-remove]")) remove(button.closest("li"));
+  else if (button.matches("[data-add]")) add(button);
+  else if (button.matches("[data-fetch]")) fetchBenchmark(button);
+});
+
+const isFiles = (event) => room()?.querySelector(".add") && [...(event.dataTransfer?.types ?? [])].includes("Files");
+
+document.addEventListener("dragover", (event) => {
+  if (!isFiles(event)) return;
+  event.preventDefault();
+  room().querySelector(".drop").classList.add("over");
+});
+
+document.addEventListener("dragleave", (event) => {
+  if (isFiles(event) && !event.relatedTarget) room().querySelector(".drop").classList.remove("over");
+});
+
+document.addEventListener("drop", (event) => {
+  if (!isFiles(event)) return;
+  event.preventDefault();
+  room().querySelector(".drop").classList.remove("over");
+  take([...event.dataTransfer.files]);
+});
+
+// What was sent before this page was opened is looked at; what was not sent whole waits for its file.
+let met = null;
+const start = () => {
+  if (!room() || met === room()) return;
+  met = room();
+  shown = "";
+  for (const row of list()?.children ?? []) {
+    if (!row.dataset.upload || row.classList.contains("ready")) continue;
+    const { received, size, name } = row.dataset;
+    if (received === size) look(row);
+    else {
+      row.querySelector(".what").append(removing(name));
+      row.append(element("p", { class: "hint" }, `${Math.floor((100 * received) / size)} % is here. Choose the file again to go on.`));
+    }
+  }
+  if (room().querySelector(".importing")) follow();
+};
+
+start();
+onChange(start);

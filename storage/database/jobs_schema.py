@@ -1,0 +1,103 @@
+"""The tables of jobs, and of files that browsers sent for them."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, LargeBinary, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
+
+
+class JobRow(Base):
+    """Work outside any request (see `storage.jobs.jobs`), by its `task`: to judge a dataset by an evaluator, or to
+    import, of which `request` says what (see `storage.jobs.imports`) and `subject` the same to people.
+
+    `attempts` counts the workers that took it up since it last got on. A job goes with its dataset, which an import
+    has once it is done.
+    """
+
+    __tablename__ = "jobs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    task: Mapped[str] = mapped_column(String(20), server_default="judge")
+    subject: Mapped[str] = mapped_column(Text, server_default="")
+    request: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    evaluator: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    spec: Mapped[str | None] = mapped_column(Text)
+    fingerprint: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    mode: Mapped[str | None] = mapped_column(String(20))
+    state: Mapped[str] = mapped_column(String(20))
+    total: Mapped[int]
+    began: Mapped[int] = mapped_column(default=0)
+    done: Mapped[int] = mapped_column(default=0)
+    left_out: Mapped[int] = mapped_column(default=0)
+    attempts: Mapped[int] = mapped_column(default=0)
+    reason: Mapped[str] = mapped_column(Text, default="")
+    worker: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    started: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    heartbeat: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
+        CheckConstraint(
+            "task = 'judge' AND dataset_id IS NOT NULL AND evaluator IS NOT NULL AND spec IS NOT NULL"
+            " AND fingerprint IS NOT NULL AND mode IS NOT NULL OR task = 'import' AND request IS NOT NULL",
+            name="task",
+        ),
+        CheckConstraint(
+            "state <> 'running' OR (worker IS NOT NULL AND heartbeat IS NOT NULL)", name="running_has_a_worker"
+        ),
+        Index("ix_jobs_state", "state", "id"),
+    )
+
+
+# No two jobs do the same at the same time.
+Index(
+    "uq_jobs_active",
+    JobRow.dataset_id,
+    JobRow.fingerprint,
+    JobRow.mode,
+    unique=True,
+    sqlite_where=JobRow.state.in_(["queued", "running"]),
+    postgresql_where=JobRow.state.in_(["queued", "running"]),
+)
+
+
+class UploadRow(Base):
+    """A file that a browser sends in parts. `user_id` is whose it is, `received` how many of its `size` bytes are
+    here, `modified` what the browser knows of its last change, by which the same file is met again. `sha256` is of
+    its content once that is whole. It is removed with its parts once it is imported, and a day after `touched`."""
+
+    __tablename__ = "uploads"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    size: Mapped[int]
+    modified: Mapped[str] = mapped_column(String(40))
+    received: Mapped[int] = mapped_column(default=0)
+    sha256: Mapped[str | None] = mapped_column(String(DIGEST_LENGTH))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    touched: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (
+        CheckConstraint("size > 0 AND received >= 0 AND received <= size", name="received"),
+        CheckConstraint("sha256 IS NULL OR received = size", name="whole"),
+        Index("ix_uploads_user_id", "user_id", "id"),
+    )
+
+
+class UploadPartRow(Base):
+    """Bytes of an upload from `start` on."""
+
+    __tablename__ = "upload_parts"
+
+    upload_id: Mapped[int] = mapped_column(ForeignKey("uploads.id", ondelete="CASCADE"), primary_key=True)
+    start: Mapped[int] = mapped_column(primary_key=True)
+    content: Mapped[bytes] = mapped_column(LargeBinary)

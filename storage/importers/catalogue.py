@@ -1,0 +1,107 @@
+"""The public benchmarks that we know, with the scores that evaluators' authors published for them.
+
+`assets/catalogue.json` has for each what it is, from where and under which licence; files are known by their hash.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import asset, read_json
+from stepsight.storage.importers import find_kind
+from stepsight.storage.importers.downloads import PublicFile
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """What an evaluator said of a benchmark, as its authors published it. `size` is in bytes, where we know it."""
+
+    evaluator: str
+    file: PublicFile
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A file of a benchmark: the `dataset` that it becomes, its `kind`, and what people want to know before they
+    fetch it. `traces` and `size`, in bytes, are None where we do not know them."""
+
+    dataset: str
+    kind: str
+    file: PublicFile
+    title: str
+    about: str
+    traces: int | None
+    size: int | None
+    licence: str
+    source: str
+    scores: tuple[ScoreFile, ...]
+
+    @property
+    def can_be_fetched(self) -> bool:
+        """Whether we know what its content has to be."""
+        return self.file.digest is not None
+
+    @property
+    def whole_size(self) -> int:
+        """The bytes of it and of its scores, as far as known."""
+        return (self.size or 0) + sum(score.size or 0 for score in self.scores)
+
+
+@cache
+def benchmarks() -> tuple[Benchmark, ...]:
+    """All of them, in the order in which they are shown."""
+    content = read_json(asset("catalogue.json"))
+    return tuple(_benchmark(values, content["scores_root"]) for values in content["benchmarks"])
+
+
+def find_benchmark(dataset: str) -> Benchmark:
+    """The benchmark that becomes the dataset of that name. Raises `UserError` naming all of them."""
+    for benchmark in benchmarks():
+        if benchmark.dataset == dataset:
+            return benchmark
+    names = ", ".join(one.dataset for one in benchmarks())
+    raise UserError(f"There is no benchmark {dataset!r:.60} in the catalogue.", f"It has {names}.")
+
+
+def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
+    """The benchmark whose file has that content, or whose scores of an evaluator; None where we know none."""
+    return _known().get(sha256)
+
+
+@cache
+def _known() -> dict[str, tuple[Benchmark, ScoreFile | None]]:
+    return dict(_pairs())
+
+
+def _pairs() -> Iterator[tuple[str, tuple[Benchmark, ScoreFile | None]]]:
+    for benchmark in benchmarks():
+        if benchmark.file.sha256:
+            yield benchmark.file.sha256, (benchmark, None)
+        for score in benchmark.scores:
+            if score.file.sha256:
+                yield score.file.sha256, (benchmark, score)
+
+
+def _benchmark(values: dict[str, Any], root: str) -> Benchmark:
+    return Benchmark(
+        dataset=values["dataset"],
+        kind=values["kind"],
+        file=find_kind(values["kind"]).public_file(values["file"]),
+        title=values["title"],
+        about=values["about"],
+        traces=values.get("traces"),
+        size=values.get("size"),
+        licence=values["licence"],
+        source=values["source"],
+        scores=tuple(_scores(score, root) for score in values["scores"]),
+    )
+
+
+def _scores(values: dict[str, Any], root: str) -> ScoreFile:
+    path = values["path"]
+    name = path.rsplit("/", 1)[-1]
+    file = PublicFile(name, f"{root}/{path}", values.get("sha256"), values.get("git_blob"))
+    return ScoreFile(values["evaluator"], file, values.get("size"))

@@ -1,0 +1,234 @@
+"""A table of solutions under its own column names: a person says which hold problem, steps and labels."""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic.dataclasses import dataclass
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.split import split_steps
+from stepsight.core.trace import Step, Trace
+from stepsight.core.validation import STRICT, Record, choice
+from stepsight.storage.importers.fields import content_id, describe, located, until_error
+from stepsight.storage.importers.kind import Kind, Reader, Row
+
+NAME = "columns"
+"""The kind of a dataset that came in this way."""
+
+LABELS = {
+    "ratings": "each step: -1, 0, 1 or neg, neu, pos",
+    "validity": "each step: 0, 1 or true, false or +, -",
+    "error-from-0": "the first wrong step, counted from 0; -1: none",
+    "error-from-1": "the first wrong step, counted from 1; 0: none",
+}
+"""What a column of labels holds, in the words of the page."""
+
+_RATINGS: dict[object, Label] = {-1: Label.NEG, 0: Label.NEU, 1: Label.POS} | {one.text: one for one in Label}
+_VALID: dict[object, bool] = {
+    1: True, 0: False, "+": True, "-": False, "true": True, "false": False,
+    "correct": True, "incorrect": False, "good": True, "bad": False, "right": True, "wrong": False,
+}  # fmt: skip
+_NONE = ("", "n/a", "none", "null")
+_MOST = 60
+_GUESSES = {
+    "id": ("id", "uuid", "idx", "uid"),
+    "problem": ("problem", "question", "prompt", "query", "instruction", "input"),
+    "steps": (
+        "steps", "solution", "completions", "response", "process", "output", "answer", "completion", "reasoning",
+    ),
+    "labels": ("labels", "ratings", "rating", "step_labels", "label", "first_error", "first_error_step"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, config=STRICT)
+class ColumnMap(Record):
+    """Names of columns; `a.b` is the key `b` of what stands in the column `a`.
+
+    `steps` holds a list, or a text that is split as `core.split` does. `labels_as` is one of `LABELS`. Without `id`
+    a trace is known by what its row says.
+    """
+
+    problem: str
+    steps: str
+    labels: str = ""
+    labels_as: Annotated[str, choice(tuple(LABELS))] = "ratings"
+    id: str = ""
+
+
+def columns_kind(columns: ColumnMap, rows: Reader) -> Kind:
+    """The kind of a file whose `rows` have these columns."""
+    return Kind(
+        name=NAME,
+        title="a table under its own column names",
+        fields=frozenset(),
+        parse=partial(_parse, columns),
+        rows=rows,
+    )
+
+
+def column_names(rows: Iterable[Row]) -> list[str]:
+    """The columns of some rows in their order, and the keys of objects within them."""
+    names: dict[str, None] = {}
+    for row in rows:
+        for key, value in row.items():
+            names[key] = None
+            if isinstance(value, dict):
+                names.update(dict.fromkeys(f"{key}.{inner}" for inner in value))
+    return list(names)[:_MOST]
+
+
+def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> ColumnMap:
+    """The columns that their names speak for; empty where none does."""
+    found = {field: _guess(names, words) for field, words in _GUESSES.items()}
+    if found["labels"] in (found["steps"], found["problem"]):
+        found["labels"] = ""
+    return ColumnMap(**found, labels_as=_guess_labels([_find(row, found["labels"]) for row in rows]))
+
+
+def _guess(names: Sequence[str], words: Sequence[str]) -> str:
+    ends = {name.rsplit(".", 1)[-1].lower(): name for name in reversed(names)}
+    return next((ends[word] for word in words if word in ends), "")
+
+
+def _guess_labels(values: Sequence[object]) -> str:
+    lists = [value for value in map(_list, values) if value is not None]
+    if not lists:
+        return "error-from-0" if any(_number(value) is not None for value in values) else "ratings"
+    every = {str(one).lower() for value in lists for one in value}
+    return "validity" if every <= {"0", "1", "true", "false", "+", "-", "none"} else "ratings"
+
+
+def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
+    """A row as a trace. Raises `UserError` where a column is missing or holds something else."""
+    with located(where):
+        for what, name in (("problem", columns.problem), ("steps", columns.steps)):
+            if not name:
+                raise UserError(f"no column is named for the {what}.", "Choose one.")
+        problem, steps = _text(row, columns.problem), _steps(_find(row, columns.steps), columns.steps)
+        labels = _find(row, columns.labels) if columns.labels else None
+        used = {name.split(".", 1)[0] for name in (columns.problem, columns.steps, columns.labels, columns.id)}
+        return Trace(
+            id=_id(row, columns.id) if columns.id else content_id(row),
+            problem=problem,
+            steps=_labelled(steps, labels, columns),
+            meta={key: value for key, value in row.items() if key not in used},
+        )
+
+
+def _find(row: Row, name: str) -> Any:
+    """What stands in a column; None where nothing does."""
+    if name in row or "." not in name:
+        return row.get(name)
+    first, inner = name.split(".", 1)
+    value = row.get(first)
+    return _find(value, inner) if isinstance(value, dict) else None
+
+
+def _text(row: Row, name: str) -> str:
+    value = _find(row, name)
+    if not isinstance(value, str):
+        raise UserError(f"the column {name!r:.60} is {describe(value)}, expected a text.", "Choose another column.")
+    return value
+
+
+def _id(row: Row, name: str) -> str:
+    value = _find(row, name)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise UserError(f"the column {name!r:.60} is {describe(value)}, expected text or a whole number.")
+    return str(value)
+
+
+def _steps(value: object, name: str) -> list[tuple[str, ...]]:
+    steps = split_steps(value) if isinstance(value, str) else value
+    if not isinstance(steps, list):
+        raise UserError(
+            f"the column {name!r:.60} is {describe(value)}, expected a list of steps, or a solution as one text.",
+            "Choose another column.",
+        )
+    found = []
+    for number, step in enumerate(steps, start=1):
+        texts = tuple(step) if isinstance(step, list) else (step,)
+        if not all(isinstance(text, str) for text in texts):
+            raise UserError(f"step {number} is {describe(step)}, expected a text or a list of texts.")
+        found.append(texts)
+    return found
+
+
+def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:
+    if value is None or (isinstance(value, str) and value.strip().lower() in _NONE):
+        # Of a first error that says that there is none; of labels that there are none.
+        clean = bool(columns.labels) and columns.labels_as == "error-from-1" and value is not None
+        return until_error(steps, None) if clean else tuple(Step(texts) for texts in steps)
+    if columns.labels_as in ("error-from-0", "error-from-1"):
+        return until_error(steps, _first_error(value, len(steps), int(columns.labels_as[-1]), columns.labels))
+    labels = _list(value)
+    if labels is None:
+        raise UserError(
+            f"the column {columns.labels!r:.60} is {describe(value)}, expected a list with a label per step.",
+            "Say what the labels are, or choose another column.",
+        )
+    if len(labels) != len(steps):
+        raise UserError(f"{len(labels)} labels for {len(steps)} steps.", "Give one label per step.")
+    read = _rated if columns.labels_as == "ratings" else _valid
+    pairs = zip(steps, labels, strict=True)
+    return tuple(read(texts, label, number) for number, (texts, label) in enumerate(pairs, start=1))
+
+
+def _first_error(value: object, steps: int, start: int, name: str) -> int | None:
+    number = _number(value)
+    if number is None or not start - 1 <= number < steps + start:
+        raise UserError(
+            f"the column {name!r:.60} is {describe(value)},"
+            f" expected a step from {start} to {steps + start - 1}, or {start - 1}.",
+            "Say what the labels are, or choose another column.",
+        )
+    return None if number == start - 1 else number - start
+
+
+def _rated(texts: tuple[str, ...], label: object, number: int) -> Step:
+    key = _key(label)
+    if label is None:
+        return Step(texts)
+    if isinstance(key, bool) or key not in _RATINGS:
+        raise UserError(f"the label of step {number} is {describe(label)}.", "Expected -1, 0, 1 or neg, neu, pos.")
+    return Step(texts, _RATINGS[key])
+
+
+def _valid(texts: tuple[str, ...], label: object, number: int) -> Step:
+    key = _key(label)
+    if label is None:
+        return Step(texts)
+    if key not in _VALID:
+        raise UserError(f"the label of step {number} is {describe(label)}.", "Expected 0, 1, true, false, + or -.")
+    return Step(texts, valid=True) if _VALID[key] else Step(texts, Label.NEG)
+
+
+def _key(label: object) -> str | int | None:
+    """A label as it is looked up: `Pos `, `1` and `1.0` are pos, 1 and 1."""
+    if isinstance(label, float) and label.is_integer():
+        return int(label)
+    if isinstance(label, str):
+        number = _number(label)
+        return label.strip().lower() if number is None else number
+    return label if isinstance(label, int) else None
+
+
+def _list(value: object) -> list[Any] | None:
+    """A list, also one that stands in a text as JSON, as in CSV."""
+    if isinstance(value, str) and value.strip().startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) else None
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and value.strip().lstrip("+-").isdigit() and len(value) <= 12:
+        return int(value)
+    return value if isinstance(value, int) else None

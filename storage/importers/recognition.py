@@ -1,0 +1,125 @@
+"""What a file is, told by its content: traces of a kind that we know, scores, or a table whose columns somebody has
+to name."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from pathlib import PurePath
+
+from stepsight.core.errors import UserError
+from stepsight.storage.importers import KINDS, find_kind, guess_kind
+from stepsight.storage.importers.catalogue import find_file
+from stepsight.storage.importers.columns import NAME as COLUMNS
+from stepsight.storage.importers.columns import ColumnMap, column_names, columns_kind, guess_columns
+from stepsight.storage.importers.kind import Kind, Reader, Row, json_rows
+from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
+
+# Rows that a file is told by.
+_FIRST = 20
+_WORDS = "correctness_pred"
+_IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
+# How files begin that people take for data.
+_OTHER_FILES = (
+    (b"PK\x03\x04", "a ZIP archive or an Office document", "Unpack it, or save the table as CSV."),
+    (b"%PDF", "a PDF", _IMPORTS),
+    (b"\x1f\x8b", "compressed by gzip", "Unpack it first."),
+    (b"(\xb5/\xfd", "compressed by zstd", "Unpack it first."),
+    (b"SQLite format 3", "a SQLite database", "Restore a backup on the command line: stepsight restore FILE"),
+    (b"\xd0\xcf\x11\xe0", "an Office document", "Save the table as CSV."),
+    (b"\x89PNG", "a picture", _IMPORTS),
+    (b"\xff\xd8\xff", "a picture", _IMPORTS),
+    (b"ARROW1", "an Arrow file", "Save it as Parquet."),
+)
+_SUFFIXES = re.compile(r"_(?:perturbed_)?eval_results$|_scores$|_results$", re.IGNORECASE)
+
+
+class Holds(StrEnum):
+    TRACES = "traces"
+    SCORES = "scores"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a file is. `kind` reads it where it `holds` traces; `names` are its columns where they have to be named,
+    and `columns` what is known of them. `dataset` and `evaluator` are the names that offer themselves, empty where
+    none does; `known` where we know the file by its hash."""
+
+    holds: Holds
+    kind: str
+    dataset: str
+    evaluator: str = ""
+    names: tuple[str, ...] = ()
+    columns: ColumnMap | None = None
+    known: bool = False
+
+
+def check_beginning(content: bytes, name: str) -> None:
+    """Raise `UserError` where a file that begins so is none that we import."""
+    for magic, what, hint in _OTHER_FILES:
+        if content.startswith(magic):
+            raise UserError(f"{name}: {what}.", hint)
+    if b"\0" in content[:1000] and not content.startswith(PARQUET):
+        raise UserError(f"{name}: no text, and not Parquet.", _IMPORTS)
+
+
+def find_reader(content: bytes) -> Reader:
+    """How the rows of a file that begins so are read."""
+    if content.startswith(PARQUET):
+        return parquet_rows
+    start = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return json_rows if start in (b"{", b"[") else csv_rows
+
+
+def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "") -> Finding:
+    """What the file called `name` is, by its hash where we know that, else by its first rows.
+
+    Raises `UserError` where it is none that we import, or its first rows cannot be read.
+    """
+    if not beginning.strip():
+        raise UserError(f"{name}: the file is empty.", "Check the file.")
+    check_beginning(beginning, name)
+    reader = find_reader(beginning)
+    known = find_file(sha256)
+    if known is not None:
+        benchmark, score = known
+        evaluator = score.evaluator if score else ""
+        holds = Holds.SCORES if score else Holds.TRACES
+        return Finding(holds, benchmark.kind, benchmark.dataset, evaluator, known=True)
+    rows = _first_rows(reader, lines, name)
+    return _by_rows(rows, name, of_json=reader is json_rows)
+
+
+def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> Kind:
+    """The kind by that name, which reads a file that begins so. Raises `UserError` where no column is named."""
+    if finding_kind != COLUMNS:
+        return find_kind(finding_kind)
+    if columns is None:
+        raise UserError("The columns are not named.", "Choose those of the problem and the steps.")
+    return columns_kind(columns, find_reader(beginning))
+
+
+def _first_rows(reader: Reader, lines: Iterable[bytes], name: str) -> list[Row]:
+    bad: list[UserError] = []
+    rows = reader(lines, name, lambda where, error, content: bad.append(error))
+    found = [row for _, row in islice(rows, _FIRST)]
+    if not found:
+        raise bad[0] if bad else UserError(f"{name}: no row found.", _IMPORTS)
+    return found
+
+
+def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
+    stem = PurePath(name).stem
+    # A table has the names of a kind at most by chance, and never its lists.
+    kind = guess_kind(rows[0]) if of_json else None
+    if kind is not None:
+        return Finding(Holds.TRACES, kind, KINDS[kind].dataset or stem)
+    if of_json and _is_scores(rows[0]):
+        return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
+    names = column_names(rows)
+    return Finding(Holds.TRACES, COLUMNS, stem, names=tuple(names), columns=guess_columns(names, rows))
+
+
+def _is_scores(row: Row) -> bool:
+    return "scores" in row or any(isinstance(held, dict) and _WORDS in held for held in (row, *row.values()))

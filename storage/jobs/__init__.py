@@ -1,0 +1,7 @@
+"""Work that outlives a request and a server.
+
+- jobs: the queue, and how a worker holds a job
+- imports: what an import job is asked for
+- import_work: doing it
+- uploads: files that browsers sent, until a job has read them
+"""

@@ -1,0 +1,130 @@
+"""Doing an import: files fetched or sent by a browser become traces and judgments of the store.
+
+Every file is stored whole or not at all, and one that is stored is not stored again; so an import that was broken
+off is simply done again.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.importers import read_traces
+from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
+from stepsight.storage.importers.downloads import PublicFile, fetch
+from stepsight.storage.importers.kind import Kind
+from stepsight.storage.importers.recognition import Holds, kind_of
+from stepsight.storage.jobs.imports import BenchmarkImport, FileImport
+from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
+from stepsight.storage.judgments.score_files import import_score_lines, import_scores
+from stepsight.storage.traces.imports import BadRows, LeftOutRows, RefusedRows, import_file, import_source
+from stepsight.storage.traces.queries import find_dataset
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes gone through and those there are; what it raises ends the import."""
+
+LEAVE_OUT = "by adding the file again with bad rows left out"
+_EVERY = 200
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of an import, in words, the dataset it was about, and how many rows were left out."""
+
+    summary: str
+    dataset_id: int
+    left_out: int = 0
+
+
+def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Progress) -> Imported:
+    """Do what a job is asked for. Raises `UserError` where it cannot be done."""
+    if isinstance(wanted, BenchmarkImport):
+        return fetch_benchmark(store, find_benchmark(wanted.benchmark), progress, scores=wanted.scores)
+    return _import_upload(store, wanted, progress)
+
+
+def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
+    """Fetch a benchmark of the catalogue, and what evaluators' authors published for it, unless that is here."""
+    files = _Files(benchmark, progress, scores=scores)
+    path = files.fetch(benchmark.file)
+    summary = import_file(store, benchmark.kind, path, benchmark.dataset)
+    said = [str(summary)]
+    wanted = benchmark.scores if scores else ()
+    for score in wanted:
+        import_scores(store, benchmark.dataset, files.fetch(score.file), score.evaluator)
+    if wanted:
+        said.append(f"Scores of {', '.join(score.evaluator for score in wanted)}.")
+    return Imported(" ".join(said), find_dataset(store, benchmark.dataset).id)
+
+
+class _Files:
+    """Fetches the files of a benchmark one after the other and tells how far all of them are."""
+
+    def __init__(self, benchmark: Benchmark, progress: Progress, *, scores: bool) -> None:
+        self._progress = progress
+        self._sizes = {benchmark.file.name: benchmark.size or 0}
+        if scores:
+            self._sizes |= {score.file.name: score.size or 0 for score in benchmark.scores}
+        self._before = 0
+
+    def fetch(self, file: PublicFile) -> Path:
+        def show(there: int, size: int | None) -> None:
+            self._sizes[file.name] = size or max(there, self._sizes[file.name])
+            self._progress(self._before + there, sum(self._sizes.values()))
+
+        path = fetch(file, show)
+        self._sizes[file.name] = path.stat().st_size
+        self._before += self._sizes[file.name]
+        self._progress(self._before, sum(self._sizes.values()))
+        return path
+
+
+def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Imported:
+    upload = get_upload(store, wanted.upload)
+    if wanted.sha256 not in ("", upload.sha256):
+        raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
+    source = UploadSource(store, upload)
+    left_out = 0
+    if wanted.holds == Holds.SCORES:
+        lines = _watched(source, source, upload.size, progress)
+        summary = str(
+            import_score_lines(store, wanted.dataset, lines, upload.name, wanted.evaluator, Mode(wanted.mode))
+        )
+    else:
+        kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
+        # Before anything is stored, since a store of one file takes nothing else in while it takes in this one.
+        _check(kind, _watched(source, source, upload.size, progress), upload.name, leave_out=wanted.leave_out)
+        done = import_source(
+            store, kind, source, wanted.dataset, _bad_rows(upload.name, leave_out=wanted.leave_out)
+        )
+        summary, left_out = str(done), done.left_out
+    remove_upload(store, upload.id)
+    return Imported(summary, find_dataset(store, wanted.dataset).id, left_out)
+
+
+def _watched(lines: Iterable[bytes], source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
+    for number, line in enumerate(lines):
+        if number % _EVERY == 0:
+            progress(source.read, size)
+        yield line
+    progress(size, size)
+
+
+def _check(kind: Kind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
+    """Read the whole file. Raises `UserError` at bad rows that are not to be left out."""
+    bad = RefusedRows(name, LEAVE_OUT)
+    good = sum(1 for _ in read_traces(kind, lines, name, bad))
+    if not leave_out:
+        bad.finish(good)
+
+
+def _bad_rows(name: str, *, leave_out: bool) -> Callable[[Session, int], BadRows]:
+    def make(session: Session, dataset_id: int) -> BadRows:
+        if leave_out:
+            return LeftOutRows(session, dataset_id, name, name, None)
+        return RefusedRows(name, LEAVE_OUT)
+
+    return make

@@ -1,0 +1,63 @@
+"""What an import job is asked for: a benchmark of the catalogue, or a file that a browser sent."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Annotated, Any
+
+from pydantic.dataclasses import dataclass
+
+from stepsight.core.judgment import Mode
+from stepsight.core.validation import STRICT, Record, choice, validate
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers.catalogue import find_benchmark
+from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.recognition import Holds
+from stepsight.storage.jobs.jobs import Job, start_import
+from stepsight.storage.jobs.uploads import get_upload
+
+
+@dataclass(frozen=True, config=STRICT)
+class FileImport(Record):
+    """An upload, what it `holds`, and the dataset that it goes to or is about.
+
+    Traces have a `kind`, with `columns` where that is `importers.columns.NAME`, and bad rows may be left out;
+    scores have an `evaluator` and a `mode`. `sha256` is of the content that was looked at.
+    """
+
+    upload: int
+    holds: Annotated[str, choice(tuple(Holds))]
+    dataset: str
+    kind: str = ""
+    columns: ColumnMap | None = None
+    leave_out: bool = False
+    evaluator: str = ""
+    mode: Annotated[str, choice((Mode.OFFLINE.value, Mode.ONLINE.value))] = Mode.OFFLINE.value
+    sha256: str = ""
+
+
+@dataclass(frozen=True, config=STRICT)
+class BenchmarkImport(Record):
+    """A benchmark of the catalogue, by the dataset that it becomes, with the scores published for it or without."""
+
+    benchmark: str
+    scores: bool = True
+
+
+def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
+    """Start the import of a file. Raises `NotFoundError` where it is not that person's."""
+    upload = get_upload(store, wanted.upload, user_id)
+    what = f"scores of {wanted.evaluator} for {wanted.dataset}" if wanted.holds == Holds.SCORES else wanted.dataset
+    return start_import(store, f"{upload.name} → {what}", asdict(replace(wanted, sha256=upload.sha256)))
+
+
+def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
+    """Start fetching a benchmark. Raises `UserError` where the catalogue has none of that name."""
+    benchmark = find_benchmark(wanted.benchmark)
+    scores = f" with the scores of {len(benchmark.scores)} evaluators" if wanted.scores and benchmark.scores else ""
+    return start_import(store, f"{benchmark.title}{scores}", asdict(wanted))
+
+
+def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:
+    """What a job of the store is asked for. Raises `UserError` where that is no import that we know."""
+    kind: type[FileImport] | type[BenchmarkImport] = BenchmarkImport if "benchmark" in request else FileImport
+    return validate(kind, dict(request), "the request of the job")

@@ -1,0 +1,104 @@
+"""What an upload would become, before anything is stored: its first traces, and the bad rows of its beginning."""
+
+import time
+from dataclasses import dataclass, replace
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers import read_traces
+from stepsight.storage.importers.columns import NAME as COLUMNS
+from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.recognition import Finding, Holds, kind_of, recognise
+from stepsight.storage.jobs.uploads import Upload, UploadSource, read_beginning
+from stepsight.storage.judgments.score_files import PublishedScores, outputs_of, read_scores
+from stepsight.storage.traces.queries import list_datasets
+
+SHOWN_TRACES = 2
+SHOWN_BAD = 20
+# A preview ends after so many seconds; the import itself reads the whole file before it stores anything.
+_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Of an upload, read as `finding` says: of the rows that were looked at `good` can be imported, `bad` cannot;
+    `faults` has the first bad ones with their place, and `whole` says that all rows were looked at.
+
+    `traces` are the first ones, `scores` is the first row of a score file and `outputs` what its rows are. `error`
+    says why the file cannot be imported at all. `stored` names a dataset that the same file was imported as.
+    """
+
+    upload: Upload
+    finding: Finding
+    traces: tuple[Trace, ...] = ()
+    scores: PublishedScores | None = None
+    outputs: str = ""
+    good: int = 0
+    bad: int = 0
+    faults: tuple[tuple[str, UserError], ...] = ()
+    whole: bool = True
+    error: UserError | None = None
+    stored: str = ""
+
+    @property
+    def can_be_added(self) -> bool:
+        return self.error is None and self.good > 0
+
+
+def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | None = None) -> Preview:
+    """What becomes of an upload that is whole, with another `kind` or other `columns` than it offers where they are
+    given. Raises `UserError` where it is none that we import."""
+    source, beginning = UploadSource(store, upload), read_beginning(store, upload.id)
+    finding = recognise(beginning, source, upload.name, upload.sha256)
+    if finding.holds == Holds.SCORES:
+        return _preview_scores(Preview(upload, finding), source)
+    if kind:
+        finding = replace(finding, kind=kind)
+    if columns is not None:
+        finding = replace(finding, columns=columns)
+    shown = Preview(upload, finding, stored=_stored(store, upload))
+    if finding.kind == COLUMNS and not (finding.columns and finding.columns.problem and finding.columns.steps):
+        return replace(shown, error=UserError("Say which columns hold the problem and the steps."))
+    return _preview_traces(shown, source, beginning)
+
+
+def _preview_traces(shown: Preview, source: UploadSource, beginning: bytes) -> Preview:
+    faults: list[tuple[str, UserError]] = []
+    traces: list[Trace] = []
+    bad = good = 0
+    until = time.monotonic() + _SECONDS
+    name = shown.upload.name
+
+    def note(where: str, error: UserError, content: bytes) -> None:
+        nonlocal bad
+        bad += 1
+        if len(faults) < SHOWN_BAD:
+            faults.append((where.removeprefix(f"{name} "), error))
+
+    whole, error = True, None
+    try:
+        kind = kind_of(shown.finding.kind, shown.finding.columns, beginning)
+        for _, trace in read_traces(kind, source, name, note):
+            good += 1
+            if len(traces) < SHOWN_TRACES:
+                traces.append(trace)
+            if time.monotonic() > until:
+                whole = False
+                break
+    except UserError as fault:
+        error = fault
+    return replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults), whole=whole, error=error)
+
+
+def _preview_scores(shown: Preview, source: UploadSource) -> Preview:
+    try:
+        rows, _ = read_scores(source, shown.upload.name)
+        outputs = outputs_of(rows)
+    except UserError as fault:
+        return replace(shown, error=fault)
+    return replace(shown, scores=rows[0][1], outputs=outputs.value, good=len(rows))
+
+
+def _stored(store: Store, upload: Upload) -> str:
+    return next((one.name for one in list_datasets(store) if one.sha256 == upload.sha256), "")

@@ -1,0 +1,205 @@
+"""Files that browsers send in parts, kept in the database until a job has read them.
+
+They are there whole or to be gone on with: a page that was closed, a server that was started again or another
+server of the same database finds what came before.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
+from stepsight.storage.database.schema import check_name, in_range, now
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.importers.recognition import check_beginning
+
+LARGEST = 256_000_000
+"""Bytes of a file."""
+PART = 512 * 1024
+"""Bytes that a browser sends at a time."""
+LASTS = timedelta(days=1)
+"""How long a file that nobody goes on with is kept."""
+
+# Of all uploads together.
+_ROOM = 4 * LARGEST
+_LARGEST_PART = 2 * PART
+_BEGINNING = 4096
+_PARTS = 8
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file of a browser: `received` of its `size` bytes are here. `sha256` is empty until it is whole."""
+
+    id: int
+    name: str
+    size: int
+    received: int
+    sha256: str
+
+    @property
+    def is_whole(self) -> bool:
+        return self.received == self.size
+
+
+def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str = "") -> Upload:
+    """A new upload, or the one with which the same person sends the same file, as far as that is known by its name,
+    its size and its last change.
+
+    Raises `UserError` where the file is empty or too large, or no room is left.
+    """
+    check_name(name, "the name of the file")
+    if size <= 0:
+        raise UserError(f"{name}: the file is empty.", "Choose another file.")
+    if size > LARGEST:
+        raise UserError(
+            f"{name}: {size / 1e6:,.0f} MB; this page takes files of up to {LARGEST / 1e6:,.0f} MB.",
+            "Import it on the machine that StepSight runs on: stepsight import auto FILE",
+        )
+    with store.write() as session:
+        _sweep(session)
+        same = (UploadRow.user_id == user_id, UploadRow.name == name, UploadRow.size == size)
+        row = session.scalars(select(UploadRow).where(*same, UploadRow.modified == modified[:40])).first()
+        if row is None:
+            taken = session.scalar(select(func.coalesce(func.sum(UploadRow.size), 0))) or 0
+            if taken + size > _ROOM:
+                raise ConflictError(
+                    "Too many files wait to be added.", "Add or remove them first; each is kept for a day."
+                )
+            row = UploadRow(user_id=user_id, name=name, size=size, modified=modified[:40])
+            session.add(row)
+        row.touched = now()
+        session.flush()
+        return _upload(row)
+
+
+def add_part(store: Store, upload_id: int, user_id: int, start: int, content: bytes) -> Upload:
+    """Add what comes at `start`. Where that is not what is missing next, nothing is added: `received` of the answer
+    says from where to go on.
+
+    Raises `NotFoundError`, and `UserError` where the part is too long or the file begins as none that we import; it
+    is then removed.
+    """
+    if len(content) > _LARGEST_PART:
+        raise UserError(f"A part of {len(content):,} bytes.", f"Send at most {_LARGEST_PART:,}.")
+    with store.write() as session:
+        row = _get(session, upload_id, user_id, lock=True)
+        if start != row.received or not content:
+            return _upload(row)
+        if start + len(content) > row.size:
+            raise UserError(f"{row.name}: more bytes than the {row.size:,} it was said to have.", "Send it again.")
+        refusal = _refusal(content, row.name) if start == 0 else None
+        if refusal is None:
+            session.add(UploadPartRow(upload_id=row.id, start=start, content=content))
+            row.received, row.touched = start + len(content), now()
+            session.flush()
+            if row.received == row.size:
+                row.sha256 = _sha256(session, row.id)
+            return _upload(row)
+        session.delete(row)
+    raise refusal
+
+
+def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Upload:
+    """The upload of that number, of that person where one is given. Raises `NotFoundError`."""
+    with store.read() as session:
+        return _upload(_get(session, upload_id, user_id))
+
+
+def list_uploads(store: Store, user_id: int) -> list[Upload]:
+    """A person's, the oldest first."""
+    with store.read() as session:
+        rows = session.scalars(select(UploadRow).where(UploadRow.user_id == user_id).order_by(UploadRow.id))
+        return [_upload(row) for row in rows]
+
+
+def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> None:
+    """Forget a file. One that is not there is none."""
+    with store.write() as session:
+        session.execute(delete(UploadRow).where(*_wanted(upload_id, user_id)))
+
+
+def read_beginning(store: Store, upload_id: int) -> bytes:
+    """The first bytes of a file."""
+    with store.read() as session:
+        first = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == 0)
+        return (session.scalar(first) or b"")[:_BEGINNING]
+
+
+class UploadSource:
+    """The lines of an upload that is whole, as `storage.traces.imports.Source`. Raises `UserError` where parts are
+    missing."""
+
+    def __init__(self, store: Store, upload: Upload) -> None:
+        if not upload.is_whole:
+            raise UserError(
+                f"{upload.name}: {upload.received:,} of {upload.size:,} bytes are here.", "Send the rest."
+            )
+        self.name = self.file_name = upload.name
+        self.sha256 = upload.sha256
+        self._store, self._upload = store, upload
+        self.read = 0
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self.read / self._upload.size)
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.read = 0
+        rest = b""
+        with self._store.read() as session:
+            for content in _contents(session, self._upload.id):
+                *lines, rest = (rest + content).split(b"\n")
+                for line in lines:
+                    self.read += len(line) + 1
+                    yield line + b"\n"
+        if rest:
+            self.read += len(rest)
+            yield rest
+
+
+def _contents(session: Session, upload_id: int) -> Iterator[bytes]:
+    """The parts of a file in their order, a few in memory at a time."""
+    parts = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id).order_by(UploadPartRow.start)
+    yield from session.scalars(parts, execution_options={"yield_per": _PARTS})
+
+
+def _sha256(session: Session, upload_id: int) -> str:
+    digest = hashlib.sha256()
+    for content in _contents(session, upload_id):
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _refusal(content: bytes, name: str) -> UserError | None:
+    try:
+        check_beginning(content, name)
+    except UserError as error:
+        return error
+    return None
+
+
+def _sweep(session: Session) -> None:
+    session.execute(delete(UploadRow).where(UploadRow.touched < now() - LASTS))
+
+
+def _wanted(upload_id: int, user_id: int | None) -> list[ColumnElement[bool]]:
+    wanted: list[ColumnElement[bool]] = [UploadRow.id == in_range(upload_id)]
+    return wanted if user_id is None else [*wanted, UploadRow.user_id == user_id]
+
+
+def _get(session: Session, upload_id: int, user_id: int | None, *, lock: bool = False) -> UploadRow:
+    statement = select(UploadRow).where(*_wanted(upload_id, user_id))
+    row = session.scalars(statement.with_for_update() if lock else statement).one_or_none()
+    if row is None:
+        raise NotFoundError("The file is not here any more.", "Choose it again.")
+    return row
+
+
+def _upload(row: UploadRow) -> Upload:
+    return Upload(row.id, row.name, row.size, row.received or 0, row.sha256 or "")
