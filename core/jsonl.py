@@ -8,8 +8,9 @@ as the trace's `meta`.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace, check_text
@@ -53,7 +54,7 @@ def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield from read_rows(file, str(path))
 
 
-def open_input(path: str | Path) -> IO[bytes]:
+def open_input(path: str | Path) -> BufferedReader:
     """Open a file for reading bytes, or raise `UserError` saying why not."""
     try:
         return open(path, "rb")

@@ -24,7 +24,7 @@ from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import macro, render
-from stepsight.app.web.judged import notice_html
+from stepsight.app.web.judged import EMPTY_STORE, notice_html
 from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import Right, find_user_of, may, note_shown
 from stepsight.core.errors import UserError
@@ -36,7 +36,6 @@ _PER_PAGE = 25
 _LONGEST_VALUE = 160
 # Seconds for which a trace's text waits for its scores; those that take longer come by themselves.
 _PATIENCE = 0.4
-_EMPTY = "The store is empty. Import a file: stepsight import KIND PATH"
 
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -62,7 +61,7 @@ def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User |
         else:
             datasets = list_datasets(store)
             if not datasets:
-                return notice_html(_EMPTY)
+                return notice_html(EMPTY_STORE)
             dataset = _find_dataset(store, datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)

@@ -2,6 +2,8 @@
 
 stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download
+stepsight import auto FOLDER
+stepsight import columns table.csv --fields problem=question,steps=solution
 stepsight import labels labels.jsonl
 """
 
@@ -17,28 +19,53 @@ from tqdm import tqdm
 
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
+from stepsight.core.jsonl import open_input
+from stepsight.core.validation import validate
+from stepsight.storage.database.location import folder_of
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import find_kind
+from stepsight.storage.importers.catalogue import benchmarks
+from stepsight.storage.importers.columns import LABELS as LABEL_FORMS
+from stepsight.storage.importers.columns import NAME as COLUMNS
+from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.downloads import fetch
+from stepsight.storage.importers.kind import Kind
+from stepsight.storage.importers.recognition import BEGINNING, kind_of
+from stepsight.storage.jobs.folders import find_files, import_found
+from stepsight.storage.jobs.import_work import fetch_benchmark
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import ImportSummary, import_file
 
 # Beside the kinds of files of traces.
 LABELS = "labels"
+AUTO = "auto"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "kind", help="such as mr-math-invalid or jsonl, an unknown one lists them all; or labels: labels by people"
+        "kind",
+        help="such as mr-math-invalid or jsonl, an unknown one lists them all; or auto: whatever a file or a folder"
+        " holds; columns: a table whose columns --fields names; labels: labels by people",
     )
     parser.add_argument("path", nargs="?", help="the file; with --download one of the names it is published by")
     parser.add_argument("--dataset", metavar="NAME", help="the dataset's name (default: its kind)")
     parser.add_argument("--skip-bad", action="store_true", help="leave bad rows out, and list them in a file")
     parser.add_argument(
-        "--skipped", metavar="FILE", help="that file (default: the imported file's name with .skipped.jsonl)"
+        "--skipped",
+        metavar="FILE",
+        help="that file (default: beside the store, the imported file's name with .skipped.jsonl)",
     )
     parser.add_argument("--download", action="store_true", help="fetch the published file, once; STEPSIGHT_CACHE")
+    parser.add_argument(
+        "--scores", action="store_true", help="with --download: also the scores published for the benchmark"
+    )
+    parser.add_argument(
+        "--fields",
+        metavar="NAME=COLUMN,…",
+        help="with columns: those of problem and steps, and of labels and id; labels_as is one of "
+        + ", ".join(LABEL_FORMS),
+    )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="what the published file's hash has to be")
     parser.add_argument(
         "--campaign", metavar="NAME", help="with labels: the campaign they go to (default: the file's)"
@@ -57,18 +84,77 @@ def run(args: argparse.Namespace) -> None:
     if args.kind == LABELS:
         _import_labels(args)
         return
+    if args.scores and not args.download:
+        raise UserError("--scores goes with --download.", "Give both.")
+    if (args.fields is not None) != (args.kind == COLUMNS):
+        raise UserError(
+            f"--fields goes with {COLUMNS}.", f"stepsight import {COLUMNS} FILE --fields problem=A,steps=B"
+        )
+    if args.kind == AUTO:
+        _import_found(args)
+        return
     if args.campaign is not None or args.annotator is not None:
         raise UserError("--campaign and --annotator go with labels.", f"stepsight import {LABELS} FILE")
     if args.skipped is not None and not args.skip_bad:
         raise UserError("--skipped goes with --skip-bad.", "Give both.")
     if args.sha256 is not None and not args.download:
         raise UserError("--sha256 goes with --download.", "Give both.")
+    if args.scores:
+        _fetch_benchmark(args)
+        return
     path = _fetch(args.kind, args.path, args.sha256) if args.download else Path(args.path)
-    listing = Path(args.skipped or f"{path.stem}.skipped.jsonl") if args.skip_bad else None
+    listing = _listing(args, path) if args.skip_bad else None
     summary = _import(args, path, listing)
     print(summary)
     if summary.left_out:
         print(f"The rows left out are listed in {listing}.", file=sys.stderr)
+
+
+def _listing(args: argparse.Namespace, path: Path) -> Path:
+    return Path(args.skipped) if args.skipped else folder_of(args.db) / f"{path.stem}.skipped.jsonl"
+
+
+def _import_found(args: argparse.Namespace) -> None:
+    """Import every file of a folder as what it is; those that cannot be are named, the others are stored."""
+    if args.download or args.dataset is not None or args.skipped is not None:
+        raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
+    found, refused = find_files(Path(args.path)), 0
+    with open_store(args.db) as store:
+        for one in tqdm(found, delay=2, disable=not sys.stderr.isatty(), unit="file"):
+            try:
+                print(import_found(store, one, folder_of(args.db) if args.skip_bad else None))
+            except UserError as error:
+                refused += 1
+                print(f"Not imported: {error}", file=sys.stderr)
+    if refused:
+        raise UserError(f"{refused:,} of {len(found):,} files were not imported.", "The others are stored.")
+
+
+def _fetch_benchmark(args: argparse.Namespace) -> None:
+    """Fetch a benchmark with the scores that were published for it."""
+    file = find_kind(args.kind).public_file(args.path, None)
+    benchmark = next(one for one in benchmarks() if one.file.url == file.url)
+    if args.dataset not in (None, benchmark.dataset):
+        raise UserError(f"With --scores the dataset is {benchmark.dataset}.", "Leave --dataset out.")
+    with open_store(args.db) as store, _bar() as bar:
+
+        def show(there: int, size: int) -> None:
+            bar.set_description_str(f"{there / 1e6:,.1f} MB", refresh=False)
+            bar.update(min(1.0, there / size) - bar.n if size else 0)
+
+        print(fetch_benchmark(store, benchmark, show).summary)
+
+
+def _kind(args: argparse.Namespace, path: Path) -> Kind:
+    if args.kind != COLUMNS:
+        return find_kind(args.kind)
+    with open_input(path) as file:
+        return kind_of(COLUMNS, _columns(args.fields), file.read(BEGINNING))
+
+
+def _columns(fields: str) -> ColumnMap:
+    pairs = [part.partition("=") for part in fields.split(",")]
+    return validate(ColumnMap, {name.strip(): column.strip() for name, _, column in pairs}, "--fields")
 
 
 def _import_labels(args: argparse.Namespace) -> None:
@@ -96,7 +182,9 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
             bar.set_description_str(f"{traces:,} traces", refresh=False)
             bar.update(fraction - bar.n)
 
-        return import_file(store, args.kind, path, args.dataset or args.kind, show, listing)
+        kind = _kind(args, path)
+        name = args.dataset or (path.stem if kind.name == COLUMNS else args.kind)
+        return import_file(store, kind, path, name, show, listing)
 
 
 def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:

@@ -6,6 +6,7 @@ The page's script sends files, and asks for the rest again while imports are at 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
@@ -19,12 +20,14 @@ from stepsight.app.web.rights import Needs, Right, find_user_of, has_right
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
-from stepsight.storage.jobs.jobs import Job, State, Task, list_active
+from stepsight.storage.jobs.jobs import Job, State, list_imports
 from stepsight.storage.jobs.uploads import LARGEST, PART, list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"
+# For how long the page says that an import has failed.
+_SHOWN_FAILURES = timedelta(hours=1)
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
@@ -36,7 +39,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
     def shown(request: Request) -> Markup:
         user = find_user_of(request)
         uploads = list_uploads(store, user.id) if user and may_add(request) else []
-        added = {job.request.get("upload") for job in list_active(store, Task.IMPORT)}
+        added = {job.request.get("upload") for job in list_imports(store)}
         return render(
             "data/page.html",
             may_add=may_add(request),
@@ -65,13 +68,16 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 def state_html(store: Store, *, may_add: bool) -> Markup:
     """The imports at work, the datasets, and the catalogue."""
     datasets = list_datasets(store)
-    importing = list_active(store, Task.IMPORT)
+    jobs = list_imports(store, _SHOWN_FAILURES)
+    importing = [job for job in jobs if job.state.is_active]
     here = {one.name for one in datasets}
     return render(
         "data/state.html",
         may_add=may_add,
-        jobs=importing,
+        jobs=jobs,
+        working=bool(importing),
         running=State.RUNNING,
+        failed=State.FAILED,
         datasets=[(one, len(evaluators_of(store, one.id)), _title(one.kind)) for one in datasets],
         catalogue=list(_catalogue(here, importing)),
     )

@@ -58,10 +58,19 @@ class Gallery:
         return len(self.flips.of(flip_of(kind)))
 
 
+class NotJudgedError(UserError):
+    """There is no evidence, since nothing was judged in hindsight mode; of one `dataset` where it is named."""
+
+    def __init__(self, message: str, dataset: str = "") -> None:
+        super().__init__(message, "Have an evaluator judge it, in hindsight mode.")
+        self.dataset = dataset
+
+
 def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
     """The gallery of a dataset and an evaluator; where one is "", that of the shipped traces, or the first.
 
-    Raises `UserError` where there is no such dataset or evaluator, or nothing that was judged in hindsight mode.
+    Raises `UserError` where there is no such dataset or evaluator, and `NotJudgedError` where nothing was judged in
+    hindsight mode.
     """
     by_dataset = hindsight_evaluators(store)
     datasets = list_datasets(store)
@@ -69,10 +78,7 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     evaluator_ids = by_dataset.get(chosen.id, ())
     offers = [offer for offer in list_choices(store, evaluators, chosen.id) if offer.id in evaluator_ids]
     if not offers:
-        raise UserError(
-            f"No trace of {chosen.name} has been judged in hindsight mode.",
-            f"Run: stepsight score {chosen.name} --mode hindsight",
-        )
+        raise NotJudgedError(f"No trace of {chosen.name} has been judged in hindsight mode.", dataset=chosen.name)
     offer = find_choice(offers, evaluator) if evaluator else offers[0]
     assert offer.id is not None
     thresholds = find_thresholds(store, offer.id)
@@ -132,9 +138,7 @@ def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[
         return dataset
     judged = [one for one in datasets if one.id in by_dataset]
     if not judged:
-        raise UserError(
-            "No dataset has been judged in hindsight mode.", "Run: stepsight score DATASET --mode hindsight"
-        )
+        raise NotJudgedError("No dataset has been judged in hindsight mode.")
     return next((one for one in judged if one.name == DATASET), judged[0])
 
 

@@ -5,23 +5,24 @@ Everything it shows follows from the address; the page's script changes the addr
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from markupsafe import Markup
 
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import title
-from stepsight.app.evidence.gallery import flip_of, gallery_html, open_gallery, page_of
+from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
 from stepsight.app.evidence.trace import evidence_html
+from stepsight.app.jobs.form import judge_form
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.rights import find_user_of, note_shown
+from stepsight.app.web.rights import Right, find_user_of, has_right, note_shown
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User
@@ -30,16 +31,21 @@ from stepsight.storage.traces.queries import Neighbours, StoredTrace
 _NOWHERE = ListPlace(Neighbours(None, None))
 
 
-def router(store: Store, evaluators: Evaluators) -> APIRouter:
+def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
     """The route of the page."""
-    return address_page(
-        "Evidence", lambda query, request: page_html(store, evaluators, query, find_user_of(request))
-    )
+
+    def content(query: Query, request: Request) -> Markup:
+        may_judge = not read_only and has_right(request, Right.WRITE)
+        return page_html(store, evaluators, query, find_user_of(request), may_judge=may_judge)
+
+    return address_page("Evidence", content)
 
 
-def page_html(store: Store, evaluators: Evaluators, query: Query, user: User | None = None) -> Markup:
+def page_html(
+    store: Store, evaluators: Evaluators, query: Query, user: User | None = None, *, may_judge: bool = False
+) -> Markup:
     """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. `user` is
-    who sees it."""
+    who sees it, and who `may_judge` is offered a job where there is nothing to show."""
     address, problems = EvidenceAddress.read(query)
     try:
         if address.opens:
@@ -49,7 +55,10 @@ def page_html(store: Store, evaluators: Evaluators, query: Query, user: User | N
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
         return gallery_html(store, gallery, address, user, problems)
     except UserError as error:
-        return render("evidence/failure.html", problems=problems, message=error)
+        form = ""
+        if may_judge and isinstance(error, NotJudgedError):
+            form = judge_form(store, evaluators, error.dataset, leads=True)
+        return render("evidence/failure.html", problems=problems, message=error, form=form)
 
 
 def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, problems: Sequence[str]) -> Markup:

@@ -10,21 +10,18 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRouter
 from markupsafe import Markup
 
+from stepsight.app.jobs.form import judge_form
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.app.web.text import counted, sized
-from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
-from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
 _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done", State.FAILED: "failed",
            State.CANCELLED: "cancelled"}  # fmt: skip
-_MODES = ((Mode.HINDSIGHT, "hindsight (online and offline)"), (Mode.OFFLINE, "offline"),
-          (Mode.ONLINE, "online"))  # fmt: skip
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
@@ -48,10 +45,7 @@ def jobs_html(store: Store, evaluators: Evaluators, dataset: str = "", *, read_o
     """The form that starts a job, with `dataset` chosen, unless `read_only`, and the newest jobs."""
     return render(
         "jobs/list.html",
-        chosen=dataset,
-        datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
-        evaluators=[(name, name) for name in evaluators.names],
-        modes=_MODES,
+        form="" if read_only else judge_form(store, evaluators, dataset),
         jobs=list_jobs(store, _SHOWN),
         states=_STATES,
         progress=_progress,

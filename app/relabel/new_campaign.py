@@ -82,7 +82,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
     """The page: the traces that the query of a Browse page selects, and what is to be asked of them."""
     datasets = list_datasets(store)
     if not datasets:
-        raise UserError("The store is empty.", "Import a file: stepsight import KIND PATH")
+        raise UserError("The store is empty.", "Add data on the Data page.")
     address, _ = Address.read(query)
     dataset = find_dataset(store, address.dataset) if address.dataset else datasets[0]
     where = _where(store, evaluators, dataset, address)

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from urllib.parse import urlencode
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from markupsafe import Markup
 from plotly import __version__ as plotly_version
 
 from stepsight.app.browse.evaluator_choice import list_choices
+from stepsight.app.jobs.form import judge_form
 from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.computations import Pending
 from stepsight.app.results.dataset import Links, file_links, sections_html
@@ -20,7 +21,9 @@ from stepsight.app.results.overview import gather, overview_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
+from stepsight.app.web.judged import EMPTY_STORE
 from stepsight.app.web.page_address import Query
+from stepsight.app.web.rights import Right, has_right
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.bootstrap import DRAWS
@@ -34,22 +37,33 @@ from stepsight.training.report.results import PROTOCOL
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 
 
-def router(store: Store, evaluators: Evaluators, measurements: Measurements) -> APIRouter:
+def router(
+    store: Store, evaluators: Evaluators, measurements: Measurements, *, read_only: bool = False
+) -> APIRouter:
     """The route of the page."""
-    return address_page("Results", lambda query, request: results_html(store, evaluators, measurements, query))
+
+    def content(query: Query, request: Request) -> Markup:
+        may_judge = not read_only and has_right(request, Right.WRITE)
+        return results_html(store, evaluators, measurements, query, may_judge=may_judge)
+
+    return address_page("Results", content)
 
 
-def results_html(store: Store, evaluators: Evaluators, measurements: Measurements, query: Query) -> Markup:
-    """The page that a query string asks for; a mistake in it becomes a notice above what can be shown."""
+def results_html(
+    store: Store, evaluators: Evaluators, measurements: Measurements, query: Query, *, may_judge: bool = False
+) -> Markup:
+    """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. Who
+    `may_judge` is offered a job where nothing was judged."""
     address, problems = ResultsAddress.read(query)
     page = partial(render, problems=problems, plotly=f"{PLOTLY}?v={plotly_version}")
     try:
         datasets = list_datasets(store)
         if not datasets:
-            empty = "The store is empty. Import a file: stepsight import KIND PATH"
-            return page("results/failure.html", message=empty, back=False)
+            return page("results/failure.html", message=EMPTY_STORE, back=False)
         if address.dataset:
-            return page("results/dataset.html", **_dataset(store, evaluators, measurements, datasets, address))
+            values = _dataset(store, evaluators, measurements, datasets, address)
+            form = judge_form(store, evaluators, address.dataset, leads=True) if may_judge else ""
+            return page("results/dataset.html", form=form, **values)
         return page("results/overview.html", **_overview(store, measurements, datasets, address))
     except UserError as error:
         return page("results/failure.html", message=error, back=True)

@@ -23,6 +23,10 @@ def legend_html(outputs: Iterable[Outputs]) -> Markup:
     return macro(_TEMPLATE, "legend", Outputs.THREE_WAY in outputs)
 
 
+EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
+"""What a page says that has nothing to show."""
+
+
 def notice_html(message: str) -> Markup:
     """A message about what went wrong and how to go on; nothing where there is none."""
     return macro(_TEMPLATE, "notice", message)

@@ -36,6 +36,12 @@ def locate(address: str | None = None) -> URL:
     raise UserError(f"A store cannot be kept in {url.drivername!r}.", _EXPECTED)
 
 
+def folder_of(address: str | None = None) -> Path:
+    """The folder for files that belong to a store: its own, or the user's data folder where it is no file."""
+    url = locate(address)
+    return Path(url.database or "").parent if url.get_backend_name() == "sqlite" else _default_file().parent
+
+
 def describe(url: URL) -> str:
     """How a store is named to people: its path, or its address without the password."""
     if url.get_backend_name() == "sqlite":

@@ -16,6 +16,9 @@ from stepsight.storage.importers.columns import ColumnMap, column_names, columns
 from stepsight.storage.importers.kind import Kind, Reader, Row, json_rows
 from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
 
+BEGINNING = 4096
+"""Bytes that the container of a file is told by."""
+
 # Rows that a file is told by.
 _FIRST = 20
 _WORDS = "correctness_pred"
@@ -114,7 +117,10 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
     if kind is not None:
-        return Finding(Holds.TRACES, kind, KINDS[kind].dataset or stem)
+        dataset = KINDS[kind].dataset or stem
+        # Such as a part for training and one for testing.
+        in_parts = len(KINDS[kind].files) > 1
+        return Finding(Holds.TRACES, kind, f"{dataset}-{stem}" if in_parts else dataset)
     if of_json and _is_scores(rows[0]):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
     names = column_names(rows)

@@ -144,11 +144,12 @@ def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
         return [_job(row) for row in rows.mappings()]
 
 
-def list_active(store: Store, task: Task) -> list[Job]:
-    """Jobs of that task that are queued or running, the oldest first."""
-    active = _jobs().where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
+def list_imports(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:
+    """Imports that are queued or running, the oldest first, and those that have failed since so long ago."""
+    failed = (JobRow.state == State.FAILED) & (JobRow.finished > now() - failed_since)
+    wanted = _jobs().where(JobRow.task == Task.IMPORT.value, or_(JobRow.state.in_(ACTIVE), failed))
     with store.read() as session:
-        return [_job(row) for row in session.execute(active.order_by(JobRow.id)).mappings()]
+        return [_job(row) for row in session.execute(wanted.order_by(JobRow.id)).mappings()]
 
 
 def get_job(store: Store, job_id: int) -> Job:

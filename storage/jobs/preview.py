@@ -11,7 +11,7 @@ from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.recognition import Finding, Holds, kind_of, recognise
 from stepsight.storage.jobs.uploads import Upload, UploadSource, read_beginning
-from stepsight.storage.judgments.score_files import PublishedScores, outputs_of, read_scores
+from stepsight.storage.judgments.score_files import PublishedScores, datasets_of, outputs_of, read_scores
 from stepsight.storage.traces.queries import list_datasets
 
 SHOWN_TRACES = 2
@@ -52,7 +52,7 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
     source, beginning = UploadSource(store, upload), read_beginning(store, upload.id)
     finding = recognise(beginning, source, upload.name, upload.sha256)
     if finding.holds == Holds.SCORES:
-        return _preview_scores(Preview(upload, finding), source)
+        return _preview_scores(store, Preview(upload, finding), source)
     if kind:
         finding = replace(finding, kind=kind)
     if columns is not None:
@@ -91,10 +91,13 @@ def _preview_traces(shown: Preview, source: UploadSource, beginning: bytes) -> P
     return replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults), whole=whole, error=error)
 
 
-def _preview_scores(shown: Preview, source: UploadSource) -> Preview:
+def _preview_scores(store: Store, shown: Preview, source: UploadSource) -> Preview:
     try:
         rows, _ = read_scores(source, shown.upload.name)
         outputs = outputs_of(rows)
+        if not shown.finding.dataset:
+            fitting = datasets_of(store, rows)
+            shown = replace(shown, finding=replace(shown.finding, dataset=fitting[0] if len(fitting) == 1 else ""))
     except UserError as fault:
         return replace(shown, error=fault)
     return replace(shown, scores=rows[0][1], outputs=outputs.value, good=len(rows))

@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.importers.recognition import check_beginning
+from stepsight.storage.importers.recognition import BEGINNING, check_beginning
 
 LARGEST = 256_000_000
 """Bytes of a file."""
@@ -28,8 +28,6 @@ LASTS = timedelta(days=1)
 # Of all uploads together.
 _ROOM = 4 * LARGEST
 _LARGEST_PART = 2 * PART
-_BEGINNING = 4096
-_PARTS = 8
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def add_part(store: Store, upload_id: int, user_id: int, start: int, content: by
             row.received, row.touched = start + len(content), now()
             session.flush()
             if row.received == row.size:
-                row.sha256 = _sha256(session, row.id)
+                row.sha256 = _sha256(session, row)
             return _upload(row)
         session.delete(row)
     raise refusal
@@ -128,7 +126,7 @@ def read_beginning(store: Store, upload_id: int) -> bytes:
     """The first bytes of a file."""
     with store.read() as session:
         first = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == 0)
-        return (session.scalar(first) or b"")[:_BEGINNING]
+        return (session.scalar(first) or b"")[:BEGINNING]
 
 
 class UploadSource:
@@ -151,29 +149,41 @@ class UploadSource:
 
     def __iter__(self) -> Iterator[bytes]:
         self.read = 0
-        rest = b""
-        with self._store.read() as session:
-            for content in _contents(session, self._upload.id):
-                *lines, rest = (rest + content).split(b"\n")
-                for line in lines:
-                    self.read += len(line) + 1
-                    yield line + b"\n"
+        rest, start = b"", 0
+        while start < self._upload.size:
+            # A session for each, since who reads may stop anywhere.
+            with self._store.read() as session:
+                content = _part(session, self._upload.id, start)
+            start += len(content)
+            *lines, rest = (rest + content).split(b"\n")
+            for line in lines:
+                self.read += len(line) + 1
+                yield line + b"\n"
         if rest:
             self.read += len(rest)
             yield rest
 
 
-def _contents(session: Session, upload_id: int) -> Iterator[bytes]:
-    """The parts of a file in their order, a few in memory at a time."""
-    parts = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id).order_by(UploadPartRow.start)
-    yield from session.scalars(parts, execution_options={"yield_per": _PARTS})
+def _part(session: Session, upload_id: int, start: int) -> bytes:
+    """The part that begins at `start`. Raises `NotFoundError` where the file is gone."""
+    part = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == start)
+    content = session.scalar(part)
+    if content is None:
+        raise _gone()
+    return content
 
 
-def _sha256(session: Session, upload_id: int) -> str:
-    digest = hashlib.sha256()
-    for content in _contents(session, upload_id):
+def _sha256(session: Session, row: UploadRow) -> str:
+    digest, start = hashlib.sha256(), 0
+    while start < row.size:
+        content = _part(session, row.id, start)
         digest.update(content)
+        start += len(content)
     return digest.hexdigest()
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError("The file is not here any more.", "Choose it again.")
 
 
 def _refusal(content: bytes, name: str) -> UserError | None:
@@ -197,7 +207,7 @@ def _get(session: Session, upload_id: int, user_id: int | None, *, lock: bool = 
     statement = select(UploadRow).where(*_wanted(upload_id, user_id))
     row = session.scalars(statement.with_for_update() if lock else statement).one_or_none()
     if row is None:
-        raise NotFoundError("The file is not here any more.", "Choose it again.")
+        raise _gone()
     return row
 
 

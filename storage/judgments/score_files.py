@@ -24,7 +24,14 @@ from stepsight.storage.importers.fields import describe, field
 from stepsight.storage.importers.kind import Row, json_rows
 from stepsight.storage.judgments.evaluators import StoredEvaluator, add_evaluator, amend_evaluator
 from stepsight.storage.judgments.judgments import save_together
-from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, iterate_traces, list_ids
+from stepsight.storage.traces.queries import (
+    Dataset,
+    StoredTrace,
+    find_dataset,
+    iterate_traces,
+    list_datasets,
+    list_ids,
+)
 
 _TOLERANCE = 1e-3
 _ROUNDING = 1e-9
@@ -216,6 +223,32 @@ def import_score_lines(
         save_together(session, row.id, _judgments(iterate_traces(store, target.id), matches, mode, on_redundancy))
         amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
     return summary
+
+
+def matching_datasets(store: Store, path: str | Path) -> list[str]:
+    """The datasets of the store that a score file can be about: every row has a trace, with as many sub-steps as it
+    has scores. Raises `UserError` at a bad row."""
+    with open_input(path) as file:
+        return datasets_of(store, read_scores(file, str(path))[0])
+
+
+def datasets_of(store: Store, rows: list[Located]) -> list[str]:
+    """As `matching_datasets`, of rows that are read already."""
+    return [dataset.name for dataset in list_datasets(store) if _fits(store, dataset, rows)]
+
+
+def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
+    if len(rows) > dataset.traces:
+        return False
+    try:
+        outputs = outputs_of(rows)
+        matches, summary = _match(list_ids(store, dataset.id), rows, "the file", dataset, "", outputs)
+        for trace in iterate_traces(store, dataset.id):
+            if trace.id in matches:
+                matches[trace.id][1].scores(trace)
+    except UserError:
+        return False
+    return not summary.rows_left
 
 
 def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:

@@ -179,7 +179,7 @@ const ask = async () => {
     state.querySelectorAll("details").forEach((one, index) => (one.open = open[index] ?? false));
     if (fetching) state.querySelector(`[data-fetch="${fetching}"]`)?.focus();
   }
-  return Boolean(state.querySelector(".importing"));
+  return Boolean(state.querySelector("[data-working]"));
 };
 
 // Also once more where nothing is at work: a job may have come and gone between two looks.
@@ -243,7 +243,7 @@ const start = () => {
       row.append(element("p", { class: "hint" }, `${Math.floor((100 * received) / size)} % is here. Choose the file again to go on.`));
     }
   }
-  if (room().querySelector(".importing")) follow();
+  if (room().querySelector("[data-working]")) follow();
 };
 
 start();

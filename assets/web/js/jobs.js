@@ -1,5 +1,5 @@
 // The Jobs page: asks how far the jobs are, starts, cancels and resumes them.
-import { AWAY, failure, patiently } from "./away.js";
+import { AWAY, failure, patiently, say as sayOver } from "./away.js";
 import { onChange } from "./changes.js";
 
 const EVERY = 2000;
@@ -62,12 +62,21 @@ const post = async (url, values) => {
   await ask();
 };
 
+// From a page that has nothing to show before the job is done.
+const lead = async (url, values) => {
+  const headers = { "content-type": "application/json" };
+  const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) });
+  if (response.ok) location.assign("/jobs");
+  else sayOver(await failure(response));
+};
+
 document.addEventListener("submit", (event) => {
-  const form = event.target.closest("#jobs form[data-post]");
+  const form = event.target.closest("form[data-post]");
   if (!form) return;
   event.preventDefault();
   // `form.dataset` would be the field of that name.
-  post(form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
+  const start = form.hasAttribute("data-leads") ? lead : post;
+  start(form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
 });
 
 document.addEventListener("click", (event) => {

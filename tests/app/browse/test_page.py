@@ -347,7 +347,7 @@ def test_an_unknown_dataset_gets_a_notice_and_a_way_back(browse, name):
 def test_an_empty_store_says_what_to_do(sqlite_store, evaluators):
     for query in ({}, {"dataset": "sums"}, {"trace": "1"}):
         page = read(browse_html(sqlite_store, evaluators, query))
-        assert notices(page) == ["The store is empty. Import a file: stepsight import KIND PATH"]
+        assert notices(page) == ["The store is empty. Add data"]
 
 
 def test_a_store_that_fails_gets_a_notice(tmp_path, sqlite_template, evaluators):

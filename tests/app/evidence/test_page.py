@@ -191,7 +191,7 @@ def test_an_evaluator_that_is_not_here_shows_what_it_said(show, ids):
         ("trace=abc", "trace is 'abc', expected a whole number."),
         ("s=abc", "This link was cut or changed."),
         ("dataset=nowhere", "There is no dataset 'nowhere'."),
-        ("dataset=odd", "No trace of odd has been judged in hindsight mode. Run: stepsight score odd"),
+        ("dataset=odd", "No trace of odd has been judged in hindsight mode. Have an evaluator judge it"),
         ("dataset=falls&evaluator=nobody", "No evaluator 'nobody' has judged this dataset or can score here."),
         ("kind=odd", "kind is 'odd', expected one of wrong-to-right"),
     ],
@@ -208,7 +208,7 @@ def test_a_trace_too_long_says_so(show, ids):
 
 def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
     (found,) = notices(read(page_html(sqlite_store, evaluators, {})))
-    assert found.startswith("No dataset has been judged in hindsight mode. Run: stepsight score")
+    assert found.startswith("No dataset has been judged in hindsight mode.")
 
 
 def test_a_solution_from_the_score_page_is_judged(show):

@@ -24,7 +24,7 @@ def start(store, dataset="sums", evaluator="tiny", **changes):
 
 def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
     shown = jobs_html(sqlite_store, evaluators)
-    assert "The store is empty. Import a file" in shown
+    assert 'The store is empty. <a href="/data">Add data</a>' in shown
     assert "There is no job yet." in shown
 
 

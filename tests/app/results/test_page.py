@@ -41,7 +41,7 @@ def selected(page, name):
 def test_an_empty_store_says_how_to_go_on(show):
     page = show()
     assert page.one("h1").text == "Results"
-    assert notices(page) == ["The store is empty. Import a file: stepsight import KIND PATH"]
+    assert notices(page) == ["The store is empty. Add data"]
 
 
 def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, evaluators):
@@ -87,7 +87,7 @@ def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, 
 def test_a_dataset_that_nobody_has_judged_says_how_to_score_it(sqlite_store, show):
     add(sqlite_store, [Trace.of(f"q{i}", ["a", "b"], ["pos", "neg"], id=str(i)) for i in range(3)], dataset="new")
     page = show(dataset="new")
-    assert any("stepsight score new --evaluator mini-bidir" in notice for notice in notices(page))
+    assert "No evaluator has judged new: the baselines stand alone." in notices(page)
     assert "baseline:length" in page.text
 
 

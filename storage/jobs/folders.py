@@ -1,0 +1,94 @@
+"""Importing whatever a file or a folder holds: traces first, then the scores of evaluators on them."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stepsight.core.errors import UserError
+from stepsight.core.jsonl import open_input
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers.columns import NAME as COLUMNS
+from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
+from stepsight.storage.judgments.score_files import import_scores, matching_datasets
+from stepsight.storage.traces.imports import import_file
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file and what it is, or why it cannot be imported."""
+
+    path: Path
+    finding: Finding | None = None
+    error: UserError | None = None
+
+
+def find_files(path: Path) -> list[Found]:
+    """What a file, or every file below a folder, is; traces come before scores. Of several files that would become
+    one dataset each becomes one of its own, named after the file as well.
+
+    Raises `UserError` where there is no such path, or no file of a kind that is imported.
+    """
+    if path.is_dir():
+        paths = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
+    else:
+        paths = [path]
+    if not paths:
+        raise UserError(f"{path}: no file to import.", f"Expected files that end in {', '.join(SUFFIXES)}.")
+    found = _apart([look_at(one) for one in paths])
+    return sorted(found, key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES)
+
+
+def look_at(path: Path) -> Found:
+    """What a file is. Raises `UserError` where it cannot be opened."""
+    with open_input(path) as file:
+        beginning = file.read(BEGINNING)
+        file.seek(0)
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        try:
+            finding = recognise(beginning, file, path.name, sha256)
+        except UserError as error:
+            return Found(path, error=error)
+    if finding.kind == COLUMNS:
+        hint = f"Name its columns: stepsight import {COLUMNS} FILE --fields problem=NAME,steps=NAME"
+        return Found(path, error=UserError(f"{path.name}: a table whose columns have no names that we know.", hint))
+    return Found(path, finding)
+
+
+def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
+    """Import a file as what it is; gives what came of it, in words. With `listings` bad rows are left out, and
+    listed in a file of that folder. Raises `UserError`, with nothing of it stored."""
+    if found.error is not None:
+        raise found.error
+    assert found.finding is not None
+    finding, path = found.finding, found.path
+    if finding.holds == Holds.SCORES:
+        return str(import_scores(store, finding.dataset or _dataset_of(store, path), path, finding.evaluator))
+    listing = listings / f"{path.stem}.skipped.jsonl" if listings else None
+    return str(import_file(store, finding.kind, path, finding.dataset, skipped=listing))
+
+
+def _dataset_of(store: Store, path: Path) -> str:
+    """The dataset that scores are about, by their ids and their counts."""
+    names = matching_datasets(store, path)
+    if len(names) == 1:
+        return names[0]
+    hint = "Name it: stepsight import-scores DATASET FILE --evaluator NAME"
+    if not names:
+        raise UserError(f"{path.name}: scores that fit no dataset of the store.", hint)
+    raise UserError(f"{path.name}: scores that fit {', '.join(names)}.", hint)
+
+
+def _apart(files: list[Found]) -> Iterator[Found]:
+    wanted = Counter(one.finding.dataset for one in files if one.finding and one.finding.holds == Holds.TRACES)
+    for one in files:
+        finding = one.finding
+        if finding and finding.holds == Holds.TRACES and wanted[finding.dataset] > 1:
+            name = f"{finding.dataset}-{one.path.stem}"
+            yield replace(one, finding=replace(finding, dataset=name))
+        else:
+            yield one

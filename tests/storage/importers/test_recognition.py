@@ -1,0 +1,106 @@
+"""What a file is, told by its content."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.importers import KINDS
+from stepsight.storage.importers.catalogue import benchmarks, find_benchmark, find_file
+from stepsight.storage.importers.recognition import BEGINNING, Finding, recognise
+from tests.storage.samples import invalid_row, plain_row
+
+
+def look(content: bytes, name: str = "file.jsonl", sha256: str = "") -> Finding:
+    return recognise(content[:BEGINNING], content.splitlines(keepends=True), name, sha256)
+
+
+def test_traces_are_known_by_the_fields_of_their_kind() -> None:
+    row = json.dumps(invalid_row()).encode()
+    assert look(row) == Finding("traces", "mr-math-invalid", "mr-math-invalid")
+    assert look(b"\n [" + row + b"]", "x.json").kind == "mr-math-invalid"
+    assert look(json.dumps(plain_row(1)).encode(), "mine.jsonl") == Finding("traces", "plain", "mine")
+
+
+def test_the_parts_of_a_benchmark_become_datasets_of_their_own() -> None:
+    row = b'{"question": {"problem": "?"}, "label": {"steps": []}}'
+    assert look(row, "train.jsonl").dataset == "prm800k-train"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": 1, "scores": [0.5]},
+        {"scores": [[0.1, 0.2, 0.7]]},
+        {"id": 1, "gpt4": {"correctness_pred": "wrong", "error_step_pred": "2"}},
+    ],
+)
+def test_scores_are_known_by_their_form(row: object) -> None:
+    found = look(json.dumps(row).encode(), "my-model_eval_results.json")
+    assert (found.holds, found.dataset, found.evaluator) == ("scores", "", "my-model")
+
+
+def test_any_other_table_asks_for_its_columns() -> None:
+    found = look(b"question,response\n1,2\n", "t.csv")
+    assert (found.holds, found.kind, found.dataset, found.names) == (
+        "traces",
+        "columns",
+        "t",
+        ("question", "response"),
+    )
+    assert found.columns is not None
+    assert (found.columns.problem, found.columns.steps) == ("question", "response")
+    assert look(b'{"x": 1}').names == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04rest", "file.jsonl: a ZIP archive or an Office document"),
+        (b"%PDF-1.7", "file.jsonl: a PDF"),
+        (b"\x1f\x8b\x08", "file.jsonl: compressed by gzip. Unpack it first"),
+        (b"\x00\x01\x02", "file.jsonl: no text, and not Parquet"),
+        (b" \n", "file.jsonl: the file is empty"),
+        (b"plain words\nof a text\n", "file.jsonl: the first line is no header of a table"),
+        (b"{broken\n", "file.jsonl line 1: not JSON"),
+        (b"[1, 2]", "file.jsonl row 1: int found, expected an object"),
+    ],
+)
+def test_what_cannot_be_imported_says_what_it_is(content: bytes, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        look(content)
+
+
+def test_every_benchmark_of_the_catalogue_is_one_of_a_known_file() -> None:
+    assert len({one.dataset for one in benchmarks()}) == len(benchmarks())
+    assert {one.kind for one in benchmarks()} <= set(KINDS)
+    first = benchmarks()[0]
+    assert (first.dataset, len(first.scores), first.traces) == ("mr-math-invalid", 12, 159)
+    assert {len(one.scores) for one in benchmarks()} == {0, 2, 12}
+    for one in benchmarks():
+        assert one.licence
+        assert one.source.startswith("https://")
+        assert len({score.evaluator for score in one.scores}) == len(one.scores)
+        assert all(score.file.digest and score.file.url.startswith("https://") for score in one.scores)
+    with pytest.raises(UserError, match=r"no benchmark 'odd' in the catalogue. It has mr-math-invalid"):
+        find_benchmark("odd")
+    assert find_file("0" * 64) is None
+
+
+def test_the_real_files_are_known_by_their_hash(data: Path) -> None:
+    import hashlib
+
+    known = {}
+    for path in sorted((data / "mr-math").rglob("*.json")):
+        found = find_file(hashlib.sha256(path.read_bytes()).hexdigest())
+        assert found is not None, path
+        benchmark, score = found
+        known[path.relative_to(data / "mr-math").as_posix()] = (benchmark.dataset, score and score.evaluator)
+    assert known["mr-math_redundant_errors.json"] == ("mr-math-redundant", None)
+    assert known["scores/invalid/gpt4_eval_results.json"] == ("mr-math-invalid", "GPT-4")
+    assert known["scores/redundant/reasoneval_wizardmath-7b-v1.1_eval_results.json"] == (
+        "mr-math-redundant",
+        "ReasonEval-WizardMath-7B-V1.1",
+    )
+    assert len(known) == 12

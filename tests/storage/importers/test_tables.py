@@ -1,0 +1,66 @@
+"""Rows of CSV and Parquet."""
+
+import io
+from datetime import date
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.importers.tables import csv_rows, parquet_rows
+
+TABLE = '\ufeffquestion,steps\r\n"What, is ""it""?","Step 1: a\nStep 2: b"\r\n=1+1,@x\r\n'
+
+
+def lines(text: str) -> list[bytes]:
+    return text.encode().splitlines(keepends=True)
+
+
+def test_csv_is_read_with_its_quotes_line_breaks_and_formulas() -> None:
+    assert list(csv_rows(lines(TABLE), "t.csv")) == [
+        ("t.csv row 1", {"question": 'What, is "it"?', "steps": "Step 1: a\nStep 2: b"}),
+        ("t.csv row 2", {"question": "=1+1", "steps": "@x"}),
+    ]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_separators_are_seen_in_the_header(separator: str) -> None:
+    ((_, row),) = csv_rows(lines(f"a{separator}b\n1,5{separator}2\n"), "t")
+    assert row == {"a": "1,5", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("only\nx\n", "t: the first line is no header"),
+        ("a,a\n1,2\n", "t: the column 'a' is there twice"),
+        ("a,b\n1,2,3\n", "t row 1: 3 cells, the header has 2"),
+        ('a,b\n1,"2\n', "t row 1: not CSV"),
+        ("", "t: the first line is no header"),
+    ],
+)
+def test_what_is_no_table_says_so(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        list(csv_rows(lines(text), "t"))
+
+
+def test_a_row_of_another_length_can_be_left_out() -> None:
+    bad: list[str] = []
+    rows = csv_rows(lines("a,b\n1\n2,3\n"), "t", lambda where, error, content: bad.append(where))
+    assert [row for _, row in rows] == [{"a": "2", "b": "3"}]
+    assert bad == ["t row 1"]
+    with pytest.raises(UserError, match="line 2: byte 1 is not UTF-8"):
+        list(csv_rows([b"a,b\n", b"\xff,1\n"], "t"))
+
+
+def test_parquet_is_read_in_the_values_of_json() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    sink = io.BytesIO()
+    rows = [{"q": "?", "steps": ["a", "b"], "on": date(2024, 1, 2)}]
+    parquet.write_table(arrow.Table.from_pylist(rows), sink)
+    content = sink.getvalue()
+    parts = [content[:40], content[40:]]
+    assert list(parquet_rows(parts, "t")) == [("t row 1", {"q": "?", "steps": ["a", "b"], "on": "2024-01-02"})]
+    with pytest.raises(UserError, match="t: not Parquet"):
+        list(parquet_rows([content[:-20]], "t"))

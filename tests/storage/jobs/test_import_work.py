@@ -1,0 +1,231 @@
+"""Imports as jobs do them: fetched benchmarks, and files that browsers sent."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.importers.catalogue import find_benchmark
+from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.downloads import VARIABLE, PublicFile
+from stepsight.storage.jobs.import_work import Imported, fetch_benchmark, run_import
+from stepsight.storage.jobs.imports import (
+    BenchmarkImport,
+    FileImport,
+    import_benchmark,
+    import_upload,
+    read_request,
+)
+from stepsight.storage.jobs.jobs import State, Task, list_imports, list_jobs
+from stepsight.storage.jobs.preview import preview
+from stepsight.storage.jobs.uploads import Upload, list_uploads
+from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.people.users import local_user
+from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
+from tests.storage.jobs.samples import send, send_file
+from tests.storage.public_server import PublicServer
+from tests.storage.samples import invalid_row, plain_row
+
+GOOD = [json.dumps(plain_row(number)).encode() for number in range(3)]
+BAD = b'{"id": "x", "problem": "?"}'
+
+
+def lines(*rows: bytes) -> bytes:
+    return b"".join(row + b"\n" for row in rows)
+
+
+def add(store: Store, upload: Upload, **asked: object) -> Imported:
+    """Import a file as the preview reads it, with what is asked otherwise."""
+    finding = preview(store, upload).finding
+    read = {"holds": finding.holds.value, "dataset": finding.dataset, "evaluator": finding.evaluator}
+    read |= {"kind": finding.kind, "columns": finding.columns}
+    wanted = FileImport(upload=upload.id, **(read | asked))  # type: ignore[arg-type]
+    return run_import(store, wanted, lambda done, total: None)
+
+
+def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, lines(*GOOD), "mine.jsonl")
+    seen: list[tuple[int, int]] = []
+    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
+    done = run_import(store, wanted, lambda *progress: seen.append(progress))
+    dataset = find_dataset(store, "mine")
+    assert done == Imported("mine: 3 traces added; 3 in the dataset.", dataset.id)
+    assert (dataset.source, dataset.sha256) == ("mine.jsonl", upload.sha256)
+    assert seen[-1] == (upload.size, upload.size)
+    assert list_uploads(store, me) == []
+    # The same file again.
+    again = send(store, me, lines(*GOOD), "mine.jsonl")
+    assert preview(store, again).stored == "mine"
+    assert add(store, again).summary == "mine: nothing new, 3 traces already stored."
+
+
+def test_a_bad_row_stores_nothing_unless_it_is_left_out(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, lines(GOOD[0], BAD, GOOD[1]), "mine.jsonl")
+    shown = preview(store, upload)
+    assert (shown.good, shown.bad, shown.whole, shown.can_be_added) == (2, 1, True, True)
+    assert [place for place, _ in shown.faults] == ["line 2"]
+    with pytest.raises(UserError, match=r"the field 'steps' is missing.* Or leave it out by adding the file again"):
+        add(store, upload)
+    assert list_datasets(store) == []
+    # It can be added otherwise.
+    assert add(store, upload, leave_out=True).left_out == 1
+    dataset = find_dataset(store, "mine")
+    assert (dataset.traces, dataset.left_out) == (2, 1)
+    (left_out,) = list_left_out(store, dataset.id)
+    assert (left_out["file"], left_out["place"]) == ("mine.jsonl", "line 2")
+
+
+def test_a_file_that_was_cut_off_stores_nothing(store: Store) -> None:
+    me = local_user(store).id
+    cut = send(store, me, lines(*GOOD)[:-20], "cut.jsonl")
+    with pytest.raises(UserError, match=r"cut\.jsonl line 3: not JSON"):
+        add(store, cut)
+    array = send(store, me, b"[" + GOOD[0] + b", " + GOOD[1][:-5], "cut.json")
+    with pytest.raises(UserError, match=r"cut\.json row 2: not JSON"):
+        preview(store, array)
+    assert list_datasets(store) == []
+
+
+def test_a_table_comes_in_by_its_columns(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, b'Ask,Work\n"=1+1","Step 1: Add.\nStep 2: So 2."\n', "t.csv")
+    shown = preview(store, upload)
+    assert (shown.finding.names, shown.can_be_added) == (("Ask", "Work"), False)
+    assert "Say which columns hold" in str(shown.error)
+    named = preview(store, upload, columns=ColumnMap("Ask", "Work"))
+    assert [step.text for step in named.traces[0].steps] == ["Add.", "So 2."]
+    none = preview(store, upload, columns=ColumnMap("Ask", "Nowhere"))
+    assert (none.good, none.bad, none.can_be_added) == (0, 1, False)
+    assert add(store, upload, columns=ColumnMap("Ask", "Work")).summary == "t: 1 trace added; 1 in the dataset."
+    assert find_dataset(store, "t").kind == "columns"
+
+
+def test_scores_come_in_for_the_dataset_that_they_fit(store: Store) -> None:
+    me = local_user(store).id
+    add(store, send(store, me, json.dumps(invalid_row()).encode(), "x.json"))
+    row = invalid_row()
+    count = sum(len(step) for step in row["model_output_step_format"])
+    scores = send(
+        store, me, json.dumps({"id": row["id"], "scores": [0.5] * count}).encode(), "judge_eval_results.json"
+    )
+    shown = preview(store, scores)
+    assert (shown.finding.dataset, shown.finding.evaluator) == ("mr-math-invalid", "judge")
+    assert (shown.outputs, shown.good) == ("validity", 1)
+    assert add(store, scores, mode=Mode.ONLINE.value).summary.startswith("judge on mr-math-invalid: 1 trace")
+    (judged,) = evaluators_of(store, find_dataset(store, "mr-math-invalid").id)
+    assert judged.name == "judge"
+    other = send(store, me, json.dumps({"id": "nobody", "scores": [0.5]}).encode(), "other.json")
+    assert preview(store, other).finding.dataset == ""
+    with pytest.raises(UserError, match="no dataset 'nowhere'"):
+        add(store, other, dataset="nowhere")
+
+
+def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, lines(*GOOD))
+    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256="0" * 64)
+    with pytest.raises(NotFoundError, match="not the file that was to be added"):
+        run_import(store, wanted, lambda done, total: None)
+    with pytest.raises(NotFoundError, match="not here any more"):
+        import_upload(store, replace(wanted, upload=999), me)
+
+
+def test_what_is_asked_for_twice_is_one_job(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, lines(*GOOD), "mine.jsonl")
+    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
+    job = import_upload(store, wanted, me)
+    assert import_upload(store, wanted, me) == job
+    fetched = import_benchmark(store, BenchmarkImport("mr-math-invalid"))
+    assert fetched.id != job.id
+    assert [(one.task, one.subject, one.mode) for one in list_imports(store)] == [
+        (Task.IMPORT, "mine.jsonl → mine", None),
+        (Task.IMPORT, "MR-MATH, invalid steps with the scores of 12 evaluators", None),
+    ]
+    assert job.state == State.QUEUED
+    assert read_request(job.request) == replace(wanted, sha256=upload.sha256)
+    assert read_request(fetched.request) == BenchmarkImport("mr-math-invalid")
+    assert list_jobs(store)[0] == fetched
+    with pytest.raises(UserError, match="no benchmark 'odd'"):
+        import_benchmark(store, BenchmarkImport("odd"))
+
+
+@pytest.fixture
+def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublicServer]:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    with PublicServer().running() as server:
+        yield server
+
+
+def test_a_benchmark_is_fetched_with_its_scores_and_gone_on_with(
+    store: Store, public: PublicServer, data: Path
+) -> None:
+    """The real files, from a server that breaks one transfer off."""
+    published = find_benchmark("mr-math-invalid")
+    names = {"GPT-4": "gpt4", "ReasonEval-Mistral-7B": "reasoneval_mistral-7b"}
+    folder = data / "mr-math" / "scores" / "invalid"
+    public.files["/traces"] = (data / "mr-math" / "mr-math_invalid_errors.json").read_bytes()
+    for name, stem in names.items():
+        public.files[f"/{name}"] = (folder / f"{stem}_eval_results.json").read_bytes()
+    benchmark = replace(
+        published,
+        file=replace(published.file, url=f"{public.url}/traces"),
+        scores=tuple(
+            replace(score, file=replace(score.file, url=f"{public.url}/{score.evaluator}"))
+            for score in published.scores
+            if score.evaluator in names
+        ),
+    )
+    public.cut["/GPT-4"] = 5000
+    seen: list[tuple[int, int]] = []
+    with pytest.raises(UserError, match=r"the transfer was cut off\. Run it again"):
+        fetch_benchmark(store, benchmark, lambda *progress: seen.append(progress))
+    # What was whole is stored, and is not fetched again.
+    assert find_dataset(store, "mr-math-invalid").traces == 159
+    done = fetch_benchmark(store, benchmark, lambda *progress: seen.append(progress))
+    assert done.summary == (
+        "mr-math-invalid: nothing new, 159 traces already stored. Scores of GPT-4, ReasonEval-Mistral-7B."
+    )
+    assert [path for path, _ in public.requests].count("/traces") == 1
+    assert ("/GPT-4", "bytes=5000-") in public.requests
+    assert seen[-1] == (benchmark.whole_size,) * 2
+    assert all(now <= total for now, total in seen)
+    assert {one.name for one in evaluators_of(store, done.dataset_id)} == set(names)
+
+
+def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, public: PublicServer) -> None:
+    content = lines(*GOOD)
+    name = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+    public.files["/x.jsonl"] = content
+    file = PublicFile("x.jsonl", f"{public.url}/x.jsonl", git_blob=name)
+    benchmark = replace(find_benchmark("prmbench"), dataset="x", kind="plain", file=file)
+    assert (
+        fetch_benchmark(store, benchmark, lambda done, total: None).summary
+        == "x: 3 traces added; 3 in the dataset."
+    )
+    wrong = replace(benchmark, file=replace(file, git_blob="0" * 40))
+    with pytest.raises(UserError, match=f"the content has the Git name {name}, expected 0000"):
+        fetch_benchmark(store, wrong, lambda done, total: None)
+    assert not [path for path in Path(os.environ[VARIABLE]).rglob("*") if "0" * 40 in str(path) and path.is_file()]
+
+
+def test_the_real_files_are_read_as_what_they_are(store: Store, data: Path) -> None:
+    me = local_user(store).id
+    found = {}
+    for path in ("mr-gsm8k/MR-GSM8K_partial.json", "perturbation/perturbation.json", "prm800k/test.jsonl"):
+        shown = preview(store, send_file(store, me, data / path))
+        found[shown.finding.dataset] = (shown.finding.kind, shown.good, shown.bad, shown.error)
+    assert found == {
+        "mr-gsm8k": ("mr-gsm8k", 300, 0, None),
+        "perturbation": ("perturbation", 1064, 0, None),
+        "prm800k-test": ("prm800k", 200, 0, None),
+    }
