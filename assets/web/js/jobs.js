@@ -1,5 +1,5 @@
 // The Jobs page: asks how far the jobs are, starts, cancels and resumes them.
-import { AWAY, failure, patiently, say as sayOver } from "./away.js";
+import { AWAY, failure, patiently, say } from "./away.js";
 import { onChange } from "./changes.js";
 
 const EVERY = 2000;
@@ -9,7 +9,7 @@ let lost = false;
 
 const room = () => document.querySelector("#jobs");
 
-const say = (message) => {
+const tell = (message) => {
   const slot = room().querySelector(".said");
   slot.replaceChildren();
   if (!message) return;
@@ -44,12 +44,12 @@ const ask = async () => {
   try {
     const response = await fetch(`/jobs/list${location.search}`);
     if (response.ok) show(await response.text());
-    if (!response.ok) say(await failure(response));
-    else if (lost) say("");
+    if (!response.ok) tell(await failure(response));
+    else if (lost) tell("");
     lost = !response.ok;
   } catch {
     lost = true;
-    say(AWAY);
+    tell(AWAY);
   } finally {
     asking = false;
   }
@@ -57,8 +57,8 @@ const ask = async () => {
 
 const post = async (url, values) => {
   const headers = { "content-type": "application/json" };
-  const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) }, say);
-  say(response.ok ? "" : await failure(response));
+  const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) }, tell);
+  tell(response.ok ? "" : await failure(response));
   await ask();
 };
 
@@ -67,7 +67,7 @@ const lead = async (url, values) => {
   const headers = { "content-type": "application/json" };
   const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) });
   if (response.ok) location.assign("/jobs");
-  else sayOver(await failure(response));
+  else say(await failure(response));
 };
 
 document.addEventListener("submit", (event) => {

@@ -1,0 +1,243 @@
+"""The Data page as a person uses it: from an empty store to the traces that two evaluators judge differently."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from stepsight.app.jobs.worker import Worker
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.jobs.jobs import State, list_jobs
+from stepsight.storage.traces.queries import find_dataset, list_datasets
+from tests.app.browser.acts import DATA, MR_MATH, listening, overflow
+from tests.serving import served
+from tests.storage.samples import plain_row
+
+MOST_CLICKS = 15
+LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
+
+
+@contextmanager
+def working(store: Store) -> Iterator[None]:
+    """A worker beside the server."""
+    stop = threading.Event()
+    thread = threading.Thread(target=Worker(store, stop).run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, evaluators: Evaluators) -> Iterator[tuple[Store, str]]:
+    """An empty store, and the address of its server, with a worker beside it."""
+    with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as address, working(store):
+        yield store, address
+
+
+class Newcomer:
+    """Counts what a person clicks, and chooses in a list, until they are done."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.clicks = page, 0
+
+    def click(self, role: str, name: str | re.Pattern[str], **options: object) -> None:
+        self.page.get_by_role(role, name=name, **options).first.click()  # type: ignore[arg-type]
+        self.clicks += 1
+
+    def choose(self, label: str, value: str) -> None:
+        """One to open the list, one to choose."""
+        self.page.get_by_label(label, exact=True).select_option(value)
+        self.clicks += 2
+
+
+@pytest.mark.skipif(not MR_MATH.is_file(), reason="no real data; name its folder with STEPSIGHT_DATA")
+def test_a_newcomer_gets_from_files_to_the_traces_that_one_evaluator_gets_right(
+    opened: Callable[..., object], fresh: tuple[Store, str]
+) -> None:
+    store, address = fresh
+    scores = sorted((DATA / "mr-math" / "scores" / "invalid").glob("*.json"))
+    assert len(scores) == 5
+    with opened(base=address) as page:  # type: ignore[attr-defined]
+        page.goto("/browse")
+        person = Newcomer(page)
+        person.click("link", "Add data")
+        listening(page)
+        # A click opens the dialog; there, all files at once are another.
+        page.get_by_label("Choose files").set_input_files([MR_MATH, *scores])
+        person.clicks += 2
+        expect(page.get_by_role("button", name="Add 6 files")).to_be_visible()
+        expect(page.locator(".file .chip")).to_have_text(["as published"] * 6)
+        person.click("button", "Add 6 files")
+        expect(page.locator("table.datasets tbody .number").nth(2)).to_have_text("5")
+        expect(page.get_by_role("heading", name="Being added")).to_have_count(0)
+        person.click("link", "mr-math-invalid")
+        person.choose("Evaluator", "ReasonEval-WizardMath-7B-V1.1")
+        person.choose("Compare with", "GPT-4")
+        expect(page.get_by_text(re.compile("right, GPT-4 wrong"))).to_be_visible()
+        person.click("link", re.compile(r"right, GPT-4 wrong"))
+        page.wait_for_url("**mistake=right**other_mistake=wrong**")
+        # The list is downloaded, then one of it opened.
+        page.locator("details.download > summary").click()
+        person.clicks += 1
+        with page.expect_download() as download:
+            page.locator("details.download button").first.click()
+            person.clicks += 1
+        assert download.value.path().stat().st_size > 0
+        page.locator("table.traces tbody a").first.click()
+        person.clicks += 1
+        expect(page.locator("ol.steps > li").first).to_be_visible()
+    assert person.clicks <= MOST_CLICKS
+    assert find_dataset(store, "mr-math-invalid").traces == 159
+    assert {job.state for job in list_jobs(store)} == {State.DONE}
+
+
+def test_a_file_with_bad_rows_is_looked_at_and_added_without_them(
+    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
+) -> None:
+    store, address = fresh
+    file = tmp_path / "mixed.jsonl"
+    file.write_text(LINES + "{\n")
+    with opened(base=address, width=390) as page:  # type: ignore[attr-defined]
+        page.goto("/data")
+        listening(page)
+        page.get_by_label("Choose files").set_input_files(file)
+        row = page.locator("li.file")
+        expect(row).to_contain_text("1 row cannot be read.")
+        assert list_datasets(store) == []
+        assert overflow(page) <= 0
+        row.get_by_label("Dataset").fill("mine")
+        row.get_by_label("Leave them out").check()
+        page.get_by_role("button", name="Add 1 file").press("Enter")
+        link = page.get_by_role("link", name="1 bad row left out")
+        expect(link).to_be_visible()
+        with page.expect_download() as download:
+            link.click()
+        assert json.loads(download.value.path().read_text())["place"] == "line 4"
+        assert overflow(page) <= 0
+    assert find_dataset(store, "mine").traces == 3
+
+
+def test_the_columns_of_a_table_are_named_on_the_page(
+    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
+) -> None:
+    store, address = fresh
+    file = tmp_path / "table.csv"
+    file.write_text('Ask,Work,Verdict\n"=1+1","Step 1: Add.\nStep 2: So 2.","[1, 0]"\n')
+    with opened(base=address) as page:  # type: ignore[attr-defined]
+        page.goto("/data")
+        listening(page)
+        page.get_by_label("Choose files").set_input_files(file)
+        row = page.locator("li.file")
+        expect(row.get_by_role("alert")).to_contain_text("Say which columns hold the problem and the steps.")
+        expect(page.get_by_role("button", name=re.compile("^Add"))).to_be_hidden()
+        row.get_by_label("Dataset").fill("own")
+        row.get_by_label("Problem").select_option("Ask")
+        expect(row.get_by_label("Problem")).to_have_value("Ask")
+        row.get_by_label("Steps, or the solution").select_option("Work")
+        expect(row.locator("details ol li")).to_have_text(["Add.", "So 2."])
+        # What was chosen keeps the focus, and what was typed stays.
+        expect(row.get_by_label("Steps, or the solution")).to_be_focused()
+        expect(row.get_by_label("Dataset")).to_have_value("own")
+        row.get_by_label("Labels").select_option("Verdict")
+        row.get_by_label("They are").select_option("validity")
+        expect(row.locator("details ol li em")).to_have_text(["valid", "neg"])
+        page.get_by_role("button", name="Add 1 file").click()
+        expect(page.get_by_role("link", name="own", exact=True)).to_be_visible()
+    assert find_dataset(store, "own").errors == 1
+
+
+def test_what_is_no_data_says_so_and_can_be_removed(
+    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
+) -> None:
+    _, address = fresh
+    archive, text = tmp_path / "a.zip", tmp_path / "b.pdf"
+    archive.write_bytes(b"PK\x03\x04" + b"0" * 100)
+    text.write_bytes(b"%PDF-1.7")
+    with opened(base=address, expected=["status of 422"]) as page:  # type: ignore[attr-defined]
+        page.goto("/data")
+        listening(page)
+        page.get_by_label("Choose files").set_input_files([archive, text])
+        expect(page.locator("li.file .notice")).to_have_text(
+            [re.compile(r"^a\.zip: a ZIP archive"), re.compile(r"^b\.pdf: a PDF")]
+        )
+        page.get_by_role("button", name="Remove a.zip").click()
+        # The next one is reached without a search.
+        expect(page.get_by_role("button", name="Remove b.pdf")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("li.file")).to_have_count(0)
+
+
+def test_a_file_goes_on_after_a_break_and_after_the_page_was_closed(
+    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
+) -> None:
+    store, address = fresh
+    file = tmp_path / "long.jsonl"
+    file.write_text("".join(json.dumps(plain_row(number)) + "\n" for number in range(20_000)))
+    size = file.stat().st_size
+    assert size > 3 * 512 * 1024
+    sent: list[str] = []
+
+    def cut(route: Route) -> None:
+        sent.append(route.request.url)
+        # The second part meets a server that is away; after the third the page is closed.
+        if len(sent) == 2:
+            route.abort()
+        elif len(sent) <= 3:
+            route.continue_()
+
+    with opened(base=address, expected=["ERR_FAILED"]) as page:  # type: ignore[attr-defined]
+        page.route("**/parts?start=*", cut)
+        page.goto("/data")
+        listening(page)
+        page.get_by_label("Choose files").set_input_files(file)
+        expect(page.locator("li.file .meter")).to_have_attribute("aria-valuenow", re.compile("^[5-9].$"))
+        page.unroute_all(behavior="ignoreErrors")
+        page.reload()
+        row = page.locator("li.file")
+        expect(row).to_contain_text("is here. Choose the file again to go on.")
+        listening(page)
+        with page.expect_request("**/parts?start=*") as first:
+            page.get_by_label("Choose files").set_input_files(file)
+        assert "start=1048576" in first.value.url
+        expect(page.locator("li.file")).to_contain_text("20,000 traces")
+        page.get_by_role("button", name="Add 1 file").click()
+        # The page is left: the job goes on.
+        page.goto("/jobs")
+        expect(page.locator("ol.jobs .state")).to_have_text("done")
+        expect(page.locator("ol.jobs > li")).to_contain_text("long: 20,000 traces added")
+        page.get_by_role("link", name="Browse", exact=True).last.click()
+        expect(page.locator("table.traces tbody tr").first).to_be_visible()
+    assert find_dataset(store, "long").traces == 20_000
+
+
+def test_a_dataset_that_nobody_judged_is_judged_from_where_one_looks(
+    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
+) -> None:
+    _, address = fresh
+    file = tmp_path / "mine.jsonl"
+    file.write_text(LINES)
+    with opened(base=address) as page:  # type: ignore[attr-defined]
+        page.goto("/data")
+        listening(page)
+        page.get_by_label("Choose files").set_input_files(file)
+        page.get_by_role("button", name="Add 1 file").click()
+        expect(page.get_by_role("link", name="mine", exact=True)).to_be_visible()
+        page.goto("/evidence?dataset=mine")
+        listening(page)
+        expect(page.get_by_label("Dataset")).to_have_value("mine")
+        page.get_by_label("Evaluator").select_option("tiny")
+        page.get_by_role("button", name="Judge it").click()
+        page.wait_for_url("**/jobs")
+        expect(page.locator("ol.jobs > li").first).to_contain_text(re.compile("mine.*tiny.*hindsight", re.DOTALL))
+        expect(page.locator("ol.jobs > li").first.locator(".state")).to_have_text("done")
+        page.goto("/evidence?dataset=mine")
+        expect(page.get_by_label("Evaluator")).to_have_value("tiny")

@@ -1,0 +1,128 @@
+"""`stepsight import` of whatever there is: folders, tables, benchmarks with their scores."""
+
+import json
+import shutil
+
+import pytest
+
+from stepsight.storage.database.store import open_store
+from stepsight.storage.importers.downloads import VARIABLE
+from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.traces.queries import find_dataset, list_datasets
+from tests.storage.samples import plain_row, write_lines
+
+
+@pytest.fixture
+def db(tmp_path):
+    folder = tmp_path / "store"
+    folder.mkdir()
+    return folder / "store.db"
+
+
+def names(db):
+    with open_store(str(db)) as store:
+        return {one.name: one.traces for one in list_datasets(store)}
+
+
+def test_a_folder_comes_in_with_its_scores(command, db, data, tmp_path):
+    """The real MR-MATH: two datasets, and five evaluators on each."""
+    folder = shutil.copytree(data / "mr-math", tmp_path / "mr-math")
+    (folder / "notes.txt").write_text("not looked at")
+    code, out, err = command("import", "auto", folder, "--db", db)
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 12
+    assert names(db) == {"mr-math-invalid": 159, "mr-math-redundant": 300}
+    with open_store(str(db)) as store:
+        for name in names(db):
+            assert {one.name for one in evaluators_of(store, find_dataset(store, name).id)} == {
+                "GPT-4",
+                "Math-Shepherd",
+                "ReasonEval-Mistral-7B",
+                "ReasonEval-WizardMath-7B-V1.1",
+                "ROSCOE-SA",
+            }
+    code, out, err = command("import", "auto", folder, "--db", db)
+    assert (code, out.count("nothing new")) == (0, 2)
+
+
+def test_what_of_a_folder_cannot_be_imported_is_named_and_the_rest_is_stored(command, db, tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    write_lines(folder / "good.jsonl", [plain_row(1)])
+    write_lines(folder / "deep" / "mixed.jsonl", [plain_row(1), "{"])
+    (folder / "table.csv").write_text("a,b\n1,2\n")
+    (folder / "scores.json").write_text(json.dumps([{"id": "nobody", "scores": [0.5]}]))
+    code, out, err = command("import", "auto", folder, "--db", db)
+    assert (code, out) == (2, "good: 1 trace added; 1 in the dataset.\n")
+    assert "mixed.jsonl line 2: not JSON" in err
+    assert "table.csv: a table whose columns have no names that we know. Name its columns" in err
+    assert "scores.json: scores that fit no dataset of the store." in err
+    assert err.endswith("stepsight import: 3 of 4 files were not imported. The others are stored.\n")
+    code, out, err = command("import", "auto", folder / "deep", "--skip-bad", "--db", db)
+    assert (code, out) == (0, "mixed: 1 trace added, 1 bad row left out; 1 in the dataset.\n")
+    # Beside the store, wherever the command was run.
+    assert (db.parent / "mixed.skipped.jsonl").is_file()
+    code, out, err = command("import", "auto", tmp_path / "store", "--db", db)
+    assert (code, out) == (2, "")
+    code, out, err = command("import", "auto", tmp_path / "nowhere", "--db", db)
+    assert (code, "nowhere: cannot be read" in err) == (2, True)
+    (tmp_path / "empty").mkdir()
+    code, out, err = command("import", "auto", tmp_path / "empty", "--db", db)
+    assert "no file to import. Expected files that end in .json, .jsonl" in err
+
+
+def test_files_of_one_kind_become_datasets_of_their_own(command, db, data):
+    code, _, err = command("import", "auto", data / "prm800k", "--db", db)
+    assert code == 2
+    assert "3 of 5 files were not imported" in err
+    assert set(names(db)) == {"prm800k-test", "prm800k-train"}
+
+
+def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text('Ask,Work,Gold\n?,"Step 1: a\nStep 2: b","[1, 0]"\n')
+    fields = "problem=Ask,steps=Work,labels=Gold,labels_as=validity"
+    code, out, _ = command("import", "columns", file, "--fields", fields, "--db", db)
+    assert (code, out) == (0, "table: 1 trace added; 1 in the dataset.\n")
+    for given, message in (
+        ("problem=Ask,steps=Nowhere", "the column 'Nowhere' is null"),
+        ("problem=Ask", "the key steps is missing"),
+        ("problem=Ask,steps=Work,odd=x", "unknown key odd"),
+        ("problem=Ask,steps=Work,labels_as=odd", "labels_as is 'odd'"),
+    ):
+        code, _, err = command("import", "columns", file, "--dataset", "x", "--fields", given, "--db", db)
+        assert (code, message in err) == (2, True), err
+    code, _, err = command("import", "columns", file, "--db", db)
+    assert "--fields goes with columns" in err
+
+
+def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
+    file = write_lines(tmp_path / "a.jsonl", [plain_row(1)])
+    for arguments, message in (
+        (["auto", file, "--dataset", "x"], "do not go with auto"),
+        (["jsonl", file, "--scores"], "--scores goes with --download"),
+        (["jsonl", file, "--fields", "problem=a"], "--fields goes with columns"),
+    ):
+        code, _, err = command("import", *arguments, "--db", db)
+        assert (code, message in err) == (2, True), err
+    assert names(db) == {}
+
+
+def test_a_benchmark_comes_with_its_scores_from_the_cache(command, db, data, tmp_path, monkeypatch):
+    """Fetched before, so that no server is needed."""
+    import hashlib
+
+    from stepsight.storage.importers.catalogue import find_benchmark
+
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    benchmark = find_benchmark("perturbation")
+    content = (data / "perturbation" / "perturbation.json").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == benchmark.file.sha256
+    place = tmp_path / "cache" / "downloads" / benchmark.file.sha256 / benchmark.file.name
+    place.parent.mkdir(parents=True)
+    place.write_bytes(content)
+    monkeypatch.setattr(
+        "stepsight.storage.importers.downloads._open", lambda file, start: pytest.fail(f"{file.name} was asked for")
+    )
+    code, out, _ = command("import", "perturbation", "--download", "--db", db)
+    assert (code, out) == (0, "perturbation: 1,064 traces added; 1,064 in the dataset.\n")

@@ -1,0 +1,194 @@
+"""The Data page without a browser: what it shows, and what it does with files."""
+
+import json
+
+import pytest
+
+from stepsight.app.jobs.worker import Worker
+from stepsight.app.web.address_page import PART
+from stepsight.core.trace import Trace
+from stepsight.storage.jobs.jobs import State, list_jobs
+from stepsight.storage.jobs.uploads import list_uploads
+from stepsight.storage.people.users import local_user
+from stepsight.storage.traces.queries import find_dataset, list_datasets
+from tests.app.client import asking
+from tests.app.markup import read
+from tests.storage.samples import add, plain_row
+
+WILD = "<script>alert(1)</script> ${x} \"'.jsonl"
+
+
+@pytest.fixture
+def client(sqlite_store, evaluators):
+    with asking(sqlite_store, evaluators) as client:
+        yield client
+
+
+def send(client, content, name="mine.jsonl", part=1000):
+    upload = client.post("/data/uploads", json={"name": name, "size": len(content), "modified": "1"}).json()
+    while upload["received"] < len(content):
+        start = upload["received"]
+        answer = client.post(
+            f"/data/uploads/{upload['upload']}/parts?start={start}", content=content[start:][:part]
+        )
+        assert answer.status_code == 200, answer.text
+        upload = answer.json()
+    return upload["upload"]
+
+
+def page_of(client):
+    return read(client.get("/data", headers={PART: "1"}).text)
+
+
+def fetching(page):
+    return [one for one in page.all("button") if "data-fetch" in one.attributes]
+
+
+def waiting_files(client):
+    return page_of(client).all("li", cls="file")
+
+
+def rows(*bad, good=2):
+    lines = [json.dumps(plain_row(number)) for number in range(good)] + list(bad)
+    return "\n".join(lines).encode()
+
+
+def add_files(client, *files):
+    return client.post("/data/imports", json={"files": list(files)})
+
+
+def test_an_empty_store_offers_benchmarks_and_a_place_for_files(client):
+    page = page_of(client)
+    assert [one.text for one in page.all("h2")] == ["Add files", "In this store", "Public benchmarks"]
+    assert len(fetching(page)) == 8
+    (first, *_) = fetching(page)
+    assert first["data-fetch"] == "mr-math-invalid"
+    assert "licence: none stated" in page.text
+    assert "Its hash is not known to us" in page.text
+
+
+def test_a_file_is_looked_at_added_and_listed(client, sqlite_store):
+    upload = send(client, rows(), WILD)
+    shown = client.get(f"/data/uploads/{upload}").text
+    assert "<script>alert" not in shown
+    page = read(shown)
+    (row,) = page.all("li", data_upload=str(upload))
+    assert (row["data-holds"], "ready" in row["class"]) == ("traces", True)
+    assert "2 traces" in row.text
+    assert "Problem 0" in row.text
+    started = add_files(client, {"upload": upload, "holds": "traces", "dataset": "mine", "kind": "plain"})
+    assert started.status_code == 201
+    waiting = read(client.get("/data/state").text)
+    assert "waiting" in waiting.text
+    # What is being added does not wait to be added.
+    assert waiting_files(client) == []
+    assert Worker(sqlite_store).work_one()
+    (job,) = list_jobs(sqlite_store)
+    assert (started.json(), job.state, job.dataset) == ({"jobs": [job.id]}, State.DONE, "mine")
+    after = read(client.get("/data/state").text)
+    assert "mine" in after.text
+    assert "SHA-256" in after.text
+    assert "Being added" not in after.text
+    assert "mine: 2 traces added; 2 in the dataset." in client.get("/jobs/list").text
+    described = client.get(f"/api/v1/jobs/{job.id}").json()
+    assert (described["task"], described["mode"], described["dataset"]) == ("import", None, "mine")
+
+
+def test_bad_rows_are_named_before_anything_is_stored_and_can_be_had_afterwards(client, sqlite_store):
+    upload = send(client, rows("{", '{"id": "z", "problem": "?"}'))
+    page = read(client.get(f"/data/uploads/{upload}").text)
+    assert "2 rows cannot be read." in page.text
+    assert "line 4 the field 'steps' is missing" in page.text
+    asked = {"upload": upload, "holds": "traces", "dataset": "mine", "kind": "plain"}
+    add_files(client, asked)
+    assert Worker(sqlite_store).work_one()
+    assert list_datasets(sqlite_store) == []
+    state = client.get("/data/state").text
+    assert "Not added" in state
+    assert "2 of 4 rows are bad, so that nothing was stored" in state
+    # The file is still here, to be added otherwise.
+    assert len(waiting_files(client)) == 1
+    add_files(client, asked | {"leave_out": True})
+    assert Worker(sqlite_store).work_one()
+    assert (find_dataset(sqlite_store, "mine").traces, find_dataset(sqlite_store, "mine").left_out) == (2, 2)
+    listed = client.get("/data/left-out?dataset=mine")
+    assert [json.loads(line)["place"] for line in listed.text.splitlines()] == ["line 3", "line 4"]
+    assert "attachment" in listed.headers["content-disposition"]
+    assert client.get("/data/left-out?dataset=nowhere").status_code == 404
+
+
+def test_columns_are_named_and_the_look_follows(client, sqlite_store):
+    upload = send(client, b"Ask,Work,Gold\n?,Step 1: a\nx,[1]\n".replace(b"a\nx", b"a"), "t.csv")
+    page = read(client.get(f"/data/uploads/{upload}").text)
+    assert "Say which columns hold the problem and the steps." in page.text
+    named = read(client.get(f"/data/uploads/{upload}?kind=columns&problem=Ask&steps=Work&dataset=own").text)
+    (row,) = named.all("li", data_upload=str(upload))
+    assert "ready" in row["class"]
+    assert [one["value"] for one in named.all("input", name="dataset")] == ["own"]
+    columns = {"problem": "Ask", "steps": "Work", "labels": "Gold", "labels_as": "ratings"}
+    asked = {"upload": upload, "holds": "traces", "dataset": "own", "kind": "columns", "columns": columns}
+    assert add_files(client, asked).status_code == 201
+    assert Worker(sqlite_store).work_one()
+    assert find_dataset(sqlite_store, "own").traces == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "message"),
+    [
+        (
+            {"upload": 999, "holds": "traces", "dataset": "a", "kind": "plain"},
+            404,
+            "The file is not here any more.",
+        ),
+        ({"upload": 1, "holds": "labels", "dataset": "a"}, 422, "holds is 'labels'"),
+        ({"upload": 1, "holds": "traces", "dataset": " ", "kind": "plain"}, 422, "A dataset has no name."),
+        ({"upload": 1, "holds": "scores", "dataset": "a"}, 422, "The scores have no evaluator."),
+        ({"upload": "1", "holds": "scores", "dataset": "a"}, 422, "expected a whole number"),
+        ({"upload": 1, "holds": "traces", "dataset": "a", "odd": 1}, 422, "unknown key"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(client, sqlite_store, asked, status, message):
+    answer = add_files(client, asked)
+    assert (answer.status_code, message in answer.json()["error"]) == (status, True), answer.text
+    assert list_jobs(sqlite_store) == []
+
+
+def test_files_that_are_no_data_are_refused_at_their_first_bytes(client, sqlite_store):
+    for content, name, message in (
+        (b"PK\x03\x04" + b"0" * 50, "a.zip", "a.zip: a ZIP archive or an Office document."),
+        (b"%PDF-1.7", "b.pdf", "b.pdf: a PDF."),
+    ):
+        begun = client.post("/data/uploads", json={"name": name, "size": len(content)}).json()
+        answer = client.post(f"/data/uploads/{begun['upload']}/parts", content=content)
+        assert (answer.status_code, answer.json()["error"]) == (422, message)
+    huge = client.post("/data/uploads", json={"name": "huge.jsonl", "size": 2_000_000_000})
+    assert (huge.status_code, "up to 256 MB" in huge.json()["error"]) == (422, True)
+    assert list_uploads(sqlite_store, local_user(sqlite_store).id) == []
+
+
+def test_a_file_that_says_nothing_we_know_is_told(client):
+    upload = send(client, b"only words\n", "words.txt")
+    page = read(client.get(f"/data/uploads/{upload}").text)
+    assert "words.txt: the first line is no header of a table." in page.text
+    assert client.post(f"/data/uploads/{upload}/remove", json={}).status_code == 204
+    assert client.get(f"/data/uploads/{upload}").status_code == 404
+
+
+def test_a_read_only_server_shows_and_takes_nothing(sqlite_store, evaluators):
+    add(sqlite_store, [Trace.of("q", ["a"], id="1")])
+    with asking(sqlite_store, evaluators, read_only=True) as client:
+        page = page_of(client)
+        assert [one.text for one in page.all("h2")] == ["In this store", "Public benchmarks"]
+        assert fetching(page) == []
+        for path in ("uploads", "imports", "fetch"):
+            assert client.post(f"/data/{path}", json={}).status_code == 403
+
+
+def test_fetching_is_a_job(client, sqlite_store):
+    assert client.post("/data/fetch", json={"benchmark": "mr-math-invalid"}).status_code == 201
+    assert client.post("/data/fetch", json={"benchmark": "mr-math-invalid"}).status_code == 201
+    (job,) = list_jobs(sqlite_store)
+    assert job.subject == "MR-MATH, invalid steps with the scores of 12 evaluators"
+    assert "Being fetched" in client.get("/data/state").text
+    assert client.post(f"/api/v1/jobs/{job.id}/cancel").status_code == 200
+    assert client.post("/data/fetch", json={"benchmark": "odd"}).json()["error"].startswith("There is no benchmark")
