@@ -75,4 +75,4 @@ def _info(job: Job) -> JobInfo:
 
 
 def _refuse() -> None:
-    raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to change something.")
+    raise ForbiddenError("This server is read-only.", "To change something, start StepSight on your own machine.")

@@ -14,7 +14,7 @@ _OUTCOMES = {
     True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "other step"), (Outcome.MISSED, "missed")),
     False: ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm")),
 }
-_TITLES = {True: ("error", "The gold names an error"), False: ("clean", "The gold names none")}
+_TITLES = {True: ("error", "Gold has an error"), False: ("clean", "Gold has no error")}
 
 
 @dataclass(frozen=True)

@@ -52,15 +52,15 @@ _CONDITIONS = (
         "gold",
         "Gold",
         (
-            ("error", "names an error"),
-            ("clean", "names no error"),
-            ("redundant", "names a redundant step"),
+            ("error", "has an error"),
+            ("clean", "has no error"),
+            ("redundant", "has a redundant step"),
             ("missing", "no gold"),
         ),
     ),
     Condition(
         "error_at",
-        "First error stands",
+        "First error is",
         (("early", "in the first third"), ("middle", "in the middle"), ("late", "in the last third")),
     ),
     Condition("group", "Class"),
@@ -78,7 +78,7 @@ _CONDITIONS = (
     ),
     Condition(
         "verdict",
-        "Solution called",
+        "Solution judged",
         (("valid", "valid"), ("invalid", "not valid"), ("redundant", "redundant"), ("unjudged", "not judged")),
         about_evaluator=True,
     ),

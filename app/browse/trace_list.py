@@ -33,7 +33,7 @@ _ORDERS = (
     ("-error", "latest error first"),
     ("-steps", "longest first"),
     ("steps", "shortest first"),
-    ("-position", "last of the file first"),
+    ("-position", "reverse file order"),
 )
 # Title, the order that a click on it asks for first, and a class. The second lot is about an evaluator.
 _COLUMNS = (("Trace", "position", "what"), ("Steps", "-steps", "n"), ("Gold", "error", "gold"))

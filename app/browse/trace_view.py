@@ -11,6 +11,7 @@ from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import bar_html, change_html, gold_html, legend_html, step_name
 from stepsight.app.web.text import text_html
+from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step
 from stepsight.storage.traces.queries import StoredTrace
 
@@ -36,6 +37,8 @@ def trace_html(
     """Problem, the verdicts of each evaluator on the solution, and every step with its sub-steps; what a search
     looks for is marked. `people` is what they agree on, and `disputes` links for below the gold, both by step."""
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
+    # The first one that has scores in a mode.
+    explained = next((one for one in columns if one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)), None)
     return render(
         "browse/trace.html",
         trace=trace,
@@ -43,7 +46,7 @@ def trace_html(
         columns=columns,
         steps=_rows(trace, people, disputes),
         legend=legend_html([answer.outputs for answer in columns]),
-        pieces=lambda answer: verdict_pieces(answer, trace),
+        pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
         marked=lambda text: marked_html(text_html(text), wanted),
         name=lambda i: step_name(trace, i),
         bar=bar_html,

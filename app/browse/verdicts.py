@@ -4,6 +4,7 @@ import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.browse.trace_judgments import TraceJudgments
+from stepsight.app.web.html import macro
 from stepsight.app.web.judged import ONLY_VALIDITY, signed, solution_html, step_name
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.judgment import Mode
@@ -12,13 +13,14 @@ from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 
 
-def verdict_pieces(answer: TraceJudgments, trace: Trace) -> list[Markup]:
-    """Pieces of HTML, one for each thing that the evaluator says of the solution."""
+def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False) -> list[Markup]:
+    """Pieces of HTML, one for each thing that the evaluator says of the solution; with `hints`, its modes are
+    explained."""
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
     if answer.outputs == Outputs.VERDICT:
         return [_verdict_piece(scores, answer.solution, trace) for scores in answer.modes.values()]
-    pieces = [_mode_piece(answer, mode, trace) for mode in answer.modes]
+    pieces = [_mode_piece(answer, mode, trace, hints=hints) for mode in answer.modes]
     if answer.change is not None:
         pieces.append(_change_piece(answer.change, trace))
     return pieces if answer.outputs != Outputs.VALIDITY else [*pieces, Markup(ONLY_VALIDITY)]
@@ -44,18 +46,20 @@ def outcome_words(wrong: int | None, trace: Trace) -> str:
     if gold is None and not all(step.valid for step in trace.steps):
         return "" if wrong is None else f"first wrong step {wrong + 1}"
     if gold is None:
-        return "as gold" if wrong is None else f"false alarm at step {wrong + 1}"
+        return "agrees with gold" if wrong is None else f"false alarm at step {wrong + 1}"
     if wrong is None:
-        return f"misses the error of step {gold + 1}"
+        return f"misses the error in step {gold + 1}"
     return (
-        f"finds the error of step {gold + 1}" if wrong == gold else f"blames step {wrong + 1}, gold step {gold + 1}"
+        f"finds the error in step {gold + 1}"
+        if wrong == gold
+        else f"first error at step {wrong + 1}, gold at step {gold + 1}"
     )
 
 
 def _number_piece(value: float | None) -> Markup:
     if value is None:
-        return Markup("says nothing of the solution")
-    return Markup("one number for the solution: <strong>{}</strong>").format(f"{value:.3g}")
+        return Markup("no verdict on the solution")
+    return Markup("score of the solution: <strong>{}</strong>").format(f"{value:.3g}")
 
 
 def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Markup:
@@ -70,10 +74,10 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
     if value is None:
         return Markup("its verdict could not be read")
     if not value:
-        return Markup('<strong class="bad">finds fault</strong>, blames no step')
+        return Markup('<strong class="bad">finds an error</strong>, names no step')
     # One that speaks of redundancy says nothing of errors.
     redundancy = any(step.label == Label.NEU for step in trace.steps)
-    return Markup("finds no fault{}").format("" if redundancy else _beside_gold(None, trace))
+    return Markup("finds no error{}").format("" if redundancy else _beside_gold(None, trace))
 
 
 def _beside_gold(blamed: int | None, trace: Trace) -> str:
@@ -81,17 +85,19 @@ def _beside_gold(blamed: int | None, trace: Trace) -> str:
     if gold is None and not all(step.valid for step in trace.steps):
         return ""
     if blamed == gold:
-        return ", as gold"
+        return ", agrees with gold"
     if blamed is None:
-        return f", misses the error of step {(gold or 0) + 1}"
-    return ", a false alarm" if gold is None else f", gold step {gold + 1}"
+        return f", misses the error in step {(gold or 0) + 1}"
+    return ", a false alarm" if gold is None else f", gold at step {gold + 1}"
 
 
-def _mode_piece(answer: TraceJudgments, mode: Mode, trace: Trace) -> Markup:
-    title = mode.value.capitalize()
+def _mode_piece(answer: TraceJudgments, mode: Mode, trace: Trace, *, hints: bool) -> Markup:
+    title: str | Markup = mode.value.capitalize()
+    if hints:
+        title = macro("terms.html", "term", mode.value, title)
     scores = StepScores(answer.modes[mode].probs[~answer.silent[mode]])
     if not len(scores):
-        return Markup("{}: says nothing of the steps").format(title)
+        return Markup("{}: no scores for the steps").format(title)
     outcome = outcome_words(first_wrong(answer, mode, trace), trace)
     verdict = solution_html(scores, answer.thresholds, answer.outputs)
     return Markup("{}: {}{}").format(title, verdict, outcome and f", {outcome}")

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also the labels of people who had seen scores, gold or labels of others",
     )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="as JSON, fractions and null")
+    parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
     add_db(parser)
 
 

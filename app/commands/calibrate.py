@@ -21,7 +21,7 @@ from stepsight.training.evaluate.calibration import Calibrated, Goal, calibrate
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Choose a threshold of an evaluator on a validation dataset and put it in force. Evaluating on"
+        "Choose a threshold of an evaluator on a validation dataset and use it from then on. Evaluating on"
         " that dataset is refused from then on."
     )
     parser.add_argument("--dataset", required=True, metavar="NAME", help="what to choose on")

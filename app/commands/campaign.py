@@ -28,7 +28,7 @@ _ACTIONS = {
     "list": "list them, open ones first",
     "show": "tell how far one is, and each person in it",
     "close": "end one for good; what was labelled stays",
-    "guideline": "put a new version of the guideline in force",
+    "guideline": "publish a new version of the guideline",
 }
 
 
@@ -64,7 +64,11 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         help="disagreement of the evaluators, or largest change of --evaluator, first (default: %(default)s)",
     )
     parser.add_argument(
-        "--random-share", type=float, default=0.2, metavar="P", help="places filled by chance (default: 0.2)"
+        "--random-share",
+        type=float,
+        default=0.2,
+        metavar="P",
+        help="share of places filled at random (default: 0.2)",
     )
     parser.add_argument("--gold-rate", type=float, default=0.0, metavar="P", help="hidden gold items, 0 to 0.5")
     parser.add_argument("--gold-dataset", metavar="NAME", help="where they come from (default: the same dataset)")
@@ -73,9 +77,9 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=30,
         metavar="MINUTES",
-        help="how long a trace waits for one (default: 30)",
+        help="how long a trace is held for its annotator (default: 30)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn by chance (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random choices (default: 0)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -123,7 +127,7 @@ def _read(path: str) -> str:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path}: is no UTF-8 text.", "Save it as UTF-8.") from None
+        raise UserError(f"{path}: is not UTF-8 text.", "Save it as UTF-8.") from None
 
 
 def _print_campaigns(store: Store) -> None:

@@ -40,4 +40,4 @@ def find_evaluator_id(store: Store, name: str) -> int | None:
     if ids:
         raise UserError(f"{len(ids)} evaluators are called {name!r}.", "Give the fingerprint instead.")
     names = ", ".join(sorted({row.name for row in evaluators})) or "none"
-    raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It knows {names}.")
+    raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It has {names}.")

@@ -65,9 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="show offline figures that mean nothing, and those at thresholds chosen on the dataset, marked",
+        help="show offline figures that are not meaningful, and those at thresholds chosen on the dataset, marked",
     )
-    parser.add_argument("--json", action="store_true", help="as JSON, fractions and null")
+    parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
     add_placement(parser)
     add_db(parser)
 

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--match", type=_match, default=BOTH, metavar="N", help="solutions in each (default: as val+red has)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of what is left to chance (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random choices (default: %(default)s)")
     parser.add_argument(
         "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
     )

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("path", nargs="?", help="the file; with --download one of the names it is published by")
     parser.add_argument("--dataset", metavar="NAME", help="the dataset's name (default: its kind)")
-    parser.add_argument("--skip-bad", action="store_true", help="leave bad rows out, and list them in a file")
+    parser.add_argument("--skip-bad", action="store_true", help="leave out bad rows and list them in a file")
     parser.add_argument(
         "--skipped",
         metavar="FILE",

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", choices=_STATES, default="accepted", help="of which disputes (default: %(default)s)"
     )
     add_db(export)
-    show = actions.add_parser("show", help="tell what a label patch changes")
+    show = actions.add_parser("show", help="show what a label patch changes")
     show.add_argument("file", metavar="FILE")
 
 

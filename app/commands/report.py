@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patch", action="append", metavar="FILE", help="a label patch: its dataset again, with its labels"
     )
-    parser.add_argument("--force", action="store_true", help="show offline figures that mean nothing")
+    parser.add_argument("--force", action="store_true", help="show offline figures that are not meaningful")
     add_db(parser)
     subjects = parser.add_subparsers(dest="subject", required=False, metavar="SUBJECT")
     _add_grid(subjects)
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subjects.add_parser("grid", help="report what a grid's runs reached")
+    parser = subjects.add_parser("grid", help="report the results of a grid's runs")
     parser.add_argument(
         "results",
         nargs="+",
@@ -64,7 +64,7 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subjects.add_parser("filtering", help="report what models reach that learnt from subsets of a pool")
+    parser = subjects.add_parser("filtering", help="report the results of models trained on subsets of a pool")
     parser.add_argument(
         "results",
         nargs="+",

@@ -70,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where scores are kept, for going on and for choosing again (default: the output's name with"
         " .scores.jsonl)",
     )
-    parser.add_argument("--skip-too-long", action="store_true", help="go on over, and name, candidates too long")
+    parser.add_argument(
+        "--skip-too-long", action="store_true", help="leave out, and name, candidates that are too long"
+    )
     add_placement(parser)
 
 

@@ -12,7 +12,7 @@ from stepsight.storage.backup.restore import restore_backup
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Check a backup and put it in the place of a store's content. Stop the server first: what is"
-        " written meanwhile is lost. Nobody is logged in afterwards."
+        " written meanwhile is lost. Everybody has to log in again afterwards."
     )
     parser.add_argument("path", metavar="FILE", help="a file that stepsight backup wrote")
     parser.add_argument(

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="default: the recipe's")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/, the recipe, subset and seed")
     parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
-    parser.add_argument("--plan", action="store_true", help="say what it takes, and load nothing")
+    parser.add_argument("--plan", action="store_true", help="say what it needs, and load nothing")
     parser.add_argument("--gpu", metavar="NAME", help="with --plan: on this kind of GPU (default: the recipe's)")
     parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
 

@@ -13,7 +13,7 @@ from stepsight.storage.database.store import open_store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--once", action="store_true", help="end when there is no job to take up")
+    parser.add_argument("--once", action="store_true", help="end when no job is left")
     add_placement(parser)
     add_db(parser)
 

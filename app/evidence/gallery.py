@@ -32,12 +32,12 @@ _TITLES = {
     Flip.RIGHTED.value: "Wrong to right",
     Flip.MISLED.value: "Right to wrong",
     Flip.UNJUDGED.value: "Without gold",
-    STAYED: "No verdict turned",
+    STAYED: "No verdict changed",
 }
 _LEADS = {
-    Flip.RIGHTED.value: "Later steps turned the verdict on a step, and gold agrees with the later verdict.",
-    Flip.MISLED.value: "Later steps turned the verdict on a step, and gold agrees with the earlier verdict.",
-    Flip.UNJUDGED.value: "Later steps turned the verdict on a step of which gold says nothing.",
+    Flip.RIGHTED.value: "Later steps changed the verdict on a step, and gold agrees with the new verdict.",
+    Flip.MISLED.value: "Later steps changed the verdict on a step, and gold agrees with the old verdict.",
+    Flip.UNJUDGED.value: "Later steps changed the verdict on a step that has no gold label.",
     STAYED: "Later steps moved the scores, but no verdict on a step crossed the threshold.",
 }
 

@@ -33,7 +33,7 @@ class LeftOuts:
         much, `BusyError` where too many are waiting."""
         if evidence.scorer is None:
             raise UserError(
-                f"{evidence.evaluator} is not loaded here, so that no step can be left out.",
+                f"{evidence.evaluator} is not loaded here, so no step can be left out.",
                 "Start with --evaluator and its folder.",
             )
         key = (evidence.fingerprint, evidence.trace.digest)

@@ -73,7 +73,7 @@ def constant_sentence(evaluator: str) -> str:
     """Why a causal evaluator has no evidence to show. The name is not escaped."""
     return (
         f"{evaluator} reads a solution from left to right: no later step can change its verdict on an earlier one, "
-        "so each is the same online, offline and anywhere between."
+        "so each is the same online, offline and everywhere in between."
     )
 
 

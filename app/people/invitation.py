@@ -36,7 +36,7 @@ def router(store: Store) -> APIRouter:
         try:
             find_invitation(store, token)
             if password != again:
-                raise UserError("The password and its repetition differ.", "Type both again.")
+                raise UserError("The two passwords differ.", "Type both again.")
             user = accept(store, token, name, password)
         except UserError as error:
             return _page(store, token, name, error)

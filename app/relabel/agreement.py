@@ -34,7 +34,7 @@ _MEANINGS = (
     "neg against pos counts as further apart than either against neu",
     "any two different labels count as equally far apart",
     "neg against neu and pos together",
-    "which step is the first that is neg, or that none is",
+    "which step is the first that is neg, or that there is none",
 )
 _SECTIONS = (
     ("People", ("annotators", "pairs")),
@@ -141,7 +141,7 @@ def _check_closed(store: Store, address: AgreementAddress) -> None:
     for number in (address.campaign, address.against):
         if number and get_campaign(store, number).closed is None:
             raise ForbiddenError(
-                "Labels of an open campaign are not for everybody.", "Log in, or wait for its end."
+                "The labels of an open campaign are not public.", "Log in, or wait until it is closed."
             )
 
 
@@ -199,7 +199,9 @@ def _summary(ratings: CampaignRatings) -> str:
     """How many annotations there are, and which are left out."""
     people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
     count = f"{counted(ratings.annotations, 'annotation')} by {counted(people, 'person', 'people')}"
-    parts = [f"{count} on {counted(traces, 'trace')}." if traces else "No annotation that counts here yet."]
+    parts = [
+        f"{count} on {counted(traces, 'trace')}." if traces else "There are no annotations yet that count here."
+    ]
     if ratings.exposed:
         count = counted(ratings.exposed, "annotation")
         what = "are included" if ratings.with_exposed else "are left out"

@@ -115,7 +115,7 @@ def queue_terms(campaign: Campaign) -> str:
     """How the queue of a campaign was made, for those who run it."""
     parts = [_ORDERS[campaign.ordering]]
     if campaign.ordering in (Ordering.DISAGREEMENT, Ordering.CHANGE):
-        parts.append(f"{campaign.random_share:.0%} of the places by chance")
+        parts.append(f"{campaign.random_share:.0%} of the places filled at random")
     if campaign.gold_rate:
         parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
     parts += [f"{name.replace('_', ' ')}: {value}" for name, value in campaign.conditions.items()]

@@ -23,18 +23,18 @@ from stepsight.storage.traces.queries import Dataset, find_dataset, list_dataset
 
 _TERMS = (
     ("view", "View", (("whole", "the whole trace"), ("stepwise", "step by step, the next one after each label"))),
-    ("after_error", "Steps after the first error", (("yes", "are labelled too"), ("no", "are not labelled"))),
+    ("after_error", "Steps after the first error", (("yes", "labelled too"), ("no", "not labelled"))),
     (
         "shows",
-        "Beside the text, before submission",
-        (("nothing", "nothing: blind"), ("scores", "an evaluator’s scores")),
+        "Shown to annotators before they submit",
+        (("nothing", "only the trace (blind)"), ("scores", "the scores of an evaluator, too")),
     ),
     (
         "ordering",
         "Order",
         (
             ("random", "random"),
-            ("file", "as in the file"),
+            ("file", "file order"),
             ("disagreement", "most disputed by the evaluators first"),
             ("change", "most changed by later steps first"),
         ),

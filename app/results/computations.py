@@ -83,7 +83,7 @@ class Computations:
                 self._jobs.move_to_end(key)
                 return job
             if sum(not one.done.is_set() for one in self._jobs.values()) >= self._most:
-                raise UserError("The server has as much to compute as it can.", "Try again in a minute.")
+                raise UserError("The server is computing as much as it can.", "Try again in a minute.")
             job = self._jobs[key] = _Computation()
             self._jobs.move_to_end(key)
         # A daemon, so that a server that is stopped does not wait for it.

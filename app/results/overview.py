@@ -108,7 +108,7 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
         if isinstance(result, Pending):
             overview.waiting.append(dataset)
         elif not result[0].has_gold:
-            overview.reasons.append(f"{dataset.name} has no gold to measure against.")
+            overview.reasons.append(f"{dataset.name} has no gold labels to measure against.")
         else:
             measured, minus = result
             warning = measured.evaluation.warning

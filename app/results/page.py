@@ -102,7 +102,7 @@ def _dataset(
         return {**values, "measured": None, "work": _work(dataset, len(evaluators_of(store, dataset.id)))}
     if not measured.has_gold:
         raise UserError(
-            f"{dataset.name} has no gold to measure against.", "Import a file with labels into a dataset."
+            f"{dataset.name} has no gold labels to measure against.", "Import a file with labels into a dataset."
         )
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
     excerpt = measurements.excerpt(measured, mode, errors)

@@ -164,7 +164,7 @@ class PageState(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError:
-            raise UserError("The page sent what is no state of it.", "Reload the page.") from None
+            raise UserError("The page sent something that it should not.", "Reload the page.") from None
 
     @property
     def text(self) -> str:

@@ -10,14 +10,14 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.web.failures import error_response, failure_json, failure_response, is_navigation
-from stepsight.app.web.rights import LOOKING, Right, cookie_name, rights_of
+from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
+from stepsight.app.web.rights import LOOKING, Right, cookie_name, refusal, rights_of
 from stepsight.app.web.rules import API, LOGIN, Rule, Rules
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.people.exposures import is_something_hidden
 from stepsight.storage.people.logins import find_login, renew
-from stepsight.storage.people.users import Role, User, has_users, local_user
+from stepsight.storage.people.users import User, has_users, local_user
 
 # What needs no store, and goes on without one where nobody has to log in.
 _ALONE = frozenset({Right.SCORE})
@@ -113,22 +113,20 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
         return response
     if _is_api(scope):
         return _refused(scope, 404, "There is no such route.", f"See {API}/docs.")
-    return _refused(scope, 404, "There is no such page.", "Choose one of those above.")
+    return _refused(scope, 404, "There is no such page.", "Check the address.")
 
 
 def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
     """The answer to somebody who lacks the rights: how to log in, or why not."""
     if asker.user is not None:
-        if asker.user.role is Role.ANNOTATOR and rule.rights and rule.rights <= LOOKING:
-            why = "Annotators see no scores and no gold while a blind campaign is open."
-            return _refused(scope, 403, why, "Go on with Relabel.")
-        return _refused(scope, 403, f"This is not for the role {asker.user.role}.", "Ask who runs this server.")
+        error = refusal(asker.user, rule.rights or ())
+        return _refused(scope, 403, error.message, error.hint)
     if not asker.can_log_in:
-        hint = "Start StepSight on your own machine to change something."
+        hint = "To change something, start StepSight on your own machine."
         return _refused(scope, 403, "This server is read-only.", hint)
     if is_navigation(scope) and not _is_api(scope):
-        return RedirectResponse(f"{LOGIN}?next={quote(_address(scope), safe='/')}", 303)
-    return _refused(scope, 401, "Nobody is logged in.", f"Log in: {LOGIN}")
+        return RedirectResponse(f"{LOGIN}?next={quote(address_of(scope), safe='/')}", 303)
+    return _refused(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")
 
 
 def _refused(scope: Scope, status: int, message: str, hint: str) -> Response:
@@ -138,11 +136,6 @@ def _refused(scope: Scope, status: int, message: str, hint: str) -> Response:
 
 def _is_api(scope: Scope) -> bool:
     return bool(scope["path"].startswith(f"{API}/"))
-
-
-def _address(scope: Scope) -> str:
-    query = scope["query_string"].decode("latin-1")
-    return quote(scope["path"]) + (f"?{query}" if query else "")
 
 
 def _unkept(send: Send) -> Send:

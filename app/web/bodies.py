@@ -24,7 +24,7 @@ def body(model: type[T]) -> Any:
         except (ValueError, RecursionError):
             values = None
         if not isinstance(values, dict):
-            raise UserError("The body is no JSON object.", "Send one.")
+            raise UserError("The body is not a JSON object.", "Send one.")
         return validate(model, values, "the body")
 
     return Depends(read)

@@ -1,13 +1,17 @@
 """Failures as responses: a status, and a page for people or JSON for programs."""
 
+from urllib.parse import quote
+
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.web.html import render
+from stepsight.app.web.pages import PAGES
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
+from stepsight.storage.people.users import LOCAL
 
 _STATUS = (
     (ForbiddenError, 403),
@@ -17,11 +21,11 @@ _STATUS = (
     (BusyError, 429),
 )
 _TITLES = {
+    401: "Not logged in",
     403: "Not allowed",
     404: "Not found",
-    409: "Not any more",
+    409: "No longer possible",
     413: "Too large",
-    422: "Not understood",
     429: "Too busy",
     500: "Something went wrong",
     503: "The store does not answer",
@@ -46,16 +50,36 @@ def error_json(error: UserError) -> Response:
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
     """A page where a browser navigates to it, else `{error, hint}`."""
-    if is_navigation(scope):
-        title = _TITLES.get(status, "Not possible")
-        page = render("failure.html", title=title, message=f"{message} {hint}".strip())
-        return HTMLResponse(page, status)
-    return failure_json(status, message, hint)
+    if not _takes_page(scope):
+        return failure_json(status, message, hint)
+    state = scope.get("state", {})
+    user, rights = state.get("user"), state.get("rights")
+    page = render(
+        "failure.html",
+        title=_TITLES.get(status, "Not possible"),
+        status=status,
+        message=f"{message} {hint}".strip(),
+        user=user if user is not None and user.name != LOCAL else None,
+        places=[page for page in PAGES if rights is None or page.right in rights],
+        address=address_of(scope) if is_navigation(scope) else "",
+    )
+    return HTMLResponse(page, status)
 
 
 def is_navigation(scope: Scope) -> bool:
     """Whether a browser goes to a page, and not a script or a program for what it needs."""
-    return scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
+    return scope["method"] in ("GET", "HEAD") and _takes_page(scope)
+
+
+def _takes_page(scope: Scope) -> bool:
+    # Also the answer to a form that a browser sends is what it shows next.
+    return "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def address_of(scope: Scope) -> str:
+    """The path and the query that were asked for."""
+    query = scope.get("query_string", b"").decode("latin-1")
+    return quote(scope["path"]) + (f"?{query}" if query else "")
 
 
 def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:

@@ -49,7 +49,7 @@ class Gate:
 def _refusal(scope: Scope) -> Response | None:
     headers = Headers(scope=scope)
     if not _is_ours(headers):
-        return failure_response(scope, 403, "This request comes from a page elsewhere.", "Use StepSight's own.")
+        return failure_response(scope, 403, "This request comes from another site.", "Use StepSight's own pages.")
     length = headers.get("content-length", "0")
     if not length.isdigit() or int(length) > LARGEST_BODY:
         return _too_large(scope)

@@ -1,6 +1,6 @@
 """Pages and parts of pages as HTML, from the templates of `app/web/templates`, in the frame that all pages share.
 
-Every template knows `PAGES`, `BUNDLES`, `MARKS` and `VERDICT_WORDS`, and the filters `maths`, which is
+Every template knows `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`, and the filters `maths`, which is
 `app.web.text.text_html`, `markdown`, which is `app.web.markdown.markdown_html`, `counted`, and `sized`.
 """
 
@@ -12,11 +12,11 @@ from markupsafe import Markup
 from stepsight.app.web.bundles import ADDRESSES
 from stepsight.app.web.markdown import markdown_html
 from stepsight.app.web.pages import PAGES
-from stepsight.app.web.text import MARKS, VERDICT_WORDS, counted, sized, text_html
+from stepsight.app.web.text import MARKS, TERMS, VERDICT_WORDS, counted, sized, text_html
 from stepsight.core.templates import load_templates
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
-_TEMPLATES.globals.update(PAGES=PAGES, BUNDLES=ADDRESSES, MARKS=MARKS, VERDICT_WORDS=VERDICT_WORDS)
+_TEMPLATES.globals.update(PAGES=PAGES, BUNDLES=ADDRESSES, MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, sized=sized)
 
 

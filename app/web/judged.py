@@ -14,7 +14,7 @@ _TEMPLATE = "judged.html"
 NOTABLE = 0.1
 """Retroactive changes from here on are set in colour."""
 
-ONLY_VALIDITY = "gives validity only: it says nothing of redundancy"
+ONLY_VALIDITY = "gives validity only, not redundancy"
 """On an evaluator whose outputs are not three-way."""
 
 

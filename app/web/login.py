@@ -2,6 +2,7 @@
 
 import re
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -51,9 +52,9 @@ def login_routes(store: Store) -> APIRouter:
         return _logged_in(request, _place(request, store, user, next) if user else LOGIN, token)
 
     @routes.post(LOGOUT, dependencies=everybody)
-    def end(request: Request) -> Response:
+    def end(request: Request, next: Text = "") -> Response:
         log_out(store, request.cookies.get(cookie_name(request), ""))
-        response = RedirectResponse(LOGIN, 303)
+        response = RedirectResponse(f"{LOGIN}?{urlencode({'next': next})}" if next else LOGIN, 303)
         response.delete_cookie(cookie_name(request), secure=_is_secure(request), httponly=True, samesite="lax")
         return response
 
@@ -84,12 +85,12 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
             return _password_page(user)
         try:
             if new != again:
-                raise UserError("The new password and its repetition differ.", "Type both again.")
+                raise UserError("The two new passwords differ.", "Type both again.")
             # As a login, so that nobody can try one password after the other here either.
             log_in(store, user.name, present, _network_address(request))
             set_password(store, user.name, new, lets_in=False)
         except WrongLoginError as error:
-            error.message, error.hint = "The present password is wrong.", "Try again."
+            error.message, error.hint = "The current password is wrong.", "Try again."
             return _refused(error, _password_page(user, error))
         except UserError as error:
             return _refused(error, _password_page(user, error))

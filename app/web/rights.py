@@ -39,7 +39,7 @@ def user_of_request(request: Asked) -> User:
     """Who asks. Raises `ForbiddenError` where nobody is logged in."""
     user = find_user_of(request)
     if user is None:
-        raise ForbiddenError("Nobody is logged in.", "Log in.")
+        raise ForbiddenError("You are not logged in.", "Log in.")
     return user
 
 
@@ -91,14 +91,29 @@ def has_right(request: Asked, right: Right) -> bool:
     return right in state_of(request)["rights"]
 
 
+def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
+    """What somebody is told who lacks all of these rights: whose they are."""
+    if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
+        return ForbiddenError(
+            "Annotators see no scores and no gold labels while a blind campaign is open.",
+            "Go on labelling in Relabel.",
+        )
+    roles = [f"{role}s" for role in Role if not _RIGHTS[role].isdisjoint(rights)]
+    listed = " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
+    article = "a" if user.role is Role.VIEWER else "an"
+    return ForbiddenError(
+        f"This is for {listed}, and you are {article} {user.role}.", "An admin of this server can change your role."
+    )
+
+
 def require(request: Asked, *rights: Right) -> User | None:
     """Who asks; None for somebody who is not logged in, where such have one of the rights. Raises `ForbiddenError`
     where the person has none of them."""
     user = find_user_of(request)
     if not any(has_right(request, right) for right in rights):
         if user is None:
-            raise ForbiddenError("Nobody is logged in.", "Log in.")
-        raise ForbiddenError(f"This is not for the role {user.role}.", "Ask who runs this server.")
+            raise ForbiddenError("You are not logged in.", "Log in.")
+        raise refusal(user, rights)
     return user
 
 

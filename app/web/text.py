@@ -12,8 +12,18 @@ MARKS = {
 }  # fmt: skip
 """The sign of every label and verdict: colour alone tells nobody anything who cannot see it."""
 
-VERDICT_WORDS = {"neg": "blamed", "neu": "called redundant", "pos": "not blamed"}
+VERDICT_WORDS = {"neg": "marked wrong", "neu": "marked redundant", "pos": "not marked"}
 """What a verdict in words says of a step, by the label that it stands for."""
+
+TERMS = {
+    "neg": "The step is wrong.",
+    "neu": "The step is valid but redundant: the solution does not need it.",
+    "pos": "The step is correct and useful.",
+    "online": "The step is scored with only the problem and the steps up to it in view.",
+    "offline": "The step is scored with the whole solution in view.",
+    "hindsight": "Each step is scored again after every later step, from its online score to its offline one.",
+}
+"""What the hints on these words say, on every page where one is first met."""
 
 # A block ends where another of its kind begins, or a text of unclosed ones would take quadratic time.
 _MATHS = re.compile(

@@ -293,7 +293,7 @@ class Fold:
 LONGEST = 4000
 
 
-def check_reason(text: object, missing: str, hint: str = "Say in a few words why.") -> str:
+def check_reason(text: object, missing: str, hint: str = "Give a short reason.") -> str:
     """The text without outer white space. Raises `UserError` with `missing` where there is none, or it is too long
     or cannot be stored."""
     if not isinstance(text, str) or not text.strip():

@@ -79,13 +79,13 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
     _check_evaluators(store, plan)
     ids = list_matching(store, dataset_id, plan.where)
     if not ids:
-        raise UserError(f"No trace of {plan.dataset!r} meets the conditions.", "Loosen them.")
+        raise UserError(f"No trace of {plan.dataset!r} meets the conditions.", "Choose fewer conditions.")
     try:
         with store.write() as session:
             return _create(session, plan, dataset_id, ids, user)
     except IntegrityError:
         # Somebody else took the name, or a trace was deleted, since that was checked.
-        raise ConflictError("The store changed meanwhile.", "Try again.") from None
+        raise ConflictError("The store has changed in the meantime.", "Try again.") from None
 
 
 def list_campaigns(store: Store) -> list[Campaign]:
@@ -197,7 +197,7 @@ def _insert_items(session: Session, campaign_id: int, queue: Sequence[tuple[int,
         digests = select(TraceRow.id, TraceRow.digest).where(TraceRow.id.in_([id for id, _ in part]))
         digest = dict(session.execute(digests).all())
         if len(digest) < len(part):
-            raise ConflictError("A trace was deleted meanwhile.", "Try again.")
+            raise ConflictError("A trace has been deleted in the meantime.", "Try again.")
         rows = [
             {"campaign_id": campaign_id, "trace_id": id, "digest": digest[id], "place": place, "chosen": chosen}
             for place, (id, chosen) in enumerate(part, start=start)

@@ -92,9 +92,13 @@ def check_guideline(text: str) -> str:
 
 def _check_needless(plan: CampaignPlan) -> None:
     if plan.shows == Shows.SCORES:
-        raise UserError("The campaign shows scores, and no evaluator is named.", "Name the one whose scores.")
+        raise UserError(
+            "The campaign shows scores, but names no evaluator.", "Choose the one whose scores are shown."
+        )
     if plan.ordering == Ordering.CHANGE:
-        raise UserError("The queue goes by change, and no evaluator is named.", "Name the one whose verdicts.")
+        raise UserError(
+            "The queue goes by change, but no evaluator is named.", "Choose the one whose changes count."
+        )
 
 
 def _check_word(kind: type[StrEnum], word: str, what: str) -> None:

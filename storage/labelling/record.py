@@ -112,11 +112,11 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
     if event.kind == "withdraw" and not event.cause:
         # A person can withdraw what they submitted at any time.
         if slot.state == SKIPPED:
-            raise ConflictError("This trace was skipped or withdrawn already.", "Go on with the next one.")
+            raise ConflictError("This trace was skipped or withdrawn already.", "Go on with the next trace.")
         return
     check_open(slot)
     if slot.state == SKIPPED:
-        raise ConflictError("You skipped this trace, or withdrew your annotation.", "Go on with the next one.")
+        raise ConflictError("You skipped this trace, or withdrew your annotation.", "Go on with the next trace.")
     if event.kind == "reopen" and not event.cause:
         if slot.state != SUBMITTED:
             raise ConflictError("The annotation is not submitted.", "Go on labelling.")
@@ -124,7 +124,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
         raise ConflictError("The annotation is submitted already.", "Take it back to change something.")
     if event.guideline not in (None, slot.guideline):
         raise ConflictError(
-            f"The guideline has changed: version {slot.guideline} is in force, and the page shows version"
+            f"The guideline has changed: version {slot.guideline} is current, and the page shows version"
             f" {event.guideline}.",
             "Read the new one, then go on.",
         )
@@ -136,7 +136,7 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEv
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")
     if event.of not in (None, stack[-1]):
-        raise ConflictError("Something else was done meanwhile.", "Reload the page.")
+        raise ConflictError("Something else has been done in the meantime.", "Reload the page.")
     target = next(logged for logged in log if logged.id == stack[-1])
     new = target.old if event.cause == "undo" else target.new
     return event.model_copy(update={"kind": target.kind, "step": target.step, "new": new, "of": target.id})

@@ -83,8 +83,8 @@ def check_owner(slot: Slot, user: User) -> None:
         raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
     if slot.user_id != user.id:
         raise ConflictError(
-            "Somebody else has this trace now: your time for it ran out.",
-            "What you did is kept. Go on with the next trace.",
+            "Your time for this trace ran out, and somebody else has it now.",
+            "Your labels are kept. Go on with the next trace.",
         )
 
 
@@ -94,7 +94,7 @@ def check_open(slot: Slot) -> None:
         raise ConflictError("The campaign is closed.", "Nothing can be labelled in it any more.")
     if slot.current_digest != slot.digest:
         raise ConflictError(
-            "The trace was changed after the campaign was made.", "Go on with the next one; what you did is kept."
+            "The trace was changed after the campaign was made.", "Your labels are kept. Go on with the next trace."
         )
 
 

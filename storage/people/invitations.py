@@ -64,7 +64,7 @@ def find_invitation(store: Store, token: str) -> Invitation:
     with store.read() as session:
         row = session.execute(_usable().where(InvitationRow.digest == digest(token))).one_or_none()
     if row is None:
-        raise NotFoundError("This invitation cannot be used, or not any more.", "Ask who sent it for a new one.")
+        raise NotFoundError("This invitation is no longer valid.", "Ask the person who sent it for a new one.")
     return _invitation(row)
 
 
@@ -73,7 +73,7 @@ def revoke(store: Store, invitation_id: int) -> None:
     unused = update(InvitationRow).where(InvitationRow.id == in_range(invitation_id), InvitationRow.used.is_(None))
     with store.write() as session:
         if not _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(revoked=now())):
-            raise NotFoundError("There is no such invitation any more.")
+            raise NotFoundError("This invitation no longer exists.")
 
 
 def accept(store: Store, token: str, name: str, password: str) -> User:
@@ -90,13 +90,15 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
             unused = update(InvitationRow).where(InvitationRow.id == invitation.id, InvitationRow.used.is_(None))
             taken = _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(used=now()))
             if not taken or session.execute(_inviter(invitation.id)).one_or_none() is None:
-                raise NotFoundError("This invitation was used or revoked meanwhile.", "Ask for a new one.")
+                raise NotFoundError(
+                    "This invitation has been used or revoked in the meantime.", "Ask for a new one."
+                )
             row = _reset(session, invitation) if invitation.resets else _new(session, invitation, name)
             row.password = hashed
             session.flush()
             return user_of_row(row)
     except IntegrityError:
-        raise ConflictError("Somebody took that name meanwhile.", "Choose another name.") from None
+        raise ConflictError("Somebody has taken that name in the meantime.", "Choose another name.") from None
 
 
 def _new(session: Session, invitation: Invitation, name: str) -> UserRow:

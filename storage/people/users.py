@@ -98,7 +98,7 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
     with store.write() as session:
         row = _changeable(session, name)
         if row.ended is not None and not lets_in:
-            raise UserError(f"{name} was ended.", "Ask who runs this server.")
+            raise UserError(f"{name} is deactivated.", "Ask an admin of this server.")
         row.password, row.ended = hashed, None
         _end_logins(session, row)
         return user_of_row(row)

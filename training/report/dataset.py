@@ -155,7 +155,9 @@ def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
         " why. Baselines do not read what a step says.",
     ]
     contents += (
-        [evaluators_table(evaluators)] if evaluators else ["No evaluator has judged; the baselines stand alone."]
+        [evaluators_table(evaluators)]
+        if evaluators
+        else ["No evaluator has judged these datasets, so only baselines are shown."]
     )
     return Part("How this was measured", "From stored judgments.", [Section("Evaluators", contents)])
 

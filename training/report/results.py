@@ -136,7 +136,7 @@ def published(evaluation: Evaluation, errors: Errors) -> Table | None:
     for name, shown in PROTOCOL.items():
         columns += [
             Column(name, f"{shown}, published"),
-            Column(f"{name}_difference", "Measurement minus it", CellKind.POINTS),
+            Column(f"{name}_difference", "Measured − published", CellKind.POINTS),
         ]
     cells = []
     for row in rows:
@@ -436,7 +436,7 @@ def outcomes(evaluation: Evaluation) -> Table | None:
         shown = [counts[kind] for kind in OUTCOMES]
         cells.append((row, (row.evaluator, row.mode.value, *shown, sum(shown))))
         remarks += [f"{row.evaluator}: {errors.left_out}"] if errors.left_out and not row.is_baseline else []
-    caption = "the first step called wrong beside the first error, in traces"
+    caption = "the first step judged wrong against the first error, in traces"
     return make_table(evaluation, "outcomes", caption, columns, cells, remarks) if cells else None
 
 
@@ -456,8 +456,8 @@ def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
         Column("steps", "Steps", CellKind.COUNT),
         Column("wrong", "With an error", CellKind.COUNT),
         Column("share_wrong", "Share with an error"),
-        Column("online", "Judged rightly online"),
-        Column("offline", "Judged rightly offline"),
+        Column("online", "Judged correctly online"),
+        Column("offline", "Judged correctly offline"),
     ]
     cells = []
     for online, offline in pairs(ordered(row for row in evaluation.rows if row.errors == errors)):

@@ -125,9 +125,9 @@ for (const [key, label] of labelKeys(page())) {
   const action = label ? `decide ${label}` : "leave it unlabelled";
   register({ key, label: `${action}, then say why`, when: isThere, run: () => choose(label) });
 }
-register({ key: "Enter", label: "store the decision, from its reason", when: isThere });
-register({ key: "Escape", label: "from the reason back to the step", when: isThere });
+register({ key: "Enter", label: "store the decision (in its reason)", when: isThere });
+register({ key: "Escape", label: "back to the step (in its reason)", when: isThere });
 register({ key: ["j", "ArrowDown"], label: "next step to decide", when: isThere, run: () => move(1) });
-register({ key: ["k", "ArrowUp"], label: "step before", when: isThere, run: () => move(-1) });
+register({ key: ["k", "ArrowUp"], label: "previous step to decide", when: isThere, run: () => move(-1) });
 register({ key: "n", label: "next trace", when: isThere, run: () => follow("a.onward", ".pager a[rel=next]") });
-register({ key: "p", label: "trace before", when: isThere, run: () => follow(".pager a[rel=prev]") });
+register({ key: "p", label: "previous trace", when: isThere, run: () => follow(".pager a[rel=prev]") });

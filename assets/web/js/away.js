@@ -1,7 +1,7 @@
 // While the server does not answer a page says so, and what it was asked for waits.
 import { element } from "./dom.js";
 
-export const AWAY = "The server does not answer. This page goes on when it does.";
+export const AWAY = "The server does not answer. This page continues when it does.";
 /** Milliseconds after which the server is asked again. */
 export const AGAIN = 800;
 

@@ -1,6 +1,7 @@
 // The Evidence page: the hindsight matrix, the curve and the bars of one trace, as its steps are revealed.
 import { onChange } from "./changes.js";
 import { drawCurve } from "./curve.js";
+import { setText } from "./dom.js";
 import { register } from "./keys.js";
 import { colourCell, readThresholds, showChange, showScores } from "./step_scores.js";
 import { readTriangle, valueOf } from "./triangle.js";
@@ -138,6 +139,7 @@ class Evidence {
     this.showPlayer();
     this.items.forEach((item, i) => this.showStep(item, i));
     for (const told of this.section.querySelectorAll(".told")) told.hidden = Number(told.dataset.of) !== this.step;
+    setText(this.section.querySelector(".story > [role=status]"), this.section.querySelector(".told:not([hidden]) .say").textContent);
     this.showCurve();
   }
 
@@ -208,7 +210,7 @@ class Evidence {
       if (answer.ok) this.learned(found);
       else this.tellWithout(() => `${found.error} ${found.hint}`);
     } catch {
-      this.tellWithout(() => "The server does not answer. Load the page again.");
+      this.tellWithout(() => "The server does not answer. Reload the page.");
     }
   }
 
@@ -266,7 +268,7 @@ window.addEventListener("popstate", () => (waiting.length = 0));
 const isShown = () => current?.section.isConnected;
 const hasNeighbours = () => link("next") || link("prev");
 register({ key: "ArrowRight", label: "reveal the next step", when: isShown, run: () => current.reveal(current.after + 1) });
-register({ key: "ArrowLeft", label: "take the last step back", when: isShown, run: () => current.reveal(current.after - 1) });
+register({ key: "ArrowLeft", label: "hide the last step", when: isShown, run: () => current.reveal(current.after - 1) });
 register({ key: "p", label: "play, pause", when: isShown, run: () => current.play() });
 register({ key: ["↑", "↓"], label: "in the matrix: earlier, later", when: isShown });
 register({ key: "j", label: "next", when: hasNeighbours, run: () => move("next") });

@@ -1,7 +1,5 @@
-// What every page has around its content: its title, the skip link, and that changes are read out.
+// What every page has around its content: its title and the skip link.
 import { onChange } from "./changes.js";
-
-const LIVE = ".live, #browse";
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a.skip");
@@ -18,7 +16,4 @@ const name = () => {
   if (document.title !== title) document.title = title;
 };
 
-onChange(() => {
-  name();
-  for (const part of document.querySelectorAll(LIVE)) part.setAttribute("aria-live", "polite");
-});
+onChange(name);

@@ -12,7 +12,7 @@ const NAMES = {
   PageUp: "Page Up",
   PageDown: "Page Down",
 };
-const ACTIVE = "a, button, summary, [role=button], [role=slider], [role=tab], [role=option]";
+const ACTIVE = "a, button, summary, [type=radio], [role=button], [role=slider], [role=tab], [role=option]";
 
 /**
  * Register a key. `key` is what `KeyboardEvent.key` says, or a list of such; `label` tells what it does, in few
@@ -26,7 +26,7 @@ export const register = ({ key, label, when = () => true, run = null, shown = ke
 
 const isTyping = (target) => target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not([contenteditable=false])");
 
-// Enter and Space belong to the link or button that has the focus, arrows to a slider or a tab.
+// Enter and Space belong to the link or button that has the focus, arrows to a slider, a tab or a choice.
 const isTaken = (event) => event.key !== "?" && event.key.length !== 1 && event.target.closest?.(ACTIVE);
 const isLeft = (event, { everywhere }) => !isTaken(event) || (everywhere && event.key !== "Enter");
 const isPressing = (event) => event.key === " " && event.target.closest?.(ACTIVE);

@@ -234,7 +234,7 @@ class Labelling {
 
   sendPanel(form, value) {
     const kind = form.dataset.panel;
-    if (kind === "skip" && value === null) return this.announce("Say in a few words why.");
+    if (kind === "skip" && value === null) return this.announce("Give a short reason.");
     this.closePanels();
     if (kind === "skip" || this.annotation.flag !== value) this.record(kind, { new: value });
   }
@@ -260,7 +260,7 @@ class Labelling {
     setText(find(".flagged span"), annotation.flag ?? "");
     const whole = !this.stepwise || annotation.revealed >= this.steps;
     setText(find(".status"), statusText(shown, outbox.away, whole));
-    if (outbox.away && !this.away) this.announce("What you say is kept here, and sent when the server answers.");
+    if (outbox.away && !this.away) this.announce("Your labels are kept here and sent when the server answers.");
     this.away = outbox.away;
   }
 

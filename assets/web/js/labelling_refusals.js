@@ -21,7 +21,7 @@ const end = (page, message) => {
   page.lost = [...page.outbox.events];
   page.over = true;
   page.outbox.clear();
-  const kept = page.lost.length ? " What is marked as not stored was not kept." : "";
+  const kept = page.lost.length ? " What is marked as not stored has been lost." : "";
   show(page, message + kept, link("Next trace", `/relabel/label?campaign=${page.campaign}`));
 };
 
@@ -42,7 +42,7 @@ const showGuideline = async (page, version) => {
   const details = page.section.querySelector("details.guideline");
   details.innerHTML = await response.text();
   details.open = true;
-  const message = "The guideline has changed: the new one is shown above. What you said since is stored when you go on.";
+  const message = "The guideline has changed: the new one is shown above. Your labels since then are stored when you go on.";
   show(page, message, goOn(page, version));
   details.scrollIntoView({ block: "start" });
 };

@@ -1,6 +1,7 @@
 // The script of every page: the frame, then a module for each page.
 import "./maths.js";
 import "./keys.js";
+import "./hints.js";
 import "./navigation.js";
 import "./frame.js";
 import "./account.js";

@@ -2,6 +2,7 @@
 //
 // The content stands in an element with `data-part`. A link or form carries `data-go`, and what is not whole yet
 // `data-again`.
+import { announce } from "./announce.js";
 import { AGAIN, AWAY, failure, say } from "./away.js";
 
 const part = () => document.querySelector("main [data-part]");
@@ -12,6 +13,12 @@ const asHtml = (text) => {
   return template;
 };
 
+// What an element with `data-says` says of the content, else its heading.
+const sentence = () => {
+  const heading = part().querySelector("[data-says], h1");
+  return heading?.dataset.says ?? heading?.textContent ?? "";
+};
+
 // As it was last sent, to tell whether it has changed: the page's scripts set formulas and draw in it.
 let sent = part()?.innerHTML;
 
@@ -20,6 +27,7 @@ const put = (text) => {
   if (template.innerHTML === sent) return;
   sent = template.innerHTML;
   part().replaceChildren(template.content);
+  announce(sentence());
 };
 
 const isPage = (response) => response.headers.get("content-type")?.startsWith("text/html");

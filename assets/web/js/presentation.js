@@ -168,7 +168,7 @@ class Presentation {
       if (document.fullscreenElement) await document.exitFullscreen();
       else await document.documentElement.requestFullscreen();
     } catch {
-      this.say("Full screen was refused");
+      this.say("The browser refused full screen");
     }
   }
 
@@ -245,8 +245,8 @@ const on = (key, label, run, options = {}) =>
     ...options,
   });
 
-on(["ArrowRight", " ", "PageDown"], "reveal the next thing", (presentation) => presentation.by(1));
-on(["ArrowLeft", "PageUp"], "take the last thing back", (presentation) => presentation.by(-1));
+on(["ArrowRight", " ", "PageDown"], "go on", (presentation) => presentation.by(1));
+on(["ArrowLeft", "PageUp"], "go back", (presentation) => presentation.by(-1));
 on("Home", "back to the problem", (presentation) => presentation.by(-presentation.last));
 on("End", "reveal everything", (presentation) => presentation.by(presentation.last));
 on(DIGITS, "go to a step", (presentation, { key }) => presentation.digit(key), { shown: ["0–9", "Enter"] });

@@ -1,6 +1,7 @@
 // What a presentation shows: the steps, the matrix and the curves as far as they are revealed, then the conclusions.
 //
 // What is not revealed is not in the document at all, so that nothing can show, name or find it.
+import { shortened } from "./announce.js";
 import { drawCurves } from "./curve.js";
 import { element } from "./dom.js";
 import { drawMaths } from "./maths.js";
@@ -27,6 +28,10 @@ const spoken = (node) => {
   for (const span of copy.querySelectorAll("span.math")) span.textContent = span.dataset.source;
   return copy.textContent.trim();
 };
+
+// As much of a problem or a step as is read out.
+const ENOUGH = 120;
+const begun = (node) => shortened(spoken(node), ENOUGH);
 
 const contents = (section, name) => [...section.querySelector(`template.${name}`).content.cloneNode(true).children];
 
@@ -194,12 +199,12 @@ export class PresentationView {
   /** What is read out of the last thing revealed. */
   told(steps, conclusions) {
     if (conclusions) return spoken(this.conclusions[conclusions - 1]);
-    if (!steps) return `Problem: ${spoken(this.section.querySelector(".q"))}`;
+    if (!steps) return `Problem: ${begun(this.section.querySelector(".q"))}`;
     const after = steps - 1;
     const verdict = verdictOf(this.at(after, after), this.thresholds);
     const moved = this.moved(after);
     const says = `${verdict}, ${this.validity(after, after).toFixed(2)}${moved && `; ${moved}`}.`;
-    return `Step ${this.names[after]}: ${spoken(this.steps[after].querySelector(".t"))} ${sentenceCase(says)}`;
+    return `Step ${this.names[after]}: ${begun(this.steps[after].querySelector(".t"))} ${sentenceCase(says)}`;
   }
 
   /** Add a sentence to the one of the evidence, once it is known. */

@@ -35,10 +35,10 @@ const sendRest = (person, slot) => {
     refused: async (event, status, message) => {
       const open = element("a", { href: `/relabel/label?slot=${slot}` }, "Open it");
       const assignment = await fetch(`/relabel/slots/${slot}`).catch(() => null);
-      if (assignment?.ok) return show(`What you said of another trace is not stored yet: ${message}`, open);
+      if (assignment?.ok) return show(`Your labels of another trace are not stored yet: ${message}`, open);
       if (!assignment || assignment.status >= 500 || assignment.status === 401) return;
       rest.clear();
-      show(`What you said last of another trace could not be stored: ${message}`);
+      show(`Your last labels of another trace could not be stored: ${message}`);
     },
   });
   rest.send();

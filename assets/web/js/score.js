@@ -31,7 +31,7 @@ const state = () => ({
   token: result()?.dataset.token ?? "",
 });
 
-const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.hint);
+const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
 
 // A button that is busy can be pressed again, and then the last press counts.
 const setBusy = (isBusy) => {
@@ -249,7 +249,7 @@ document.addEventListener("submit", async (event) => {
 
 const save = latest((signal, values) => ask("save", [values], signal));
 
-register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text)", when: () => part("score") });
+register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score") });
 
 if (part("score")) {
   window.addEventListener("popstate", openAddress);

@@ -13,9 +13,7 @@ from stepsight.storage.labelling.files.formats import FORMATS, find_format
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 
 EVENTS = "events"
-LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {
-    EVENTS: "JSON Lines of everything that was done"
-}
+LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {EVENTS: "JSON Lines: every event"}
 FORMAT_NAMES = tuple(LABEL_FORMATS)
 
 

@@ -175,7 +175,9 @@ def _last(session: Session, item_id: int, step: int) -> EventRow | None:
 def _check_before(before: EventRow | None, after: int | None) -> None:
     last = 0 if before is None else before.id
     if after is not None and last != after:
-        raise ConflictError("This step was decided meanwhile, as the page now shows.", "Decide it anew if need be.")
+        raise ConflictError(
+            "This step has been decided in the meantime, as the page now shows.", "Decide it again if you disagree."
+        )
 
 
 def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def section(page, title):
 
 def test_each_value_has_its_count_and_an_address():
     gold = section(sidebar(Address(dataset="sums", page=3)), "Gold")
-    assert list(gold) == ["names an error3", "names no error2", "names a redundant step1", "no gold0"]
-    assert gold["names an error3"].one("a")["href"] == "/browse?dataset=sums&gold=error"
+    assert list(gold) == ["has an error3", "has no error2", "has a redundant step1", "no gold0"]
+    assert gold["has an error3"].one("a")["href"] == "/browse?dataset=sums&gold=error"
     # What would leave nothing is no link.
     assert gold["no gold0"].all("a") == []
 
@@ -38,7 +38,7 @@ def test_a_value_that_is_set_is_current_and_lifted_by_its_link():
     gold = section(sidebar(Address(gold="missing", q="x")), "Gold")
     link = gold["no gold0"].one("a")
     assert (link["aria-current"], link["href"]) == ("true", "/browse?q=x")
-    assert gold["names an error3"].one("a")["href"] == "/browse?gold=error&q=x"
+    assert gold["has an error3"].one("a")["href"] == "/browse?gold=error&q=x"
     changes = section(sidebar(Address(change=0.3)), "Retroactive change")
     assert changes["0.3 or more1"].one("a")["href"] == "/browse"
     assert changes["0.1 or more3"].one("a")["href"] == "/browse?change=0.1"
@@ -48,7 +48,7 @@ def test_classes_are_those_of_the_dataset_the_commonest_first():
     assert list(section(sidebar(), "Class")) == ["geometry4", "algebra1"]
     assert list(section(sidebar(Address(group="algebra")), "Class")) == ["algebra1", "geometry4"]
     assert [one.text for one in sidebar(counts={}).all("h3")] == [
-        "Gold", "First error stands", "Relabelled", "First error", "Solution called", "Online and offline",
+        "Gold", "First error is", "Relabelled", "First error", "Solution judged", "Online and offline",
         "Retroactive change", "Verdict differs from",
     ]  # fmt: skip
 
@@ -62,7 +62,7 @@ def test_many_values_are_folded():
 
 def test_what_an_evaluator_says_is_there_where_it_has_judged():
     page = sidebar(Address(mode="online"))
-    assert [one.text for one in page.all("h2")] == ["Filters", "What mini says, online"]
+    assert [one.text for one in page.all("h2")] == ["Filters", "Judgments of mini, online"]
     assert list(section(page, "First error")) == [
         "right2", "missed error1", "false alarm0", "wrong step2", "any of these three3"
     ]  # fmt: skip
@@ -76,7 +76,7 @@ def test_chips_lift_one_condition_or_all():
     address = Address(dataset="sums", q="a b", gold="error", cell="neg-pos", change=0.3, page=2)
     page = read(chips_html(address))
     assert [chip["aria-label"] for chip in page.all("a", cls="chip")] == [
-        "Remove Gold: names an error",
+        "Remove Gold: has an error",
         "Remove Search: a b",
         "Remove Retroactive change 0.3 or more",
         "Remove Gold neg, called pos",
@@ -94,14 +94,14 @@ def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
 def test_where_nothing_is_left_it_says_which_condition_to_loosen():
     address = Address(q="x", gold="error", group="algebra")
     page = read(loosen_html(address, {"text": 2, "gold": 0, "group": 1}))
-    assert page.all("p")[0].text == "No trace meets these conditions. Loosen one:"
+    assert page.all("p")[0].text == "No trace meets these conditions. Remove one of them:"
     assert [item.text for item in page.one("ul").all("li")] == [
         "without Search: x: 2 traces",
         "without Class: algebra: 1 trace",
     ]
     assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
     page = read(loosen_html(address, {"text": 0, "gold": 0, "group": 0}))
-    assert "No single one is to blame." in page.text
+    assert "Removing any one of them is not enough." in page.text
     assert page.one("a")["href"] == "/browse"
     assert read(loosen_html(Address(), {})).text == "This dataset has no trace."
 
@@ -120,5 +120,5 @@ def test_every_name_is_escaped(text):
 
 def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():
     theirs = EvaluatorChoice("theirs", "theirs", None, judged=True, outputs=Outputs.VALIDITY)
-    assert list(section(sidebar(), "Solution called")) == ["valid", "not valid", "redundant", "not judged"]
-    assert list(section(sidebar(about=theirs), "Solution called")) == ["valid", "not valid", "not judged"]
+    assert list(section(sidebar(), "Solution judged")) == ["valid", "not valid", "redundant", "not judged"]
+    assert list(section(sidebar(about=theirs), "Solution judged")) == ["valid", "not valid", "not judged"]

@@ -102,9 +102,9 @@ def test_conditions_combine_and_are_counted(browse):
     assert ids(page) == ["error"]
     counts = [item.text for item in page.one("aside").all("section")[0].all("li")]
     # With the other condition as it is: no trace without a gold error has one in its last third.
-    assert counts == ["names an error1", "names no error0", "names a redundant step0", "no gold0"]
+    assert counts == ["has an error1", "has no error0", "has a redundant step0", "no gold0"]
     chips = [chip["aria-label"] for chip in page.all("a", cls="chip")]
-    assert chips == ["Remove Gold: names an error", "Remove First error stands: in the last third"]
+    assert chips == ["Remove Gold: has an error", "Remove First error is: in the last third"]
     assert query_of(page.all("a", cls="chip")[1]["href"]) == {"dataset": ["sums"], "gold": ["error"]}
     # A search goes along with them.
     hidden = {
@@ -230,7 +230,7 @@ def test_neighbours_are_those_of_the_filter(browse):
 def test_a_trace_says_where_in_its_list_it_stands_and_leads_back_there(browse):
     many = browse(dataset="many", gold="error", page="1")
     opened = browse(trace=trace_id(many, "n3"), dataset="many", gold="error")
-    # Every third of the 60 names an error: n0, n3, …, n57.
+    # Every third of the 60 has an error: n0, n3, …, n57.
     assert opened.one("span", cls="place").text == "2 of 20"
     last = browse(trace=query_of(links(browse(dataset="many", page="3"))[-1]["href"])["trace"], dataset="many")
     assert last.one("span", cls="place").text == "60 of 60"

@@ -111,13 +111,13 @@ def test_what_an_evaluator_does_not_say_is_not_shown():
         "validity, offline: validity 0.25; not valid",
         "validity, offline: validity 0.80; valid",
     ]
-    assert cells(page)[3] == ["–says nothing"]
-    assert cells(page, 1) == [["✓not blamed"], ["✕blamed"], ["✕blamed"], ["–says nothing"]]
+    assert cells(page)[3] == ["–no verdict"]
+    assert cells(page, 1) == [["✓not marked"], ["✕marked wrong"], ["✕marked wrong"], ["–no verdict"]]
     lines = [line.text for line in page.one("ul", cls="answers").all("li")]
     assert lines == [
-        f"validityOffline: not valid 0.25, finds the error of step 2{ONLY_VALIDITY}",
-        "verdictwrong from step 2, as gold",
-        "numberone number for the solution: 0.0354",
+        f"validityOffline: not valid 0.25, finds the error in step 2{ONLY_VALIDITY}",
+        "verdictwrong from step 2, agrees with gold",
+        "numberscore of the solution: 0.0354",
     ]
 
 

@@ -33,8 +33,8 @@ def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
     found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
     assert [read(piece).text for piece in found] == [
-        "Online: not valid 0.30 · redundant 0.50, finds the error of step 2",
-        "Offline: not valid 0.25, finds the error of step 2",
+        "Online: not valid 0.30 · redundant 0.50, finds the error in step 2",
+        "Offline: not valid 0.25, finds the error in step 2",
         "largest retroactive change: step 2.1, −0.55",
     ]
 
@@ -47,25 +47,25 @@ def test_a_change_of_nothing_is_none():
 
 def test_an_evaluator_of_validity_says_nothing_of_redundancy():
     assert words([[0.4, 0, 0.6], [0.2, 0, 0.8], [0.3, 0, 0.7]], Outputs.VALIDITY) == [
-        "Offline: valid 0.60, misses the error of step 2",
-        "gives validity only: it says nothing of redundancy",
+        "Offline: valid 0.60, misses the error in step 2",
+        "gives validity only, not redundancy",
     ]
 
 
 def test_one_number_is_one_number():
-    assert words([NOTHING] * 3, Outputs.SOLUTION, 0.0354) == ["one number for the solution: 0.0354"]
-    assert words([NOTHING] * 3, Outputs.SOLUTION) == ["says nothing of the solution"]
+    assert words([NOTHING] * 3, Outputs.SOLUTION, 0.0354) == ["score of the solution: 0.0354"]
+    assert words([NOTHING] * 3, Outputs.SOLUTION) == ["no verdict on the solution"]
 
 
 @pytest.mark.parametrize(
     ("rows", "solution", "expected"),
     [
-        ([POS, NEG, NEG], 0.0, "wrong from step 2, as gold"),
-        ([NEG, NOTHING, NOTHING], 0.0, "wrong from step 1, gold step 2"),
+        ([POS, NEG, NEG], 0.0, "wrong from step 2, agrees with gold"),
+        ([NEG, NOTHING, NOTHING], 0.0, "wrong from step 1, gold at step 2"),
         ([NEU, NEU, NEU], 0.0, "redundant: steps 1, 2"),
         ([POS, NEU, NEU], 0.0, "redundant: step 2"),
-        ([POS, POS, POS], 1.0, "finds no fault, misses the error of step 2"),
-        ([POS, POS, POS], 0.0, "finds fault, blames no step"),
+        ([POS, POS, POS], 1.0, "finds no error, misses the error in step 2"),
+        ([POS, POS, POS], 0.0, "finds an error, names no step"),
         ([POS, POS, POS], None, "its verdict could not be read"),
     ],
 )
@@ -76,12 +76,12 @@ def test_a_verdict_is_told_in_words(rows, solution, expected):
 @pytest.mark.parametrize(
     ("rows", "trace", "expected"),
     [
-        ([POS, POS, POS], CLEAN, "finds no fault, as gold"),
+        ([POS, POS, POS], CLEAN, "finds no error, agrees with gold"),
         ([NEG, NOTHING, NOTHING], CLEAN, "wrong from step 1, a false alarm"),
-        ([POS, POS, POS], PLAIN, "finds no fault"),
+        ([POS, POS, POS], PLAIN, "finds no error"),
         ([NEG, NOTHING, NOTHING], PLAIN, "wrong from step 1"),
-        # Of a benchmark of redundant steps: what it finds no fault with may be meant of those.
-        ([POS, POS, POS], Trace.of("q", ["x", ["y", "z"]], ["pos", "neu"]), "finds no fault"),
+        # Of a benchmark of redundant steps: what it finds no error with may be meant of those.
+        ([POS, POS, POS], Trace.of("q", ["x", ["y", "z"]], ["pos", "neu"]), "finds no error"),
     ],
 )
 def test_a_verdict_in_words_beside_other_gold(rows, trace, expected):
@@ -89,7 +89,7 @@ def test_a_verdict_in_words_beside_other_gold(rows, trace, expected):
 
 
 def test_silence_on_every_step_is_told():
-    assert words([NOTHING] * 3) == ["Offline: says nothing of the steps"]
+    assert words([NOTHING] * 3) == ["Offline: no scores for the steps"]
 
 
 def test_the_first_wrong_step_follows_the_threshold_and_passes_over_silence():
@@ -102,10 +102,10 @@ def test_the_first_wrong_step_follows_the_threshold_and_passes_over_silence():
 @pytest.mark.parametrize(
     ("found", "trace", "expected"),
     [
-        (1, TRACE, "finds the error of step 2"),
-        (0, TRACE, "blames step 1, gold step 2"),
-        (None, TRACE, "misses the error of step 2"),
-        (None, CLEAN, "as gold"),
+        (1, TRACE, "finds the error in step 2"),
+        (0, TRACE, "first error at step 1, gold at step 2"),
+        (None, TRACE, "misses the error in step 2"),
+        (None, CLEAN, "agrees with gold"),
         (0, CLEAN, "false alarm at step 1"),
         (0, PLAIN, "first wrong step 1"),
         (None, PLAIN, ""),

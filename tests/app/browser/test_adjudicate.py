@@ -81,7 +81,7 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     expect(page.locator("#step-2")).to_be_focused()
     decide(page, "2", "Nothing needs it.")
     expect(page.locator("#step-2 .past")).to_contain_text("Nothing needs it.")
-    expect(page.locator("#step-2 .past summary")).to_have_text("Decided otherwise before")
+    expect(page.locator("#step-2 .past summary")).to_have_text("Earlier decisions")
     page.keyboard.press("n")
     page.wait_for_url(f"**/relabel/adjudicate?campaign={made.id}&item={second.item_id}")
     expect(page.locator("#step-1.open")).to_be_visible()
@@ -179,7 +179,7 @@ def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, addr
         # What the server refuses is told beside it.
         page.locator("#step-3 input[name=reason]").fill("  ")
         page.locator("#step-3 .button").click()
-        expect(page.locator("#step-3 .notice")).to_have_text("The decision has no reason. Say in a few words why.")
+        expect(page.locator("#step-3 .notice")).to_have_text("The decision has no reason. Give a short reason.")
 
 
 def test_a_label_is_disputed(store, page):

@@ -50,7 +50,7 @@ def test_mr_math_is_browsed_by_filter_link_and_key(page):
     page.get_by_label("Dataset").select_option("mr-math-invalid")
     expect(page.get_by_role("heading", name="mr-math-invalid")).to_be_visible()
     assert asked(page.url) == {"dataset": "mr-math-invalid"}
-    facet(page, "Gold", "names an error").click()
+    facet(page, "Gold", "has an error").click()
     expect(page.locator(".pager")).to_contain_text("1–25 of 83")
     # The focus stays on the condition, which is set now.
     expect(page.locator(".facets a[aria-current]")).to_be_focused()
@@ -89,7 +89,7 @@ def test_conditions_combine_and_come_off_again(page):
     page.goto("/browse?dataset=gallery")
     facet(page, "First error", "missed error").click()
     expect(page.locator(".chips .chip")).to_have_count(1)
-    facet(page, "Gold", "names an error").click()
+    facet(page, "Gold", "has an error").click()
     expect(page.locator(".chips .chip")).to_have_count(2)
     count = int(page.locator(".facets a[aria-current] .n").first.inner_text())
     expect(page.locator("table.traces tbody tr")).to_have_count(min(count, 25))
@@ -157,7 +157,7 @@ def test_a_trace_is_read_while_it_is_scored(opened, tmp_path):
                 page.goto("/browse?trace=1")
                 expect(page.locator("ol.steps > li")).to_have_count(len(steps))
                 expect(page.locator("#browse .measuring")).to_have_text(
-                    "is scoring this trace; its bars will follow"
+                    "is scoring this trace; its bars will appear here"
                 )
                 expect(page.locator("ol.steps .bar")).to_have_count(0)
             expect(page.locator("ol.steps .bar")).to_have_count(2 * len(steps))
@@ -200,7 +200,7 @@ def test_a_phone_has_the_conditions_in_a_sheet(opened):
         expect(page.locator("a.open").first).to_be_visible()
         expect(page.locator(".facets")).to_be_hidden()
         page.get_by_role("button", name="Filters").click()
-        facet(page, "Gold", "names an error").click()
+        facet(page, "Gold", "has an error").click()
         # It stays open, so that another can be chosen.
         expect(page.get_by_role("button", name="Filters (1)")).to_have_attribute("aria-expanded", "true")
         expect(page.locator(".facets a[aria-current]")).to_be_visible()

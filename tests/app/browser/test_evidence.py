@@ -128,8 +128,8 @@ def test_the_gallery_leads_from_trace_to_trace(page):
     expect(page.locator(f".pager[data-trace='{trace[1]}']")).to_be_visible()
     page.get_by_role("link", name="The gallery").click()
     expect(page.locator("ol.turns b").first).to_have_text(name or "")
-    page.get_by_role("link", name=re.compile("No verdict turned")).click()
-    expect(page.locator("nav.kinds [aria-current]")).to_contain_text("No verdict turned")
+    page.get_by_role("link", name=re.compile("No verdict changed")).click()
+    expect(page.locator("nav.kinds [aria-current]")).to_contain_text("No verdict changed")
 
 
 def test_a_causal_evaluator_says_why_there_is_nothing_to_see(page):

@@ -101,9 +101,50 @@ def test_while_a_blind_campaign_is_open_an_annotator_has_one_page(opened, home):
         page.wait_for_url("**/relabel")
         expect(page.locator("nav.top .places a:visible")).to_have_text(["Relabel"])
         page.goto("/browse")
-        expect(page.get_by_role("alert")).to_contain_text("Annotators see no scores and no gold")
+        expect(page.get_by_role("alert")).to_contain_text("Annotators see no scores and no gold labels")
+        # From here a link leads to the one page that is left.
+        expect(page.locator("main a")).to_have_text(["Relabel"])
         assert overflow(page) <= 0
+        assert in_both_schemes(page, "main form") == {}
+        page.locator("main a").click()
+        page.wait_for_url("**/relabel")
     close_campaign(store, made.id)
+
+
+def test_a_page_that_is_for_others_says_whose_it_is_and_lets_somebody_else_log_in(opened, home):
+    _, address = home
+    with opened(base=address, expected=["status of 403"]) as page:
+        page.goto("/relabel/new?dataset=sums")
+        log_in(page)
+        page.wait_for_url(f"{address}/")
+        page.goto("/relabel/new?dataset=sums")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
+        expect(page.get_by_role("alert")).to_contain_text("This is for admins, and you are an annotator.")
+        expect(page.locator("main")).to_contain_text("You are logged in as ada (annotator).")
+        places = page.locator("main a")
+        expect(places).to_have_text(["Score", "Evidence", "Browse", "Results", "Relabel", "Jobs"])
+        for place in places.evaluate_all("links => links.map(link => link.href)"):
+            assert page.request.get(place).status == 200
+        page.get_by_role("button", name="Log in as somebody else").click()
+        page.wait_for_url("**/login?next=**")
+        log_in(page, "grace")
+        page.wait_for_url("**/relabel/new?dataset=sums")
+        expect(page.get_by_role("heading", level=1)).to_have_text("New campaign")
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+
+
+def test_a_form_that_is_sent_after_the_log_out_is_answered_with_a_page(opened, home):
+    _, address = home
+    with opened(base=address, expected=["status of 401"]) as page:
+        page.goto("/people")
+        log_in(page, "grace")
+        page.wait_for_url(f"{address}/people")
+        page.context.clear_cookies()
+        page.get_by_role("button", name="Make a link", exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Not logged in")
+        page.get_by_role("link", name="Log in", exact=True).first.click()
+        page.wait_for_url("**/login**")
 
 
 def test_the_login_pages_are_accessible(opened, home):

@@ -27,7 +27,7 @@ def test_from_the_overview_to_the_traces_behind_a_number(page):
     expect(page.locator(".finding .caption")).to_contain_text("Sol-F1, offline")
     # The form is new, the focus stays.
     expect(page.get_by_label("Figure")).to_be_focused()
-    page.get_by_label("Difference to").select_option("mini-causal")
+    page.get_by_label("Difference from").select_option("mini-causal")
     expect(row.locator("small.minus").first).to_have_text(re.compile(r"^[+-]?\d+\.\d \["), timeout=MEASURED)
     assert query(page) == {"figure": "sol_f1", "mode": "offline", "against": "mini-causal"}
 

@@ -285,7 +285,7 @@ def test_evaluators_stand_side_by_side_and_fit(opened):
 def test_a_result_is_saved_and_found_again(page):
     score(page, "What is 2 + 3, saved?", "2 + 3 = 5.\nSo 5.")
     page.get_by_label("Dataset").fill("by hand")
-    for told in ("Saved as", "Was saved before as"):
+    for told in ("Saved as", "Already saved as"):
         page.get_by_role("button", name="Save as a trace").click()
         expect(page.locator("#saved")).to_contain_text(told)
     page.locator("#saved").get_by_role("link", name="Browse").click()

@@ -76,9 +76,9 @@ def test_conditions_and_terms_are_as_given(command: Command, filled: Store, guid
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--text", "zebra"], "No trace of 'sums' meets the conditions. Loosen them."),
-        (["--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It knows none."),
-        (["--show-scores"], "no evaluator is named"),
+        (["--text", "zebra"], "No trace of 'sums' meets the conditions. Choose fewer conditions."),
+        (["--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It has none."),
+        (["--show-scores"], "names no evaluator"),
         (["--verdict", "valid"], "evaluator"),
         (["--cell", "neg"], "cell: 'neg' found, expected a gold label"),
         (["--overlap", "0"], "The overlap is 0. Expected 1 to 50."),
@@ -103,7 +103,7 @@ def test_an_unknown_campaign_and_an_unreadable_guideline(command: Command, fille
     binary = tmp_path / "guideline.bin"
     binary.write_bytes(b"\xff\xfe\x00")
     code, _, err = command("campaign", "create", "a", "sums", "--guideline", binary, "--db", filled.name)
-    assert (code, "is no UTF-8 text" in err) == (2, True)
+    assert (code, "is not UTF-8 text" in err) == (2, True)
 
 
 def test_a_name_that_several_evaluators_have(command: Command, filled: Store, guideline: Path) -> None:

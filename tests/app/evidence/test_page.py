@@ -233,7 +233,7 @@ def test_the_gallery_lists_by_kind_and_change(show):
     page = show("dataset=falls")
     counts = {link.text: link for link in page.one("nav", cls="kinds").all("a")}
     # 45 fall below 0.5: one each is called right and unlabelled by gold, the others wrong.
-    assert list(counts) == ["Wrong to right 43", "Right to wrong 1", "Without gold 1", "No verdict turned 0"]
+    assert list(counts) == ["Wrong to right 43", "Right to wrong 1", "Without gold 1", "No verdict changed 0"]
     assert [link.attributes.get("aria-current") for link in counts.values()] == ["page", None, None, None]
     rows = page.one("ol", cls="turns").all("li")
     assert len(rows) == 20
@@ -341,7 +341,7 @@ def test_what_cannot_be_answered_says_why(client, query, status, error):
 def test_an_evaluator_that_is_not_here_cannot_leave_out(client, ids):
     answer = client.get(f"/evidence/left-out?trace={ids['f0']}&evaluator=theirs")
     assert answer.status_code == 422
-    assert answer.json()["error"] == "theirs is not loaded here, so that no step can be left out."
+    assert answer.json()["error"] == "theirs is not loaded here, so no step can be left out."
     assert client.get(f"/evidence/file?trace={ids['f0']}&evaluator=theirs").status_code == 200
 
 
@@ -372,10 +372,10 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     assert page.all("fieldset", cls="values") == page.all("i", cls="neu") == []
     assert "data-redundancy" not in section(page).attributes
     assert section(page)["data-value"] == "validity"
-    assert "gives validity only: it says nothing of redundancy" in page.one("div", cls="sum").text
+    assert "gives validity only, not redundancy" in page.one("div", cls="sum").text
     assert notices(page) == []
     asked = shown("&value=neu")
-    assert notices(asked) == ["two gives validity only: it says nothing of redundancy. There is no neu to show."]
+    assert notices(asked) == ["two gives validity only, not redundancy. There is no neu to show."]
     assert section(asked)["data-value"] == "validity"
     three = read(page_html(sqlite_store, mixed, read_query(f"s={token}&evaluator=tiny&value=neu")))
     assert len(three.one("fieldset", cls="values").all("input")) == 4

@@ -47,12 +47,12 @@ def test_a_link_leads_from_the_page_to_a_login(admin, sqlite_store):
         assert "head invites you to StepSight, in the role annotator" in admin.get(link).text
     form = {"token": link.partition("token=")[2], "name": "eva", "password": NEW, "again": NEW}
     refused = admin.post("/login/invitation", data=form | {"again": "another one"})
-    assert (refused.status_code, "The password and its repetition differ." in refused.text) == (422, True)
+    assert (refused.status_code, "The two passwords differ." in refused.text) == (422, True)
     answer = admin.post("/login/invitation", data=form, follow_redirects=False)
     assert answer.status_code == 303
     assert admin.get("/login/who").json()["name"] == "eva"
     again = admin.post("/login/invitation", data=form | {"name": "another"})
-    assert (again.status_code, "cannot be used" in again.text) == (404, True)
+    assert (again.status_code, "no longer valid" in again.text) == (404, True)
 
 
 def test_roles_and_states_change_and_the_last_admin_stays(admin, boss, sqlite_store):
@@ -68,7 +68,10 @@ def test_roles_and_states_change_and_the_last_admin_stays(admin, boss, sqlite_st
     assert not find_user(sqlite_store, "ada").active
     admin.post(f"{base}/reactivate")
     assert find_user(sqlite_store, "ada").active
-    assert "lets you choose a new password" in admin.get(link_of(admin.post(f"{base}/reset").text)).text
+    assert (
+        "has sent you this link to choose a new password"
+        in admin.get(link_of(admin.post(f"{base}/reset").text)).text
+    )
     own = f"/people/users/{boss.id}"
     for answer in (admin.post(f"{own}/deactivate"), admin.post(f"{own}/role", data={"role": "viewer"})):
         assert (answer.status_code, "head is the last admin." in answer.text) == (409, True)
@@ -88,7 +91,7 @@ def test_an_invitation_is_revoked(admin, sqlite_store):
         ("/people/invitations", {"role": "king"}, 422, "The role is &#39;king&#39;."),
         ("/people/invitations", {"role": "viewer", "name": "head"}, 422, "is in use."),
         ("/people/users/999/role", {"role": "viewer"}, 404, "There is no user 999."),
-        ("/people/invitations/999/revoke", {}, 404, "There is no such invitation any more."),
+        ("/people/invitations/999/revoke", {}, 404, "This invitation no longer exists."),
     ],
 )
 def test_what_cannot_be_done_is_told_on_the_page(admin, path, form, status, message):

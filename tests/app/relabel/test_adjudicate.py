@@ -104,7 +104,7 @@ def test_a_decision_and_those_before_it(
     assert ">Change</button>" in html
     assert "annotator 1, who labelled it too, 20" in html
     # The earlier one stays to be seen.
-    assert html.index("Decided otherwise before") < html.index("First &lt;it&gt;.")
+    assert html.index("Earlier decisions") < html.index("First &lt;it&gt;.")
 
 
 def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, list[User]]) -> None:
@@ -176,7 +176,7 @@ def test_nothing_to_decide(sqlite_store: Store, judge: User) -> None:
     assert "There is no campaign yet." in links()
     of = campaign(sqlite_store, name="<new>")
     html = page(sqlite_store, of, judge)
-    assert "Nobody disagrees on any step that was submitted so far." in html
+    assert "There is no disagreement so far." in html
     assert "Adjudicate: &lt;new&gt;" in html
     assert f'<a href="/relabel/adjudicate?campaign={of.id}">&lt;new&gt;</a>' in links()
 

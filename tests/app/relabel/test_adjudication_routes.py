@@ -59,7 +59,7 @@ REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
     ({"reason": 1}, 422, "reason is 1"),
     ({"key": ""}, 422, "The key is ''"),
     ({"after": None}, 422, "after is None"),
-    ({"after": 9}, 409, "This step was decided meanwhile"),
+    ({"after": 9}, 409, "This step has been decided in the meantime"),
 )
 
 

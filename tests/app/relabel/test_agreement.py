@@ -115,7 +115,7 @@ def test_every_table_as_csv(local):
 
 def test_a_campaign_without_answers_says_so(local):
     page = shown(local, "campaign=3")
-    assert "No annotation that counts here yet." in page
+    assert "There are no annotations yet that count here." in page
     assert page.count("No alpha: nobody has labelled anything.") == 4
 
 

@@ -125,7 +125,7 @@ def test_who_lost_the_trace_gets_nothing_of_who_has_it(store: Store, client: Tes
     status, again = ann.ask("POST", f"/relabel/slots/{slot}/events", body)
     assert (status, again["repeated"], again["state"]["labels"]) == (200, True, ["pos"])
     for status, told in (ann.do(slot, "label", 0, "neg"), ann.ask("GET", f"/relabel/slots/{slot}")):
-        assert (status, told["error"]) == (409, "Somebody else has this trace now: your time for it ran out.")
+        assert (status, told["error"]) == (409, "Your time for this trace ran out, and somebody else has it now.")
     assert not any("unsure" in text for text in ann.seen)
 
 
@@ -150,7 +150,7 @@ def test_who_lost_the_trace_gets_nothing_of_who_has_it(store: Store, client: Tes
         ({"kind": "praise"}, 422, "kind is 'praise', expected one of label, comment"),
         ({"cause": "undo"}, 422, "There is nothing to undo."),
         ({}, 422, "the key kind is missing."),
-        ([], 422, "The body is no JSON object."),
+        ([], 422, "The body is not a JSON object."),
     ],
     ids=str,
 )
@@ -181,7 +181,7 @@ def test_what_came_too_late_is_told_and_nothing_is_stored(store: Store, ann: Bro
     add_guideline(store, made.id, "Be strict.", person(store, "boss"))
     status, told = ann.do(slot, "label", 0, "pos", guideline=1)
     assert status == 409
-    assert told["error"].startswith("The guideline has changed: version 2 is in force")
+    assert told["error"].startswith("The guideline has changed: version 2 is current")
     assert ann.ask("GET", f"/relabel/slots/{slot}")[1]["guideline"] == 2
     with store.write() as session:
         session.execute(update(TraceRow).where(TraceRow.external_id == "two").values(digest="changed"))

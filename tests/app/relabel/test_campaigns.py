@@ -65,7 +65,7 @@ def test_who_adjudicates_sees_how_far_all_are_and_who_only_looks_does_too(sqlite
 def test_none_yet(sqlite_store):
     boss, ann = person(sqlite_store, "boss", Role.ADMIN), person(sqlite_store, "ann")
     assert "Label these traces" in list_html(sqlite_store, boss)
-    assert "An admin of this server makes one." in list_html(sqlite_store, ann)
+    assert "An admin of this server can make one." in list_html(sqlite_store, ann)
 
 
 def test_whoever_holds_a_trace_continues_and_whoever_has_none_left_is_told_so(sqlite_store):
@@ -152,7 +152,10 @@ def test_what_is_asked_of_whom(sqlite_store):
     )
     assert queue_terms(scored) == ("in the order of the file · 25% hidden gold items · gold: error")
     by_change = replace(scored, ordering=Ordering.CHANGE, gold_rate=0.0)
-    assert queue_terms(by_change) == "most changed by later steps first · 20% of the places by chance · gold: error"
+    assert (
+        queue_terms(by_change)
+        == "most changed by later steps first · 20% of the places filled at random · gold: error"
+    )
     assert queue_terms(made) == "in the order of the file"
 
 

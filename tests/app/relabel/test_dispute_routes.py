@@ -112,7 +112,7 @@ def test_forms_of_nothing(sqlite_store: Store, traces: list[StoredTrace], client
 
 def test_lists_of_nothing(client: TestClient) -> None:
     assert "There is no dispute yet." in client.get("/relabel/disputes", headers=PAGE).text
-    assert "There is no such dispute." in client.get("/relabel/disputes?state=rejected", headers=PAGE).text
+    assert "No dispute matches." in client.get("/relabel/disputes?state=rejected", headers=PAGE).text
     assert client.get("/relabel/disputes?state=shut", headers=PAGE).status_code == 422
     assert client.get("/relabel/disputes/7", headers=PAGE).status_code == 404
 

@@ -127,5 +127,5 @@ def test_words() -> None:
 def test_a_trace_that_has_changed(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> None:
     found = replace(get_dispute(sqlite_store, filed(sqlite_store, traces, judge)), changed=True, step=7)
     html = dispute_html(sqlite_store, found, judge, labels=True)
-    assert "The trace has changed since this was filed; it goes into no label patch." in html
+    assert "The trace has changed since this was filed; it is left out of label patches." in html
     assert datetime.now(UTC).strftime("%Y-%m-%d") in html

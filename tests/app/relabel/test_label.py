@@ -124,7 +124,7 @@ def test_a_verdict_in_words_has_words_and_no_bar():
     scores = ShownScores("GPT", Mode.OFFLINE, (1.0, 0.0, 1.0, None), (0.0, 0.0, 1.0, None), in_words=True)
     bars = [score_bars([scores], step) for step in range(4)]
     assert [bar.label for shown in bars for bar in shown] == ["pos", "neg", "neu"]
-    for shown, expected in zip(bars, ("✓ not blamed", "✕ blamed", "○ called redundant"), strict=False):
+    for shown, expected in zip(bars, ("✓ not marked", "✕ marked wrong", "○ marked redundant"), strict=False):
         html = read(macro("relabel/parts.html", "scores", shown))
         assert html.one(cls="word").text == expected
         assert html.all(cls="bar") == html.all(cls="num") == []

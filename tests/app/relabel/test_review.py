@@ -74,7 +74,7 @@ def test_texts_are_only_texts(sqlite_store):
         do(sqlite_store, task.slot_id, ann, "correction", step, text)
     label_all(sqlite_store, task, ann, ["pos"] * len(INJECTIONS))
     page = page_of(sqlite_store, task.slot_id, ann)
-    assert "The dataset says nothing" in page.one(cls="hint").text
+    assert "The dataset has no labels" in page.one(cls="hint").text
     assert page.one(cls="flagged").text == "Flagged as a bad problem: <img src=x>"
 
 

@@ -49,7 +49,7 @@ def test_no_more_run_at_once_than_there_are_places_and_no_more_wait_than_may():
     computations = Computations(at_once=2, most=4)
     for key in range(4):
         assert computations.get(key, make) == Pending()
-    with pytest.raises(UserError, match="as much to compute as it can"):
+    with pytest.raises(UserError, match="computing as much as it can"):
         computations.get(4, make)
     # Who asks for what is under way is not refused.
     assert computations.get(3, make) == Pending()

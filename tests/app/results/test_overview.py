@@ -138,7 +138,10 @@ def test_what_cannot_be_shown_is_told(sqlite_store, results):
     add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
     fill(sqlite_store, [["pos", "pos", "neg"]] * 4, name="cut")
     found = shown_but(sqlite_store, results, "none")
-    assert found.reasons == ["none has no traces. Import a file into it.", "plain has no gold to measure against."]
+    assert found.reasons == [
+        "none has no traces. Import a file into it.",
+        "plain has no gold labels to measure against.",
+    ]
     assert [warning[:49] for warning in found.warnings] == [
         "The traces of cut stop at their first error, so th"[:49]
     ]

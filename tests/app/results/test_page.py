@@ -31,7 +31,7 @@ def show(sqlite_store, evaluators):
 
 
 def notices(page):
-    return [alert.text for alert in page.all(role="alert")]
+    return [notice.text for notice in page.all("div", cls="notice")]
 
 
 def selected(page, name):
@@ -103,7 +103,7 @@ def test_traces_that_stop_at_their_error_are_warned_of(sqlite_store, show):
     [
         ({"mode": "sideways"}, "mode is 'sideways', expected one of offline, online"),
         ({"dataset": "nowhere"}, "There is no dataset 'nowhere'"),
-        ({"dataset": "plain"}, "plain has no gold to measure against"),
+        ({"dataset": "plain"}, "plain has no gold labels to measure against"),
         ({"dataset": "none"}, "none has no traces"),
         ({"dataset": NAME, "group": "x"}, "three_way has no group 'x'"),
     ],

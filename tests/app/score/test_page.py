@@ -161,7 +161,7 @@ def test_a_result_is_saved_with_its_judgments(store, evaluators, page):
 
 def test_the_same_trace_saved_twice_is_one(store, page):
     told = [read(page.save({"token": FORM.token()}, asked())["saved"]).text for _ in range(2)]
-    assert [text.split(" as ")[0] for text in told] == ["Saved", "Was saved before"]
+    assert [text.split(" as ")[0] for text in told] == ["Saved", "Already saved"]
     assert find_dataset(store, "saved").traces == 1
 
 
@@ -220,5 +220,7 @@ def test_a_mistake_of_the_user_is_the_answer_of_an_event(page):
     demo = interface("Score", page.events)
     functions = {function.api_name: function.fn for function in demo.fns.values()}
     assert set(functions) == {"split", "write", "score", "open", "save"}
-    assert functions["write"]({"steps": 7}) == {"error": "The page sent what is no state of it. Reload the page."}
+    assert functions["write"]({"steps": 7}) == {
+        "error": "The page sent something that it should not. Reload the page."
+    }
     assert functions["write"]({"steps": [["a"]]})["text"] == "a"

@@ -64,7 +64,7 @@ def test_of_one_that_gives_validity_only_no_redundancy_is_made_up():
     # A threshold of 0 is reached by the 0 that stands for what it does not say.
     page = view(scores=(PRM,), thresholds=Thresholds(0.5, 0.0))
     assert said(page) == ["Online: not valid 0.30 1 of 3 not valid", "Offline: not valid 0.25 2 of 3 not valid"]
-    assert "gives validity only: it says nothing of redundancy" in page.one("div", cls="sum").text
+    assert "gives validity only, not redundancy" in page.one("div", cls="sum").text
     assert [slider["name"] for slider in page.all("input", type="range")] == ["validity"]
     assert page.all("i", cls="neu") == page.all("span", cls="three") == page.all("span", cls="also") == []
     rows = page.one("ol", cls="steps").all("li")
@@ -193,11 +193,11 @@ def test_where_nothing_moved_it_says_so():
     triangle = Hindsight((*TRIANGLE.rows, np.vstack([TRIANGLE.rows[-1], row([0.5, 0, 0.5])])))
     earlier = EarlierSolution(TRACE, StepMatches.of(TRACE.substeps, longer.substeps), "T")
     page = view(longer, scores=(EvaluatorScores("mini", triangle, TRIANGLE),), earlier=earlier)
-    assert "No score of a step that is in both has moved." in page.one("div", cls="earlier").text
+    assert "No score of a shared step has moved." in page.one("div", cls="earlier").text
     other = Trace.of("q", ["w", "x", "y"])
     earlier = EarlierSolution(TRACE, StepMatches.of(TRACE.substeps, other.substeps), "T", kept=True)
     page = view(other, scores=(EvaluatorScores("mini", TRIANGLE, TRIANGLE),), earlier=earlier)
-    assert "No step is in both." in page.one("div", cls="earlier").text
+    assert "The two have no step in common." in page.one("div", cls="earlier").text
 
 
 def test_problems_stand_above_the_result_and_the_note_within():

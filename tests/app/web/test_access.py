@@ -208,19 +208,28 @@ def test_a_program_is_told_to_log_in(clients):
     for path in ("/api/v1/datasets", "/jobs/list"):
         response = client.get(path)
         assert response.status_code == 401
-        assert response.json() == {"error": "Nobody is logged in.", "hint": "Log in: /login"}
+        assert response.json() == {"error": "You are not logged in.", "hint": "Log in: /login"}
 
 
 def test_why_not_is_told(clients):
     for name, path, why in (
-        ("viewer", "/relabel/new", "This is not for the role viewer."),
-        ("blind-annotator", "/browse", "Annotators see no scores and no gold while a blind campaign is open."),
-        ("blind-annotator", "/relabel/new", "This is not for the role annotator."),
+        ("viewer", "/relabel/new", "This is for admins, and you are a viewer."),
+        (
+            "blind-annotator",
+            "/browse",
+            "Annotators see no scores and no gold labels while a blind campaign is open.",
+        ),
+        ("blind-annotator", "/relabel/new", "This is for admins, and you are an annotator."),
     ):
         client, login = clients[name]
         response = client.get(path, headers=PAGE | login())
         assert response.status_code == 403
         assert why in response.text
+        # A link leads only where this person may go.
+        part = response.text[response.text.index("<main") :]
+        for place in re.findall(r'<a href="([^"]+)"', part):
+            assert client.get(place, headers=PAGE | login()).status_code == 200, (name, place)
+        assert "Log in as somebody else" in part
 
 
 def test_an_event_that_saves_is_for_who_may_write(stores, clients):
@@ -229,7 +238,7 @@ def test_an_event_that_saves_is_for_who_may_write(stores, clients):
         client, login = clients[name]
         entered = {"problem": "What is 2 + 3?", "solution": "5.", "evaluators": ["tiny"]}
         answer = client.post("/gradio_api/run/save", json={"data": [entered]}, headers=login()).json()["data"][0]
-        refused = f"This is not for the role {name}." in answer.get("error", "")
+        refused = "This is for admins, and you are" in answer.get("error", "")
         assert refused != ("Saved as" in answer.get("saved", "")), answer
         saved += [] if refused else [name]
     assert saved == ["admin"]

@@ -37,9 +37,9 @@ def test_who_is_too_early_learns_when_to_come_again():
 
 @pytest.mark.parametrize(
     ("accept", "method", "is_page"),
-    [("text/html,*/*;q=0.8", "GET", True), ("application/json", "GET", False), ("text/html", "POST", False)],
+    [("text/html,*/*;q=0.8", "GET", True), ("application/json", "GET", False), ("text/html", "POST", True)],
 )
-def test_a_browser_that_opens_a_page_gets_one(accept, method, is_page):
+def test_a_browser_that_opens_a_page_or_sends_a_form_gets_one(accept, method, is_page):
     response = failure_response(scope(accept, method), 404, "There is no such page.", "Choose another.")
     assert response.headers["content-type"].startswith("text/html" if is_page else "application/json")
     if not is_page:

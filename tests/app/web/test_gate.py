@@ -79,7 +79,7 @@ def test_nothing_is_uploaded_or_called_by_other_ways(client, name):
 def test_a_post_of_a_page_elsewhere_is_refused(client, path, origin):
     response = post(client, path, origin=origin)
     assert response.status_code == 403
-    assert response.json()["error"] == "This request comes from a page elsewhere."
+    assert response.json()["error"] == "This request comes from another site."
 
 
 def test_a_post_of_our_own_page_or_of_a_program_is_taken(client):

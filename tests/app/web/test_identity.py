@@ -19,7 +19,7 @@ def request(user):
 def test_a_route_and_an_event_of_a_page_know_who_asks(wrap):
     assert find_user_of(wrap(request(ADA))) == user_of_request(wrap(request(ADA))) == ADA
     assert find_user_of(wrap(request(None))) is None
-    with pytest.raises(ForbiddenError, match="Nobody is logged in"):
+    with pytest.raises(ForbiddenError, match="You are not logged in"):
         user_of_request(wrap(request(None)))
 
 

@@ -98,7 +98,7 @@ def test_gold_is_shown_and_a_step_without_it_is_visibly_unlabelled():
     ]
     golds = [read(gold_html(step)).one("span", cls="g") for step in steps]
     assert [gold.text for gold in golds] == ["✕ neg", "○ neu", "✓ pos", "✓ valid", "✕ not valid", "unlabelled"]
-    assert golds[-1]["title"] == "the benchmark says nothing of this step"
+    assert golds[-1]["title"] == "the benchmark does not label this step"
 
 
 def test_substeps_are_numbered_within_their_step():

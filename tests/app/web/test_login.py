@@ -166,6 +166,9 @@ def test_a_log_out_ends_the_login_and_takes_the_cookie_back(client, store):
     assert COOKIE not in client.cookies
     assert user_of(store, token) is None
     assert client.post("/logout").status_code == 303
+    # Somebody else may log in, and go on where this one was.
+    response = client.post("/logout", data={"next": "/relabel/new?dataset=a b"})
+    assert response.headers["location"] == "/login?next=%2Frelabel%2Fnew%3Fdataset%3Da+b"
 
 
 @pytest.mark.parametrize("path", ["/login", "/logout", "/login/password"])
@@ -213,7 +216,7 @@ def test_one_changes_ones_password_and_is_logged_out_elsewhere(client, store):
 @pytest.mark.parametrize(
     ("present", "new", "again", "status", "why"),
     [
-        ("wrong", NEW, NEW, 401, "The present password is wrong."),
+        ("wrong", NEW, NEW, 401, "The current password is wrong."),
         (PASSWORD, NEW, NEW + "x", 422, "differ"),
         (PASSWORD, "short", "short", 422, "has 5 characters, expected at least 10"),
     ],

@@ -52,10 +52,10 @@ def test_annotators_do_not_look_while_a_blind_campaign_is_open(store):
 def test_what_is_required_is_had_or_refused(store):
     ada = person(store, "ada")
     assert require(request(ada, [Right.LABEL]), Right.LABEL) == ada
-    with pytest.raises(ForbiddenError, match="not for the role annotator"):
+    with pytest.raises(ForbiddenError, match="This is for admins, and you are an annotator"):
         require(request(ada, [Right.LABEL]), Right.MANAGE)
     # Who only looks has no name to act by.
     assert has_right(request(None, LOOKING), Right.READ)
     assert require(request(None, LOOKING), Right.READ) is None
-    with pytest.raises(ForbiddenError, match=r"Nobody is logged in\. Log in\."):
+    with pytest.raises(ForbiddenError, match=r"You are not logged in\. Log in\."):
         require(request(None, LOOKING), Right.WRITE)

@@ -81,7 +81,7 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
         ({"evaluator": 2**40}, "There is no evaluator"),
         ({"where": TraceFilter(evaluator=99, verdict="valid")}, "There is no evaluator 99"),
         ({"where": TraceFilter(verdict="valid")}, "evaluator"),
-        ({"shows": "scores"}, "no evaluator is named"),
+        ({"shows": "scores"}, "names no evaluator"),
         ({"ordering": "change"}, "no evaluator is named"),
         ({"ordering": "disagreement"}, "no two evaluators judged"),
         ({"ordering": "best"}, "The ordering is 'best'"),

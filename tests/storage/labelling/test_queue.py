@@ -244,7 +244,7 @@ def test_a_turn_is_opened_by_who_has_it(store: Store) -> None:
     assert again.trace == task.trace
     assert again.expires is not None
     assert again.expires > now() + timedelta(seconds=900)
-    with pytest.raises(ConflictError, match="Somebody else has this trace"):
+    with pytest.raises(ConflictError, match="somebody else has it now"):
         open_slot(store, task.slot_id, other)
     with store.read() as session:
         free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()

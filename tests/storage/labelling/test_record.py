@@ -259,7 +259,7 @@ def test_another_guideline_has_to_be_read_first(store: Store, scene: Scene) -> N
     scene.do("label", 0, "pos", guideline=1)
     add_guideline(store, scene.campaign.id, "Be strict.", person(store, "boss"))
     scene.refused(
-        ConflictError, "version 2 is in force, and the page shows version 1", act("label", 1, "pos", guideline=1)
+        ConflictError, "version 2 is current, and the page shows version 1", act("label", 1, "pos", guideline=1)
     )
     scene.do("label", 1, "pos", guideline=2)
     scene.do("label", 2, "pos")
@@ -276,7 +276,7 @@ def test_a_slot_of_somebody_else_or_of_nobody(store: Store) -> None:
     made = campaign(store, [ONE], overlap=2)
     one, other = people(store, 2)
     task = take(store, made, one)
-    with pytest.raises(ConflictError, match="Somebody else has this trace"):
+    with pytest.raises(ConflictError, match="somebody else has it now"):
         do(store, task.slot_id, other, "label", 0, "pos")
     with store.read() as session:
         free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
@@ -298,7 +298,7 @@ def test_who_comes_late_goes_on_unless_somebody_took_it(store: Store) -> None:
     assert assign_next(store, made.id, other) is None
     expire(store, task.slot_id)
     assert take(store, made, other).slot_id == task.slot_id
-    with pytest.raises(ConflictError, match="Somebody else has this trace now: your time for it ran out"):
+    with pytest.raises(ConflictError, match="Your time for this trace ran out, and somebody else has it now"):
         do(store, task.slot_id, one, "label", 0, "neg")
     # What the first one did stays, and is not the second one's.
     assert [event.new for event in log(store)] == ["pos", "neu"]
@@ -350,7 +350,7 @@ def test_nothing_to_undo_or_redo(scene: Scene) -> None:
 def test_undo_says_what_it_takes_back(scene: Scene) -> None:
     first = scene.do("label", 0, "pos")
     second = scene.do("label", 0, "neg")
-    scene.refused(ConflictError, "Something else was done", NewEvent(key="a", cause="undo", of=first.event_id))
+    scene.refused(ConflictError, "Something else has been done", NewEvent(key="a", cause="undo", of=first.event_id))
     scene.do("", cause="undo", of=second.event_id)
     event = log(scene.store)[-1]
     assert (event.kind, event.step, event.old, event.new) == ("label", 0, "neg", "pos")

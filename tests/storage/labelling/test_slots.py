@@ -108,7 +108,7 @@ def test_it_is_one_persons(store: Store) -> None:
             return load_slot(session, task.slot_id)
 
     check_owner(loaded(), one)
-    with pytest.raises(ConflictError, match="Somebody else has this trace"):
+    with pytest.raises(ConflictError, match="somebody else has it now"):
         check_owner(loaded(), other)
     with store.read() as session:
         free = load_slot(session, session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one())

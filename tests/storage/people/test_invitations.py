@@ -53,7 +53,7 @@ def test_the_token_is_stored_as_its_digest_alone(store: Store, boss) -> None:
 
 
 def unusable(store: Store, token: str) -> None:
-    with pytest.raises(NotFoundError, match="cannot be used"):
+    with pytest.raises(NotFoundError, match="no longer valid"):
         find_invitation(store, token)
     with pytest.raises(NotFoundError):
         accept(store, token, "eva", NEW)

@@ -104,7 +104,7 @@ def test_a_new_password_lets_in_again_who_was_ended(store):
 def test_nobody_lets_themselves_in_again(store):
     user(store)
     end_user(store, "ada")
-    with pytest.raises(UserError, match="ada was ended"):
+    with pytest.raises(UserError, match="ada is deactivated"):
         set_password(store, "ada", "another password", lets_in=False)
     assert not has_users(store)
 

@@ -122,7 +122,7 @@ def test_who_judged(sqlite_store):
     assert "1,000 resamples" in section.contents[0]
     assert isinstance(section.contents[-1], Table)
     (section,) = evaluators_part([], 1000).sections
-    assert "baselines stand alone" in section.contents[-1]
+    assert "only baselines are shown" in section.contents[-1]
 
 
 def test_figures_of_one_title_have_names_of_their_own():

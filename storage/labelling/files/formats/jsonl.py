@@ -82,4 +82,4 @@ def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out:
     return written
 
 
-FORMAT = LabelFormat("jsonl", "JSON Lines with everything that people said", _write, with_gold=True)
+FORMAT = LabelFormat("jsonl", "JSON Lines: every annotation in full", _write, with_gold=True)

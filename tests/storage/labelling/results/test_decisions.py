@@ -62,13 +62,13 @@ def test_one_that_was_not_seen_is_not_replaced(
 ) -> None:
     where, boss = (store, first.id, task.item_id, 0), person(store, "boss")
     made = decide(*where, "neu", "So.", judge, key(), after=0)
-    with pytest.raises(ConflictError, match="decided meanwhile"):
+    with pytest.raises(ConflictError, match="decided in the meantime"):
         decide(*where, "pos", "No.", boss, key(), after=0)
     # One of another step stands against nothing.
     decide(store, first.id, task.item_id, 1, "neg", "So.", judge, key(), after=0)
     last = decide(*where, "pos", "No.", boss, key(), after=made.event_id)
     assert read_decisions(store, first.id)[task.item_id, 0] == last
-    with pytest.raises(ConflictError, match="decided meanwhile"):
+    with pytest.raises(ConflictError, match="decided in the meantime"):
         decide(*where, "neg", "Yes.", judge, key(), after=made.event_id)
 
 

@@ -1,0 +1,147 @@
+"""Who goes through a page by Tab sees what has the focus: in light and dark, on a desk and a phone."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from stepsight.storage.database.store import open_store
+from tests.app.browser.acts import PROBLEM, SOLUTION, listening, score
+from tests.app.relabel.disagreeing import disagreeing
+from tests.serving import served
+
+# By pages of the gallery, what stands there before the first Tab.
+PAGES = {
+    "/evidence": "ol.turns",
+    "/evidence?trace=2": "table[role=grid]",
+    "/browse?dataset=gallery": "a.open",
+    "/browse?trace=1": "ol.steps",
+    "/results": "main table",
+    "/results?dataset=gallery": "main table",
+    "/jobs": "form",
+    "/relabel/new?dataset=gallery": "form",
+    "/people": "h1",
+    "/nowhere": "h1",
+}
+CAMPAIGN = ("campaign", "agreement", "adjudicate")
+# The outline of what has the focus, the colour behind it, and by how much its ends stick out of whatever cuts them.
+# A hidden choice shows the focus on the word beside it.
+FOCUS = """() => {
+  const held = document.activeElement;
+  if (held === document.body || held.id === "content") return null;
+  const isHidden = held.matches("input[type=radio]") && getComputedStyle(held).opacity === "0";
+  const node = isHidden ? held.nextElementSibling : held;
+  const style = getComputedStyle(node);
+  const reach = parseFloat(style.outlineOffset) + parseFloat(style.outlineWidth);
+  const at = node.getBoundingClientRect();
+  let ground = null, cut = 0;
+  for (let outer = node.parentElement; outer; outer = outer.parentElement) {
+    const { backgroundColor, overflowX, overflowY } = getComputedStyle(outer);
+    if (backgroundColor.startsWith("rgb(")) ground ??= backgroundColor;
+    if (outer === document.body || (overflowX === "visible" && overflowY === "visible")) continue;
+    const box = outer.getBoundingClientRect();
+    // A row that scrolls sideways may show one end of what is in it.
+    const ends = [box.left - at.left + reach, at.right + reach - box.right];
+    cut = Math.max(cut, box.top - at.top + reach, at.bottom + reach - box.bottom, Math.min(...ends));
+  }
+  const words = [held.tagName.toLowerCase(), held.ariaLabel ?? held.name, held.textContent.trim().slice(0, 30)];
+  const { outlineStyle, outlineWidth, outlineColor: colour } = style;
+  return { name: words.join(" "), outline: `${outlineStyle} ${outlineWidth}`, colour, ground, cut };
+}"""
+# Enough to have met each kind of thing on a page that has hundreds of links.
+MOST = 60
+
+
+@pytest.fixture(scope="module")
+def campaigns(sqlite_template, tmp_path_factory, evaluators) -> Iterator[str]:
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("focused") / "store.db")
+    with open_store(str(path)) as store:
+        disagreeing(store)
+        with served(store, evaluators) as base:
+            yield base
+
+
+def luminance(colour: str) -> float:
+    values = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def hidden_focus(page: Page) -> list[str]:
+    """What Tab comes to on a page and shows that too little."""
+    wrong, tags = [], set()
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    for _ in range(MOST):
+        page.keyboard.press("Tab")
+        focus = page.evaluate(FOCUS)
+        if focus is None:
+            break
+        tags.add(focus["name"].split()[0])
+        found = contrast(focus["colour"], focus["ground"] or "rgb(255, 255, 255)")
+        # Half a pixel is a matter of rounding.
+        if not focus["outline"].startswith("solid 2") or found < 3 or focus["cut"] > 0.5:
+            wrong.append(f"{focus['name']}: {focus['outline']}, contrast {found:.1f}, cut by {focus['cut']:.1f}")
+    assert "a" in tags
+    return wrong
+
+
+def in_both_schemes(page: Page) -> dict[str, list[str]]:
+    found = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found[scheme] = hidden_focus(page)
+    page.emulate_media(color_scheme="light")
+    return {scheme: wrong for scheme, wrong in found.items() if wrong}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("path", PAGES)
+def test_the_focus_is_seen_on_every_page(opened, path, width):
+    with opened(width=width, reduced_motion="reduce", expected=["status of 404"]) as page:
+        page.goto(path, wait_until="load")
+        expect(page.locator(PAGES[path]).first).to_be_visible()
+        expect(page.locator("main [data-again]")).to_have_count(0)
+        assert in_both_schemes(page) == {}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_focus_is_seen_on_a_scored_solution_and_in_a_step_that_is_edited(opened, width):
+    with opened(width=width, reduced_motion="reduce") as page:
+        score(page, PROBLEM, SOLUTION)
+        expect(page.locator("ol.steps > li")).to_have_count(5)
+        assert in_both_schemes(page) == {}
+        for row in (page.locator("ol.steps > li .t").nth(1), page.get_by_role("button", name="Correct step 2")):
+            row.click()
+            page.keyboard.press("e")
+            focus = page.evaluate(FOCUS)
+            assert focus["name"].startswith("textarea")
+            assert focus["outline"] == "solid 2px"
+            assert focus["cut"] <= 0.5
+            page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", CAMPAIGN)
+def test_the_focus_is_seen_around_a_campaign(opened, campaigns, name, width):
+    with opened(base=campaigns, width=width, reduced_motion="reduce") as page:
+        page.goto(f"/relabel/{name}?campaign=1")
+        listening(page)
+        assert in_both_schemes(page) == {}
+
+
+def test_what_hides_the_focus_is_found(page):
+    page.goto("/jobs")
+    listening(page)
+    style = (
+        ".places a:focus-visible { outline: none !important } .places { overflow: hidden } form * { --focus: #fff }"
+    )
+    page.add_style_tag(content=style)
+    wrong = hidden_focus(page)
+    assert any("Score" in text and "none" in text for text in wrong)
+    assert any("Start" in text and "contrast 1" in text for text in wrong)

@@ -1,0 +1,142 @@
+"""Hints on the words that a newcomer asks about, in headless Chromium: by pointer, focus and finger."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from stepsight.app.web.text import TERMS
+from tests.app.browser.acts import listening, overflow
+from tests.app.browser.test_accessibility import violations
+
+# The words that are first met on each page, in their order.
+MET = {
+    "/": ["neg", "neu", "pos", "online", "offline"],
+    "/evidence": ["online", "offline", "hindsight"],
+    "/evidence?trace=2": ["online", "offline", "hindsight"],
+    "/browse?dataset=gallery": ["offline"],
+    "/browse?trace=1": ["online", "offline", "neg", "neu", "pos"],
+    "/results": ["offline", "online"],
+    "/results?dataset=gallery": ["offline", "online", "hindsight", "neg", "neu", "pos"],
+    "/jobs": ["online", "offline", "hindsight"],
+}
+
+
+def start(page: Page, path: str) -> None:
+    page.goto(path)
+    listening(page)
+    expect(page.locator("main [data-again]")).to_have_count(0)
+
+
+def term(page: Page, name: str) -> Locator:
+    return page.locator(f"button.term[data-hint={name}]").first
+
+
+def hint(page: Page) -> Locator:
+    return page.locator(".meaning:popover-open")
+
+
+def box(of: Locator) -> dict[str, float]:
+    found = of.bounding_box()
+    assert found is not None
+    return dict(found)
+
+
+@pytest.mark.parametrize("path", MET)
+def test_each_page_explains_its_words_once_to_a_keyboard_and_to_a_screen_reader(page, path):
+    start(page, path)
+    words = page.locator("main button.term")
+    assert words.evaluate_all("found => found.map(one => one.dataset.hint)") == MET[path]
+    for word in words.all():
+        word.focus()
+        name = word.get_attribute("data-hint") or ""
+        expect(hint(page)).to_have_text(f"{name} {TERMS[name]}")
+        expect(word).to_have_accessible_description(f"{name} {TERMS[name]}")
+    page.keyboard.press("Escape")
+    expect(hint(page)).to_have_count(0)
+
+
+def test_a_pointer_that_rests_on_a_word_sees_its_hint_and_may_go_over_to_it(page):
+    start(page, "/")
+    before = box(page.get_by_label("Problem"))
+    term(page, "offline").hover()
+    expect(hint(page)).to_have_text(f"offline {TERMS['offline']}")
+    # Nothing has moved, and what stands below is free.
+    assert box(page.get_by_label("Problem")) == before
+    assert box(hint(page))["y"] + box(hint(page))["height"] <= box(term(page, "offline"))["y"]
+    # The pointer may go over to it, to read or to copy.
+    hint(page).hover()
+    page.wait_for_timeout(500)
+    expect(hint(page)).to_have_count(1)
+    page.mouse.move(5, 500)
+    expect(hint(page)).to_have_count(0)
+    # Escape closes one that a pointer has opened, too, and it does not come back by itself.
+    term(page, "neg").hover()
+    expect(hint(page)).to_have_text(f"neg {TERMS['neg']}")
+    page.keyboard.press("Escape")
+    expect(hint(page)).to_have_count(0)
+    page.mouse.move(5, 500)
+    term(page, "neg").hover()
+    expect(hint(page)).to_have_count(1)
+
+
+def test_a_pointer_that_passes_by_opens_nothing(page):
+    start(page, "/")
+    at = box(term(page, "pos"))
+    page.evaluate(
+        "() => { window.opened = 0; addEventListener('beforetoggle', () => window.opened++, true); }",
+    )
+    page.mouse.move(at["x"] + 2, at["y"] - 40)
+    page.mouse.move(at["x"] + 2, at["y"] + 5)
+    page.mouse.move(at["x"] + 2, at["y"] + 300)
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.opened") == 0
+
+
+def test_the_hint_goes_with_the_focus_and_only_one_is_there(page):
+    start(page, "/")
+    term(page, "neg").focus()
+    expect(hint(page)).to_have_text(f"neg {TERMS['neg']}")
+    page.keyboard.press("Tab")
+    expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    expect(page.get_by_label("Problem")).to_be_focused()
+    expect(hint(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_finger_opens_a_hint_within_a_phone_and_another_place_closes_it(opened, scheme):
+    with opened(width=390, height=800, has_touch=True, color_scheme=scheme, reduced_motion="reduce") as page:
+        start(page, "/")
+        for name in ("neg", "pos", "offline"):
+            term(page, name).tap()
+            expect(hint(page)).to_have_text(f"{name} {TERMS[name]}")
+            at = box(hint(page))
+            assert at["x"] >= 0
+            assert at["x"] + at["width"] <= 390
+            assert overflow(page) <= 0
+        assert violations(page) == []
+        page.get_by_label("Problem").tap()
+        expect(page.get_by_label("Problem")).to_be_focused()
+        expect(hint(page)).to_have_count(0)
+
+
+def test_a_choice_has_a_hint_too_and_it_stays_a_choice(page):
+    start(page, "/evidence?trace=2")
+    page.locator("label[data-hint=neu]").click()
+    expect(page.locator("input[value=neu]")).to_be_checked()
+    expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
+    page.keyboard.press("ArrowRight")
+    expect(hint(page)).to_have_text(f"pos {TERMS['pos']}")
+
+
+def test_without_a_script_a_press_opens_it(browser, address):
+    context = browser.new_context(base_url=address, java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto("/jobs")
+        term(page, "hindsight").click()
+        expect(hint(page)).to_have_text(f"hindsight {TERMS['hindsight']}")
+        page.keyboard.press("Escape")
+        expect(hint(page)).to_have_count(0)
+    finally:
+        context.close()
