@@ -13,7 +13,8 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.evaluator_choice import MOST_BESIDE, shown_choices
 from stepsight.app.browse.export import CONTENTS, OF_PEOPLE
-from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
+from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
+from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
@@ -28,6 +29,7 @@ from stepsight.app.web.judged import notice_html
 from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import Right, find_user_of, may, note_shown
 from stepsight.core.errors import UserError
+from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
@@ -110,10 +112,10 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
         orders=list_orders(outputs),
-        conditions={name: getattr(address, name) for name in address.active if name != "text"},
+        conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"},
         label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, manages),
-        facets=facets_html(address, page.counts, selection.choices, about),
+        facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection)),
         chips=chips_html(address),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),
@@ -123,6 +125,12 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         first=(address.page - 1) * _PER_PAGE + 1,
         per_page=_PER_PAGE,
     )
+
+
+def _metadata_html(selection: Selection) -> Markup:
+    fields = list_fields(selection.store, selection.dataset_id)
+    is_there = any(field.name == selection.address.field for field in fields)
+    return metadata_html(selection.address, fields, selection.values if is_there else None)
 
 
 def _download(selection: Selection, manages: bool) -> dict[str, object]:
@@ -150,7 +158,7 @@ def _trace_html(selection: Selection, evaluators: Evaluators, trace: StoredTrace
         place=place,
         # Back to where the trace stands, however far one went from it.
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-        conditions=[condition_words(address, name) for name in address.active],
+        conditions=[one.text for one in conditions_set(address)],
         choices=selection.choices,
         chosen={choice.key for choice in chosen},
         full=len(chosen) >= MOST_BESIDE,

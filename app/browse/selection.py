@@ -10,6 +10,7 @@ from stepsight.app.browse.hits import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
+from stepsight.storage.browse.fields import FieldCounts, count_field
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.outcomes import OutcomePairs, pair_outcomes
 from stepsight.storage.database.schema import TraceRow
@@ -83,6 +84,11 @@ class Selection:
     def pairs(self) -> OutcomePairs | None:
         """The outcomes of the address's two evaluators against each other, None where it names one."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
+
+    @property
+    def values(self) -> FieldCounts:
+        """The values of the field of the metadata that is open."""
+        return count_field(self.store, self.dataset_id, self.where, self.address.field)
 
     def page(self, size: int) -> BrowsePage:
         """The rows of the address's page, how many there are in all, and counts for every condition."""

@@ -22,6 +22,7 @@ from stepsight.storage.browse.facets import (
     stable_order,
 )
 from stepsight.storage.browse.filters import Sort, TraceFilter
+from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
 from stepsight.storage.browse.verdict_columns import VerdictColumns, read_verdict_columns
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
@@ -110,10 +111,12 @@ class BrowseColumns:
         return order[chosen[order]]
 
     def _by_trace(self) -> dict[str, Bools]:
-        """By the field of each condition that is no facet, the traces that meet it, each of shape (n,)."""
+        """By the field of each condition that is no facet, and by each condition on metadata, the traces that meet
+        it, each of shape (n,)."""
         where, meets = self._where, {}
         if where.text.strip():
             meets["text"] = self._text(where.text.strip())
+        meets |= {f"meta {condition}": self._meta(condition) for condition in where.on_metadata}
         if self.in_mode is None:
             return meets
         if where.change:
@@ -162,6 +165,24 @@ class BrowseColumns:
         cut = thresholds_in_force(self._session, evaluator_id)
         outputs = Outputs(info.get("outputs", Outputs.THREE_WAY))
         return read_verdict_columns(self._session, self.traces, self._dataset_id, evaluator_id, outputs, cut)
+
+    def metadata(self, field: str) -> MetaColumn:
+        """The values of a field of the metadata."""
+        return self._cache.get(
+            ("metadata", self._dataset_id, field),
+            self._versions[None],
+            lambda: read_meta_column(self._session, self._dataset_id, self.traces, field),
+        )
+
+    def _meta(self, condition: MetaCondition) -> Bools:
+        column = self.metadata(condition.field)
+        if column.can_tell(condition):
+            return column.meeting(condition)
+        return self._cache.get(
+            ("metadata with", self._dataset_id, condition),
+            self._versions[None],
+            lambda: find_values(self._session, self._dataset_id, self.traces, condition),
+        )
 
     def _text(self, wanted: str) -> Bools:
         return self._cache.get(

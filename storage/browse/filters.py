@@ -14,8 +14,13 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import check_text
 from stepsight.core.validation import invalid
+from stepsight.storage.browse.metadata import MetaCondition
 
 LONGEST_TEXT = 1000
+MOST_META = 8
+"""Conditions on metadata at once."""
+# A name and a value as they are offered, each of whose characters may take six in quotes.
+LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
 _ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell")
 # Whose verdicts are meant, and in which mode: no conditions by themselves.
@@ -41,6 +46,13 @@ def _check_cell(cell: str) -> str:
     return cell
 
 
+def _check_meta(written: str) -> str:
+    try:
+        return str(MetaCondition.read(written))
+    except UserError as error:
+        raise invalid(error.message, error.hint) from None
+
+
 _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right"]
 
 
@@ -50,8 +62,9 @@ class Conditions(BaseModel):
     `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `redundant`, it calls
     a step redundant, whichever of the two it is; `missing`, there is no gold. `text`, in addresses `q`: the problem
     or a sub-step contains it, whatever the case and the spaces around it. `group`: the class that the benchmark
-    puts the trace in. `error_at`: the third of the solution in which the gold's first error stands
-    (`core.metrics.table.Third`); no trace without an error is in one.
+    puts the trace in. `meta`: conditions on fields of the trace's metadata, each as
+    `storage.browse.metadata.MetaCondition` spells it. `error_at`: the third of the solution in which the gold's
+    first error stands (`core.metrics.table.Third`); no trace without an error is in one.
 
     The others are about the judgments of `evaluator`, read in `mode`; a hindsight judgment answers for either mode,
     a stale one counts as none. `verdict` on the solution: `valid` or `invalid`; `redundant`, whichever of the two
@@ -77,6 +90,14 @@ class Conditions(BaseModel):
         description="Text of the problem or a step.",
     )
     group: str = Field(default="", description="The benchmark's class of the trace.")
+    meta: Annotated[
+        tuple[Annotated[str, Field(max_length=LONGEST_META), AfterValidator(_check_meta)], ...],
+        AfterValidator(lambda conditions: tuple(dict.fromkeys(conditions))),
+    ] = Field(
+        default=(),
+        max_length=MOST_META,
+        description="On metadata: source=MATH, title~triangle (contains), level>=3 or level<=4; may be repeated.",
+    )
     error_at: Literal["any", "early", "middle", "late"] = Field(
         default="any", description="The third of the solution in which the gold's first error is."
     )
@@ -114,6 +135,10 @@ class Conditions(BaseModel):
     def without(self, *names: str) -> Self:
         """The same with the defaults of these fields."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in names})
+
+    @property
+    def on_metadata(self) -> tuple[MetaCondition, ...]:
+        return tuple(map(MetaCondition.read, self.meta))
 
     def without_verdicts(self) -> Self:
         """The same without the conditions on an evaluator's verdicts."""
