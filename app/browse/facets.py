@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.distribution import bin_words
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.web.html import macro
 from stepsight.app.web.text import counted
@@ -119,13 +120,16 @@ def facets_html(
     choices: Sequence[EvaluatorChoice],
     about: EvaluatorChoice,
     metadata: Markup | str = "",
+    distribution: Markup | str = "",
 ) -> Markup:
-    """The sidebar: under each title the values, as links that set or lift a condition, and the section on
-    `metadata`."""
+    """The sidebar: under each title the values, as links that set or lift a condition, and the sections on
+    `metadata` and on the `distribution` of scores."""
     sections = [_section(condition, address, counts, choices, about) for condition in _CONDITIONS]
     shown = [section for section in sections if section.choices]
     whose = about.key if about.judged else ""
-    return macro(_TEMPLATE, "sidebar", shown, whose, address.mode, len(conditions_set(address)), metadata)
+    return macro(
+        _TEMPLATE, "sidebar", shown, whose, address.mode, len(conditions_set(address)), metadata, distribution
+    )
 
 
 def conditions_set(address: Address) -> list[SetCondition]:
@@ -179,6 +183,8 @@ def condition_words(address: Address, name: str) -> str:
     if name in ("mistake", "other_mistake") and address.other:
         who = address.other if name == "other_mistake" else address.evaluator or "First error"
         return f"{who}: {_LABELS['mistake', value]}"
+    if name == "bin":
+        return bin_words(value)
     if name == "change":
         return f"{_TITLES[name]} {value:g} or more"
     return f"{_TITLES[name]}: {_LABELS.get((name, value), value)}"

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
+from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.evaluator_choice import MOST_BESIDE, shown_choices
 from stepsight.app.browse.export import CONTENTS, OF_PEOPLE
 from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
@@ -104,6 +105,7 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
     else:
         traces = loosen_html(address, page.loosened)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
+    distribution = distribution_html(selection.distribution, address)
     return render(
         "browse/list.html",
         dataset=dataset,
@@ -115,7 +117,7 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"},
         label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, manages),
-        facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection)),
+        facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection), distribution),
         chips=chips_html(address),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),

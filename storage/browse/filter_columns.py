@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -23,7 +24,8 @@ from stepsight.storage.browse.facets import (
 )
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
-from stepsight.storage.browse.verdict_columns import VerdictColumns, read_verdict_columns
+from stepsight.storage.browse.step_gold import STEP_GOLD, StepGold, read_step_gold
+from stepsight.storage.browse.verdict_columns import BINS, VerdictColumns, read_verdict_columns
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
@@ -123,6 +125,8 @@ class BrowseColumns:
             meets["change"] = changed(self.in_mode, where.change)
         if where.labels is not None:
             meets["cell"] = (self.in_mode.cells & cell_bit(*where.labels)) != 0
+        if where.bin:
+            meets["bin"] = self._bin(*where.bin_place)
         if where.against is not None:
             meets["against"] = differ(self.in_mode, self._verdicts(where.against)[where.read_mode])
         if self.other is not None and where.is_set("other_mistake"):
@@ -165,6 +169,24 @@ class BrowseColumns:
         cut = thresholds_in_force(self._session, evaluator_id)
         outputs = Outputs(info.get("outputs", Outputs.THREE_WAY))
         return read_verdict_columns(self._session, self.traces, self._dataset_id, evaluator_id, outputs, cut)
+
+    def step_cells(self) -> NDArray[np.int8]:
+        """By step, of all traces one after the other: `BINS` times the place in `STEP_GOLD` of its gold, plus the
+        bin of its validity; `SILENT` where gold or evaluator say nothing."""
+        assert self.in_mode is not None
+        gold: StepGold = self._cache.get(
+            ("step gold", self._dataset_id),
+            self._versions[None],
+            lambda: read_step_gold(self._session, self._dataset_id, self.traces),
+        )
+        kinds, bins = gold.kinds, self.in_mode.bins
+        return np.where((kinds == SILENT) | (bins == SILENT), SILENT, kinds * np.int8(BINS) + bins).astype(np.int8)
+
+    def _bin(self, kind: str, place: int) -> Bools:
+        steps = self.step_cells() == STEP_GOLD.index(kind) * BINS + place
+        starts = np.cumsum(self.traces.steps, dtype=np.int64) - self.traces.steps
+        met: Bools = np.logical_or.reduceat(steps, starts) if len(starts) else np.zeros(0, np.bool_)
+        return met
 
     def metadata(self, field: str) -> MetaColumn:
         """The values of a field of the metadata."""

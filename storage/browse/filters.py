@@ -15,6 +15,8 @@ from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import check_text
 from stepsight.core.validation import invalid
 from stepsight.storage.browse.metadata import MetaCondition
+from stepsight.storage.browse.step_gold import STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS
 
 LONGEST_TEXT = 1000
 MOST_META = 8
@@ -22,7 +24,7 @@ MOST_META = 8
 # A name and a value as they are offered, each of whose characters may take six in quotes.
 LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
-_ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell")
+_ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell", "bin")
 # Whose verdicts are meant, and in which mode: no conditions by themselves.
 _READING = ("evaluator", "mode", "other")
 
@@ -46,6 +48,14 @@ def _check_cell(cell: str) -> str:
     return cell
 
 
+def _check_bin(bin: str) -> str:
+    kind, _, least = bin.partition("-")
+    if bin and (kind not in STEP_GOLD or least not in _BINS):
+        kinds = ", ".join(STEP_GOLD)
+        raise invalid(f"{bin!r:.40} found, expected one of {kinds} and where the bin begins, such as wrong-0.35.")
+    return bin
+
+
 def _check_meta(written: str) -> str:
     try:
         return str(MetaCondition.read(written))
@@ -53,6 +63,8 @@ def _check_meta(written: str) -> str:
         raise invalid(error.message, error.hint) from None
 
 
+# Where each begins, as it is written.
+_BINS = tuple(f"{place / BINS:.2f}" for place in range(BINS))
 _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right"]
 
 
@@ -74,7 +86,9 @@ class Conditions(BaseModel):
     `modes`: whether the verdicts valid or invalid of both modes agree; both are needed. `against`:
     another evaluator whose verdict valid or invalid differs. `change`: the largest absolute retroactive change is
     at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step whose gold label is the
-    first is called the second by argmax. `relabelled`: a person gave labels.
+    first is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold
+    (`storage.browse.step_gold.STEP_GOLD`) has a validity in the bin that begins there. `relabelled`: a person gave
+    labels.
     """
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
@@ -121,6 +135,9 @@ class Conditions(BaseModel):
     cell: Annotated[str, BeforeValidator(_join_cell), AfterValidator(_check_cell)] = Field(
         default="", description="Gold label and the evaluator's, such as neg-pos, of any step."
     )
+    bin: Annotated[str, AfterValidator(_check_bin)] = Field(
+        default="", description="Gold and validity of any step, in steps of 0.05, such as wrong-0.35."
+    )
     relabelled: Literal["any", "yes", "no"] = Field(default="any", description="Whether a person gave labels.")
 
     def is_set(self, name: str) -> bool:
@@ -159,6 +176,12 @@ class Conditions(BaseModel):
             return None
         gold, called = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
         return gold, called
+
+    @property
+    def bin_place(self) -> tuple[str, int]:
+        """The gold of a step, and the place of the bin of its validity, that `bin` names."""
+        kind, _, least = self.bin.partition("-")
+        return kind, _BINS.index(least)
 
 
 class TraceFilter(Conditions):
