@@ -6,7 +6,7 @@ Everything it shows follows from the address; the page's script changes the addr
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
@@ -22,6 +22,7 @@ from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
+from stepsight.app.browse.views import views_html
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
@@ -42,14 +43,18 @@ _PATIENCE = 0.4
 _EMPTY = "The store is empty. Import a file: stepsight import KIND PATH"
 
 
-def router(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The route of the page."""
-    return address_page(
-        "Browse", lambda query, request: browse_html(store, evaluators, query, find_user_of(request))
-    )
+def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
+    """The route of the page; with `read_only` it has no control that writes to the store."""
+
+    def content(query: Query, request: Request) -> Markup:
+        return browse_html(store, evaluators, query, find_user_of(request), read_only=read_only)
+
+    return address_page("Browse", content)
 
 
-def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User | None = None) -> Markup:
+def browse_html(
+    store: Store, evaluators: Evaluators, query: Query, user: User | None = None, *, read_only: bool = False
+) -> Markup:
     """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
     who sees it."""
     address, problems = Address.read(query)
@@ -69,7 +74,7 @@ def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User |
             dataset = _find_dataset(store, datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
-            body = _list_html(selection, dataset, datasets, user)
+            body = _list_html(selection, dataset, datasets, user, read_only=read_only)
         notices += unknown
     except UserError as error:
         notices.append(str(error))
@@ -93,7 +98,9 @@ def _find_dataset(store: Store, datasets: Sequence[Dataset], name: str) -> Datas
     return next(matches, None) or find_dataset(store, name)
 
 
-def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None) -> Markup:
+def _list_html(
+    selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None, *, read_only: bool
+) -> Markup:
     address, about = selection.address, selection.about
     outputs = about.outputs if about.judged else None
     page = selection.page(_PER_PAGE)
@@ -106,8 +113,10 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         traces = loosen_html(address, page.loosened)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
     distribution = distribution_html(selection.distribution, address)
+    keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
         "browse/list.html",
+        views=views_html(selection.store, address, user, keeps),
         dataset=dataset,
         address=address,
         about=about,
