@@ -46,8 +46,8 @@ def list_views(store: Store, user: User | None) -> list[SavedView]:
 
 
 def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> None:
-    """Keep a view under a name. Raises `UserError` on what is no name, and on too much, and `ConflictError` where the
-    person has a view of that name."""
+    """Keep a view under a name. Raises `UserError` on what is no name and on too long a query, and `ConflictError`
+    where the person has a view of that name, or too many."""
     check_name(name, "the name of the view")
     if len(query) > LONGEST_QUERY:
         raise UserError(f"The address has {len(query):,} characters.", "Take fewer conditions.")

@@ -60,7 +60,7 @@ def test_a_view_is_saved_used_renamed_and_deleted(client, sqlite_store):
         ({"name": "x" * 201, "query": "dataset=sums"}, 422, "Use at most 200"),
         ({"name": "taken", "query": "dataset=sums"}, 409, "There is a view"),
         ({"name": "a", "query": "dataset=elsewhere"}, 404, "elsewhere"),
-        ({"name": "a"}, 404, "There is no dataset"),
+        ({"name": "a"}, 422, "dataset"),
         ({"name": "a", "query": "dataset=sums&gold=sideways"}, 422, "sideways"),
         ({"name": "a", "query": "dataset=sums&meta=x"}, 422, "expected a field"),
     ],
