@@ -50,7 +50,10 @@ def links(page):
 
 
 def ids(page):
-    return [row.one("span", cls="id").text.split(" · ")[0] for row in page.one("table", cls="traces").one("tbody").all("tr")]
+    return [
+        row.one("span", cls="id").text.split(" · ")[0]
+        for row in page.one("table", cls="traces").one("tbody").all("tr")
+    ]
 
 
 def query_of(href):
