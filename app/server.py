@@ -22,6 +22,7 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
 from stepsight.app.browse.export import router as selection_files
 from stepsight.app.browse.trace_file import router as trace_files
+from stepsight.app.browse.views import router as view_routes
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.evidence import page as evidence
@@ -83,7 +84,7 @@ def build_app(
     application.add_exception_handler(UserError, _failed)
     measured = Measurements(store)
     application.include_router(evidence.router(store, evaluators, read_only=read_only))
-    application.include_router(browse.router(store, evaluators))
+    application.include_router(browse.router(store, evaluators, read_only=read_only))
     application.include_router(results.router(store, evaluators, measured, read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))
@@ -91,6 +92,8 @@ def build_app(
     application.include_router(evidence_routes(store, evaluators))
     application.include_router(trace_files(store, evaluators))
     application.include_router(selection_files(store, evaluators))
+    if not read_only:
+        application.include_router(view_routes(store))
     application.include_router(result_files(store, measured))
     application.include_router(score_files(evaluators))
     application.include_router(login_routes(store))

@@ -49,11 +49,12 @@ class ListQuery(NamedFilter):
 
 
 class _Place(PageQuery):
-    """`trace` is a database id, `page` counts from 1."""
+    """`trace` is a database id, `page` counts from 1; `field` is that of the metadata whose values are shown."""
 
     dataset: str = ""
     trace: Number | None = None
     page: PageNumber = 1
+    field: str = ""
 
 
 class Address(ListQuery, _Place):
@@ -74,6 +75,11 @@ class Address(ListQuery, _Place):
     def loosened(self, name: str) -> "Address":
         """The first page of the list without one condition."""
         return self.without(name, "page", "trace")
+
+    def without_meta(self, *conditions: str) -> "Address":
+        """The first page of the list without some conditions on metadata."""
+        left = tuple(condition for condition in self.meta if condition not in conditions)
+        return self.changed(meta=left, page=1, trace=None)
 
     @property
     def cleared(self) -> Markup:

@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.distribution import bin_words
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.web.html import macro
 from stepsight.app.web.text import counted
+from stepsight.storage.browse.metadata import MetaCondition
 
 Counts = Mapping[str, Mapping[str, int]]
 
 _TEMPLATE = "browse/facets.html"
+_OPERATORS = {"=": ": ", "~": " contains ", ">=": " ≥ ", "<=": " ≤ "}
+EMPTY = "(empty)"
+"""An empty text in words."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +105,52 @@ MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name ==
 """The kinds of mistake in words."""
 
 
+@dataclass(frozen=True)
+class SetCondition:
+    """A condition that is set: what totals are counted by, in words, and the address without it."""
+
+    key: str
+    text: str
+    url: str
+
+
 def facets_html(
-    address: Address, counts: Counts, choices: Sequence[EvaluatorChoice], about: EvaluatorChoice
+    address: Address,
+    counts: Counts,
+    choices: Sequence[EvaluatorChoice],
+    about: EvaluatorChoice,
+    metadata: Markup | str = "",
+    distribution: Markup | str = "",
 ) -> Markup:
-    """The sidebar: under each title the values, as links that set or lift a condition."""
+    """The sidebar: under each title the values, as links that set or lift a condition, and the sections on
+    `metadata` and on the `distribution` of scores."""
     sections = [_section(condition, address, counts, choices, about) for condition in _CONDITIONS]
     shown = [section for section in sections if section.choices]
-    return macro(_TEMPLATE, "sidebar", shown, about.key if about.judged else "", address.mode, len(address.active))
+    whose = about.key if about.judged else ""
+    return macro(
+        _TEMPLATE, "sidebar", shown, whose, address.mode, len(conditions_set(address)), metadata, distribution
+    )
+
+
+def conditions_set(address: Address) -> list[SetCondition]:
+    """The conditions that are set, each of those on metadata by itself."""
+    found = []
+    for name in address.active:
+        if name == "meta":
+            found += [
+                SetCondition(f"meta {one}", meta_words(one), address.without_meta(one).url())
+                for one in address.meta
+            ]
+        else:
+            found.append(SetCondition(name, condition_words(address, name), address.loosened(name).url()))
+    return found
 
 
 def chips_html(address: Address) -> Markup:
     """The conditions that are set, each with a link that lifts it, and one that lifts all; "" where none is."""
     if not address.active:
         return Markup()
-    chips = [
-        {"url": address.loosened(name).url(), "text": condition_words(address, name)} for name in address.active
-    ]
-    return macro(_TEMPLATE, "chips", chips, address.cleared)
+    return macro(_TEMPLATE, "chips", conditions_set(address), address.cleared)
 
 
 def loosen_html(address: Address, totals: Mapping[str, int]) -> Markup:
@@ -125,26 +159,32 @@ def loosen_html(address: Address, totals: Mapping[str, int]) -> Markup:
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
     ways = [
-        {
-            "url": address.loosened(name).url(),
-            "text": condition_words(address, name),
-            "traces": counted(totals[name], "trace"),
-        }
-        for name in address.active
-        if totals[name]
+        {"url": one.url, "text": one.text, "traces": counted(totals[one.key], "trace")}
+        for one in conditions_set(address)
+        if totals[one.key]
     ]
     return macro(_TEMPLATE, "loosen", ways, address.cleared)
+
+
+def meta_words(condition: str) -> str:
+    """A condition on metadata in words."""
+    one = MetaCondition.read(condition)
+    return f"{one.field}{_OPERATORS[one.operator]}{one.value or EMPTY}"
 
 
 def condition_words(address: Address, name: str) -> str:
     """A condition that is set, in words."""
     value = getattr(address, name)
+    if name == "meta":
+        return " · ".join(map(meta_words, value))
     if name == "cell":
         gold, _, called = value.partition("-")
         return f"Gold {gold}, called {called}"
     if name in ("mistake", "other_mistake") and address.other:
         who = address.other if name == "other_mistake" else address.evaluator or "First error"
         return f"{who}: {_LABELS['mistake', value]}"
+    if name == "bin":
+        return bin_words(value)
     if name == "change":
         return f"{_TITLES[name]} {value:g} or more"
     return f"{_TITLES[name]}: {_LABELS.get((name, value), value)}"

@@ -5,8 +5,11 @@ from html import unescape
 
 from markupsafe import Markup, escape
 
-# In what `text_html` makes, a formula; everything else is text.
-_FORMULA = re.compile(r'(<span class="math"[^>]*>[^<]*</span>)')
+from stepsight.app.web.markdown import markdown_html
+from stepsight.app.web.text import text_html
+
+# In what `text_html` and `markdown_html` make, a formula or a tag; everything else is text.
+_MARKUP = re.compile(r'(<span class="math"[^>]*>[^<]*</span>|<[^>]*>)')
 _SOURCE = re.compile(r'data-source="([^"]*)"')
 _BEFORE = 40
 _LONGEST_FORMULA = 200
@@ -15,25 +18,36 @@ Span = tuple[int, int]
 
 
 def marked_html(html: Markup, wanted: str) -> Markup:
-    """HTML from `text_html` with what is wanted in a `mark`, whatever its case and the spaces around it.
+    """HTML from `text_html` or `markdown_html` with what is wanted in a `mark`, whatever its case and the spaces
+    around it.
 
-    It is looked for in the text as it was written; a formula is marked whole.
+    It is looked for in the text, formulas as they were written; a formula is marked whole.
     """
     if not wanted.strip():
         return html
-    pieces = _FORMULA.split(html)
-    texts = [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
-    spans = [match.span() for match in _pattern(wanted).finditer("".join(texts))]
+    pieces, texts = _read(html)
+    spans = _spans("".join(texts), wanted)
     marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
-        inside = _within(spans, start, start + len(text))
+        inside = _within(spans, start, start + len(text)) if text else []
         if number % 2:
-            formula = Markup(piece)
-            marked += Markup("<mark>{}</mark>").format(formula) if inside else formula
+            markup = Markup(piece)
+            marked += Markup("<mark>{}</mark>").format(markup) if inside else markup
         else:
             marked += _mark(text, inside)
         start += len(text)
     return marked
+
+
+def marked_markdown(text: str, wanted: str) -> Markup:
+    """A text with its Markdown rendered and what is wanted marked. Where that is among the signs of Markdown, it
+    comes as it was written, or a hit would be found and not be seen."""
+    html = markdown_html(text)
+    if not wanted.strip():
+        return html
+    written = text_html(text)
+    shown, there = (len(_spans("".join(_read(one)[1]), wanted)) for one in (html, written))
+    return marked_html(html if shown >= there else written, wanted)
 
 
 def has_hit(text: str, wanted: str) -> bool:
@@ -72,6 +86,13 @@ def _whole(text: str, start: int, end: int, hit: int) -> int:
     return closed + 1 if 0 <= closed < end + _LONGEST_FORMULA else end
 
 
+def _read(html: Markup) -> tuple[list[str], list[str]]:
+    """HTML in pieces, of which every other one is a formula or a tag, and the text of each: what a formula was
+    written as, nothing for a tag."""
+    pieces = _MARKUP.split(html)
+    return pieces, [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
+
+
 def _source(formula: str) -> str:
     match = _SOURCE.search(formula)
     return unescape(match[1]) if match else ""
@@ -93,6 +114,10 @@ def _mark(text: str, spans: list[Span]) -> Markup:
 def _is_open(text: str) -> bool:
     """Whether a formula begins in the text and does not end there."""
     return len(re.findall(r"(?<!\\)\$", text)) % 2 == 1
+
+
+def _spans(text: str, wanted: str) -> list[Span]:
+    return [match.span() for match in _pattern(wanted).finditer(text)]
 
 
 def _pattern(wanted: str) -> re.Pattern[str]:

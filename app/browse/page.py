@@ -6,20 +6,23 @@ Everything it shows follows from the address; the page's script changes the addr
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
+from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.evaluator_choice import MOST_BESIDE, shown_choices
 from stepsight.app.browse.export import CONTENTS, OF_PEOPLE
-from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
+from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
+from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
+from stepsight.app.browse.views import views_html
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
@@ -28,6 +31,7 @@ from stepsight.app.web.judged import EMPTY_STORE, notice_html
 from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import Right, find_user_of, may, note_shown
 from stepsight.core.errors import UserError
+from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
@@ -38,14 +42,18 @@ _LONGEST_VALUE = 160
 _PATIENCE = 0.4
 
 
-def router(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The route of the page."""
-    return address_page(
-        "Browse", lambda query, request: browse_html(store, evaluators, query, find_user_of(request))
-    )
+def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
+    """The route of the page; with `read_only` it has no control that writes to the store."""
+
+    def content(query: Query, request: Request) -> Markup:
+        return browse_html(store, evaluators, query, find_user_of(request), read_only=read_only)
+
+    return address_page("Browse", content)
 
 
-def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User | None = None) -> Markup:
+def browse_html(
+    store: Store, evaluators: Evaluators, query: Query, user: User | None = None, *, read_only: bool = False
+) -> Markup:
     """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
     who sees it."""
     address, problems = Address.read(query)
@@ -65,7 +73,7 @@ def browse_html(store: Store, evaluators: Evaluators, query: Query, user: User |
             dataset = _find_dataset(store, datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
-            body = _list_html(selection, dataset, datasets, user)
+            body = _list_html(selection, dataset, datasets, user, read_only=read_only)
         notices += unknown
     except UserError as error:
         notices.append(str(error))
@@ -89,7 +97,9 @@ def _find_dataset(store: Store, datasets: Sequence[Dataset], name: str) -> Datas
     return next(matches, None) or find_dataset(store, name)
 
 
-def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None) -> Markup:
+def _list_html(
+    selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None, *, read_only: bool
+) -> Markup:
     address, about = selection.address, selection.about
     outputs = about.outputs if about.judged else None
     page = selection.page(_PER_PAGE)
@@ -101,18 +111,21 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
     else:
         traces = loosen_html(address, page.loosened)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
+    distribution = distribution_html(selection.distribution, address)
+    keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
         "browse/list.html",
+        views=views_html(selection.store, address, user, keeps),
         dataset=dataset,
         address=address,
         about=about,
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
         orders=list_orders(outputs),
-        conditions={name: getattr(address, name) for name in address.active if name != "text"},
+        conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"},
         label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, manages),
-        facets=facets_html(address, page.counts, selection.choices, about),
+        facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection), distribution),
         chips=chips_html(address),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),
@@ -122,6 +135,12 @@ def _list_html(selection: Selection, dataset: Dataset, datasets: Sequence[Datase
         first=(address.page - 1) * _PER_PAGE + 1,
         per_page=_PER_PAGE,
     )
+
+
+def _metadata_html(selection: Selection) -> Markup:
+    fields = list_fields(selection.store, selection.dataset_id)
+    is_there = any(field.name == selection.address.field for field in fields)
+    return metadata_html(selection.address, fields, selection.values if is_there else None)
 
 
 def _download(selection: Selection, manages: bool) -> dict[str, object]:
@@ -149,7 +168,7 @@ def _trace_html(selection: Selection, evaluators: Evaluators, trace: StoredTrace
         place=place,
         # Back to where the trace stands, however far one went from it.
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-        conditions=[condition_words(address, name) for name in address.active],
+        conditions=[one.text for one in conditions_set(address)],
         choices=selection.choices,
         chosen={choice.key for choice in chosen},
         full=len(chosen) >= MOST_BESIDE,

@@ -9,7 +9,10 @@ from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choic
 from stepsight.app.browse.hits import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
+from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
+from stepsight.storage.browse.distribution import Distribution, read_distribution
+from stepsight.storage.browse.fields import FieldCounts, count_field
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.outcomes import OutcomePairs, pair_outcomes
 from stepsight.storage.database.schema import TraceRow
@@ -83,6 +86,18 @@ class Selection:
     def pairs(self) -> OutcomePairs | None:
         """The outcomes of the address's two evaluators against each other, None where it names one."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
+
+    @property
+    def values(self) -> FieldCounts:
+        """The values of the field of the metadata that is open."""
+        return count_field(self.store, self.dataset_id, self.where, self.address.field)
+
+    @property
+    def distribution(self) -> Distribution | None:
+        """The validities of steps by gold, None where the evaluator gives none here."""
+        if not self.about.judged or self.about.outputs not in (Outputs.THREE_WAY, Outputs.VALIDITY):
+            return None
+        return read_distribution(self.store, self.dataset_id, self.where)
 
     def page(self, size: int) -> BrowsePage:
         """The rows of the address's page, how many there are in all, and counts for every condition."""

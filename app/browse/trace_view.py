@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from stepsight.app.browse.hits import marked_html
+from stepsight.app.browse.hits import marked_html, marked_markdown
 from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.web.html import render
@@ -47,7 +47,8 @@ def trace_html(
         steps=_rows(trace, people, disputes),
         legend=legend_html([answer.outputs for answer in columns]),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
-        marked=lambda text: marked_html(text_html(text), wanted),
+        problem=marked_html(text_html(trace.problem), wanted),
+        marked=lambda text: marked_markdown(text, wanted),
         name=lambda i: step_name(trace, i),
         bar=bar_html,
         change=change_html,

@@ -1,7 +1,7 @@
 """The conditions of Browse as options of a command."""
 
 import argparse
-from typing import get_args
+from typing import Any, get_args
 
 from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
@@ -16,15 +16,18 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
     """An option for each field of the filter."""
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
     for name, field in NamedFilter.model_fields.items():
-        words = get_args(field.annotation) or None
+        several = field.default == ()
+        words = None if several else get_args(field.annotation) or None
         about = _ABOUT.get(name) or str(field.description)
         text = f"{about[0].lower()}{about[1:]}".rstrip(".")
-        conditions.add_argument(f"--{name.replace('_', '-')}", default=field.default, choices=words, help=text)
+        options: dict[str, Any] = {"action": "append"} if several else {"choices": words, "default": field.default}
+        conditions.add_argument(f"--{name.replace('_', '-')}", help=text.replace("%", "%%"), **options)
 
 
 def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
     """The filter, and the database id of the evaluator that is named. Raises `UserError`."""
-    where = validate(NamedFilter, {name: getattr(args, name) for name in NamedFilter.model_fields})
+    given = {name: getattr(args, name) for name in NamedFilter.model_fields}
+    where = validate(NamedFilter, {name: value for name, value in given.items() if value is not None})
     ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
     return where.with_ids(*ids).pruned(), ids[0]
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from stepsight.app.browse.facets import meta_words
 from stepsight.app.web.html import render
 from stepsight.app.web.rights import Right, may
 from stepsight.app.web.text import counted
@@ -118,7 +119,9 @@ def queue_terms(campaign: Campaign) -> str:
         parts.append(f"{campaign.random_share:.0%} of the places filled at random")
     if campaign.gold_rate:
         parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
-    parts += [f"{name.replace('_', ' ')}: {value}" for name, value in campaign.conditions.items()]
+    conditions = dict(campaign.conditions)
+    parts += map(meta_words, conditions.pop("meta", ()))
+    parts += [f"{name.replace('_', ' ')}: {value}" for name, value in conditions.items()]
     return " · ".join(parts)
 
 

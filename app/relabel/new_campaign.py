@@ -8,7 +8,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.facets import condition_words
+from stepsight.app.browse.facets import conditions_set
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
@@ -91,7 +91,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         "relabel/new_campaign.html",
         dataset=dataset,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in datasets],
-        conditions=" · ".join(condition_words(address, name) for name in address.active),
+        conditions=" · ".join(one.text for one in conditions_set(address)),
         traces=urlencode(address.query(dataset=dataset.name, trace=None, page=1), doseq=True),
         count=len(list_matching(store, dataset.id, where)) if address.active else 0,
         browse=address.narrowed(dataset=dataset.name),

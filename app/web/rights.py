@@ -52,12 +52,14 @@ def state_of(request: Asked) -> dict[str, Any]:
 
 
 class Right(StrEnum):
-    """What somebody may do: be here by name; look at traces, judgments and figures; have something judged; change
-    the store otherwise than by labelling; label; decide where labels differ; run campaigns."""
+    """What somebody may do: be here by name; look at traces, judgments and figures; have something judged; keep
+    views of what they look at; change the store otherwise than by labelling; label; decide where labels differ; run
+    campaigns."""
 
     ENTER = "enter"
     READ = "read"
     SCORE = "score"
+    KEEP = "keep"
     WRITE = "write"
     LABEL = "label"
     ADJUDICATE = "adjudicate"
@@ -66,18 +68,19 @@ class Right(StrEnum):
 
 LOOKING = frozenset({Right.READ, Right.SCORE})
 _RIGHTS = {
-    Role.VIEWER: LOOKING | {Right.ENTER},
-    Role.ANNOTATOR: LOOKING | {Right.ENTER, Right.LABEL},
-    Role.ADJUDICATOR: LOOKING | {Right.ENTER, Right.LABEL, Right.ADJUDICATE},
+    Role.VIEWER: LOOKING | {Right.ENTER, Right.KEEP},
+    Role.ANNOTATOR: LOOKING | {Right.ENTER, Right.KEEP, Right.LABEL},
+    Role.ADJUDICATOR: LOOKING | {Right.ENTER, Right.KEEP, Right.LABEL, Right.ADJUDICATE},
     Role.ADMIN: frozenset(Right),
 }
 
 
 def rights_of(user: User, store: Store) -> frozenset[Right]:
-    """The rights of a person now: while a blind campaign is open, annotators may not look."""
+    """The rights of a person now: while a blind campaign is open, annotators may not look,
+    nor keep what they saw before."""
     rights = _RIGHTS[user.role]
     if user.role is Role.ANNOTATOR and is_something_hidden(store):
-        return rights - LOOKING
+        return rights - LOOKING - {Right.KEEP}
     return rights
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -22,7 +23,9 @@ from stepsight.storage.browse.facets import (
     stable_order,
 )
 from stepsight.storage.browse.filters import Sort, TraceFilter
-from stepsight.storage.browse.verdict_columns import VerdictColumns, read_verdict_columns
+from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
+from stepsight.storage.browse.step_gold import STEP_GOLD, StepGold, read_step_gold
+from stepsight.storage.browse.verdict_columns import BINS, VerdictColumns, read_verdict_columns
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
@@ -110,16 +113,20 @@ class BrowseColumns:
         return order[chosen[order]]
 
     def _by_trace(self) -> dict[str, Bools]:
-        """By the field of each condition that is no facet, the traces that meet it, each of shape (n,)."""
+        """By the field of each condition that is no facet, and by each condition on metadata, the traces that meet
+        it, each of shape (n,)."""
         where, meets = self._where, {}
         if where.text.strip():
             meets["text"] = self._text(where.text.strip())
+        meets |= {f"meta {condition}": self._meta(condition) for condition in where.on_metadata}
         if self.in_mode is None:
             return meets
         if where.change:
             meets["change"] = changed(self.in_mode, where.change)
         if where.labels is not None:
             meets["cell"] = (self.in_mode.cells & cell_bit(*where.labels)) != 0
+        if where.bin:
+            meets["bin"] = self._bin(*where.bin_place)
         if where.against is not None:
             meets["against"] = differ(self.in_mode, self._verdicts(where.against)[where.read_mode])
         if self.other is not None and where.is_set("other_mistake"):
@@ -162,6 +169,42 @@ class BrowseColumns:
         cut = thresholds_in_force(self._session, evaluator_id)
         outputs = Outputs(info.get("outputs", Outputs.THREE_WAY))
         return read_verdict_columns(self._session, self.traces, self._dataset_id, evaluator_id, outputs, cut)
+
+    def step_cells(self) -> NDArray[np.int8]:
+        """By step, of all traces one after the other: `BINS` times the place in `STEP_GOLD` of its gold, plus the
+        bin of its validity; `SILENT` where gold or evaluator say nothing."""
+        assert self.in_mode is not None
+        gold: StepGold = self._cache.get(
+            ("step gold", self._dataset_id),
+            self._versions[None],
+            lambda: read_step_gold(self._session, self._dataset_id, self.traces),
+        )
+        kinds, bins = gold.kinds, self.in_mode.bins
+        return np.where((kinds == SILENT) | (bins == SILENT), SILENT, kinds * np.int8(BINS) + bins).astype(np.int8)
+
+    def _bin(self, kind: str, place: int) -> Bools:
+        steps = self.step_cells() == STEP_GOLD.index(kind) * BINS + place
+        starts = np.cumsum(self.traces.steps, dtype=np.int64) - self.traces.steps
+        met: Bools = np.logical_or.reduceat(steps, starts) if len(starts) else np.zeros(0, np.bool_)
+        return met
+
+    def metadata(self, field: str) -> MetaColumn:
+        """The values of a field of the metadata."""
+        return self._cache.get(
+            ("metadata", self._dataset_id, field),
+            self._versions[None],
+            lambda: read_meta_column(self._session, self._dataset_id, self.traces, field),
+        )
+
+    def _meta(self, condition: MetaCondition) -> Bools:
+        column = self.metadata(condition.field)
+        if column.can_tell(condition):
+            return column.meeting(condition)
+        return self._cache.get(
+            ("metadata with", self._dataset_id, condition),
+            self._versions[None],
+            lambda: find_values(self._session, self._dataset_id, self.traces, condition),
+        )
 
     def _text(self, wanted: str) -> Bools:
         return self._cache.get(

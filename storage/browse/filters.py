@@ -14,10 +14,17 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import check_text
 from stepsight.core.validation import invalid
+from stepsight.storage.browse.metadata import MetaCondition
+from stepsight.storage.browse.step_gold import STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS
 
 LONGEST_TEXT = 1000
+MOST_META = 8
+"""Conditions on metadata at once."""
+# A name and a value as they are offered, each of whose characters may take six in quotes.
+LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
-_ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell")
+_ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell", "bin")
 # Whose verdicts are meant, and in which mode: no conditions by themselves.
 _READING = ("evaluator", "mode", "other")
 
@@ -41,6 +48,23 @@ def _check_cell(cell: str) -> str:
     return cell
 
 
+def _check_bin(bin: str) -> str:
+    kind, _, least = bin.partition("-")
+    if bin and (kind not in STEP_GOLD or least not in _BINS):
+        kinds = ", ".join(STEP_GOLD)
+        raise invalid(f"{bin!r:.40} found, expected one of {kinds} and where the bin begins, such as wrong-0.35.")
+    return bin
+
+
+def _check_meta(written: str) -> str:
+    try:
+        return str(MetaCondition.read(written))
+    except UserError as error:
+        raise invalid(error.message, error.hint) from None
+
+
+# Where each begins, as it is written.
+_BINS = tuple(f"{place / BINS:.2f}" for place in range(BINS))
 _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right"]
 
 
@@ -50,8 +74,9 @@ class Conditions(BaseModel):
     `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `redundant`, it calls
     a step redundant, whichever of the two it is; `missing`, there is no gold. `text`, in addresses `q`: the problem
     or a sub-step contains it, whatever the case and the spaces around it. `group`: the class that the benchmark
-    puts the trace in. `error_at`: the third of the solution in which the gold's first error stands
-    (`core.metrics.table.Third`); no trace without an error is in one.
+    puts the trace in. `meta`: conditions on fields of the trace's metadata, each as
+    `storage.browse.metadata.MetaCondition` spells it. `error_at`: the third of the solution in which the gold's
+    first error stands (`core.metrics.table.Third`); no trace without an error is in one.
 
     The others are about the judgments of `evaluator`, read in `mode`; a hindsight judgment answers for either mode,
     a stale one counts as none. `verdict` on the solution: `valid` or `invalid`; `redundant`, whichever of the two
@@ -61,7 +86,9 @@ class Conditions(BaseModel):
     `modes`: whether the verdicts valid or invalid of both modes agree; both are needed. `against`:
     another evaluator whose verdict valid or invalid differs. `change`: the largest absolute retroactive change is
     at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step whose gold label is the
-    first is called the second by argmax. `relabelled`: a person gave labels.
+    first is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold
+    (`storage.browse.step_gold.STEP_GOLD`) has a validity in the bin that begins there. `relabelled`: a person gave
+    labels.
     """
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
@@ -77,6 +104,14 @@ class Conditions(BaseModel):
         description="Text of the problem or a step.",
     )
     group: str = Field(default="", description="The benchmark's class of the trace.")
+    meta: Annotated[
+        tuple[Annotated[str, Field(max_length=LONGEST_META), AfterValidator(_check_meta)], ...],
+        AfterValidator(lambda conditions: tuple(dict.fromkeys(conditions))),
+    ] = Field(
+        default=(),
+        max_length=MOST_META,
+        description="On metadata: source=MATH, title~triangle (contains), level>=3 or level<=4; may be repeated.",
+    )
     error_at: Literal["any", "early", "middle", "late"] = Field(
         default="any", description="The third of the solution in which the gold's first error is."
     )
@@ -100,6 +135,9 @@ class Conditions(BaseModel):
     cell: Annotated[str, BeforeValidator(_join_cell), AfterValidator(_check_cell)] = Field(
         default="", description="Gold label and the evaluator's, such as neg-pos, of any step."
     )
+    bin: Annotated[str, AfterValidator(_check_bin)] = Field(
+        default="", description="Gold and validity of any step, in steps of 0.05, such as wrong-0.35."
+    )
     relabelled: Literal["any", "yes", "no"] = Field(default="any", description="Whether a person gave labels.")
 
     def is_set(self, name: str) -> bool:
@@ -114,6 +152,10 @@ class Conditions(BaseModel):
     def without(self, *names: str) -> Self:
         """The same with the defaults of these fields."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in names})
+
+    @property
+    def on_metadata(self) -> tuple[MetaCondition, ...]:
+        return tuple(map(MetaCondition.read, self.meta))
 
     def without_verdicts(self) -> Self:
         """The same without the conditions on an evaluator's verdicts."""
@@ -134,6 +176,12 @@ class Conditions(BaseModel):
             return None
         gold, called = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
         return gold, called
+
+    @property
+    def bin_place(self) -> tuple[str, int]:
+        """The gold of a step, and the place of the bin of its validity, that `bin` names."""
+        kind, _, least = self.bin.partition("-")
+        return kind, _BINS.index(least)
 
 
 class TraceFilter(Conditions):

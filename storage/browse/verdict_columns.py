@@ -21,18 +21,24 @@ from stepsight.storage.traces.columns import TraceColumns
 
 _WORD_THRESHOLD = 0.5
 MISTAKES = tuple(Outcome)
+BINS = 20
+"""Bins of the same width that validities of steps are put into; 1 is in the last."""
+
+# In single precision as validities are, so that those on an edge are in the bin that begins there.
+_EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class VerdictColumns:
-    """What an evaluator says in one mode of the `n` traces of a dataset, each of shape (n,).
+    """What an evaluator says in one mode of the `n` traces of a dataset, each of shape (n,) but for `bins`.
 
     Of the solution: `validity` and `redundancy`, NaN where nothing was said of it, and what the thresholds make of
     them: `valid`, 1 or 0, `SILENT` where that is not known; `redundant`. `change` is the largest absolute
     retroactive change, NaN without a judgment in hindsight mode. Of the steps: `first_wrong`, the first one called
     wrong, 0-based, `SILENT` for none; `mistake`, the place in `MISTAKES` of what that is against the gold's first
     error, `SILENT` where gold or evaluator say too little; `cells`, as in
-    `storage.judgments.packed_judgments.HEAD`.
+    `storage.judgments.packed_judgments.HEAD`. `bins`, shape (steps,), of all traces one after the other: in
+    which of `BINS` the validity of each step is, `SILENT` where nothing was said of it.
     """
 
     validity: Floats32
@@ -43,6 +49,7 @@ class VerdictColumns:
     first_wrong: NDArray[np.int32]
     mistake: NDArray[np.int8]
     cells: NDArray[np.uint16]
+    bins: NDArray[np.int8]
 
     @property
     def nbytes(self) -> int:
@@ -104,6 +111,8 @@ class _ProfileColumns:
         self.unscored = np.full(n, SILENT, np.int32)
         self.labelled = np.zeros(n, np.bool_)
         self.cells = np.zeros(n, np.uint16)
+        self._starts = np.cumsum(traces.steps, dtype=np.int64) - traces.steps
+        self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
 
     def add(self, trace_ids: Sequence[int], profiles: Sequence[bytes | None]) -> None:
         """Put the profiles of some traces in place of what was there; those of other steps are passed over."""
@@ -125,6 +134,10 @@ class _ProfileColumns:
         self.labelled[at] = heads["labelled"][fresh] != 0
         for name in ("whole", "redundancy", "change", "cells"):
             getattr(self, name)[at] = heads[name][fresh]
+        of_fresh = np.repeat(fresh, counts)
+        said = validity[of_fresh]
+        found = np.where(np.isnan(said), SILENT, np.searchsorted(_EDGES, said, side="right"))
+        self.bins[np.repeat(self._starts[at], counts[fresh]) + steps[of_fresh]] = found
 
     def verdicts(self, outputs: Outputs, cut: Thresholds) -> VerdictColumns:
         """A validity in single precision is compared with a threshold in it, so that ties are ties."""
@@ -151,6 +164,7 @@ class _ProfileColumns:
             first_wrong=self.first_wrong,
             mistake=_mistakes(gold, self.first_wrong, comparable),
             cells=self.cells,
+            bins=self.bins,
         )
 
 

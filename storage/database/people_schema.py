@@ -1,8 +1,8 @@
-"""The tables of users and logins."""
+"""The tables of users, logins and what people keep."""
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
@@ -68,3 +68,19 @@ class InvitationRow(Base):
     revoked: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)
+
+
+class ViewRow(Base):
+    """An address of Browse that a person keeps under a name: the name of its dataset, which may be gone, and the
+    whole query string."""
+
+    __tablename__ = "views"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    dataset: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    query: Mapped[str] = mapped_column(Text)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (UniqueConstraint("user_id", "name"),)

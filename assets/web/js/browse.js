@@ -126,10 +126,23 @@ document.addEventListener("change", (event) => {
   if (field.matches?.("#browse form.beside input")) field.form.requestSubmit();
 });
 
-// Another dataset has other evaluators and classes.
+// A condition on metadata is one part of the address: the field, a sign and the value.
+const SIGNS = { part: "~", least: ">=", most: "<=" };
+
+document.addEventListener("query", ({ target: form, detail: query }) => {
+  const field = form.getAttribute("data-meta");
+  if (field === null) return;
+  for (const [name, sign] of Object.entries(SIGNS)) {
+    const value = query.get(name)?.trim();
+    query.delete(name);
+    if (value) query.append("meta", field + sign + value);
+  }
+});
+
+// Another dataset has other evaluators, classes and metadata.
 document.addEventListener("query", ({ target: form, detail: query }) => {
   focused = document.activeElement?.dataset?.key ?? focused;
   const before = form.getAttribute("data-dataset");
   if (before === null || before === query.get("dataset")) return;
-  for (const name of ["evaluator", "against", "group", "cell"]) query.delete(name);
+  for (const name of ["evaluator", "against", "group", "cell", "bin", "meta", "field"]) query.delete(name);
 });

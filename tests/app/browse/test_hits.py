@@ -1,6 +1,7 @@
 import pytest
 
-from stepsight.app.browse.hits import excerpt, has_hit, marked_html
+from stepsight.app.browse.hits import excerpt, has_hit, marked_html, marked_markdown
+from stepsight.app.web.markdown import markdown_html
 from stepsight.app.web.text import text_html
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
@@ -47,6 +48,40 @@ def test_marks_keep_everything_escaped(text):
     page = read(marked_html(text_html(text), wanted))
     assert {element.tag for element in page.all()} <= {"span", "mark"}
     assert page.text == read(text_html(text)).text
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "html"),
+    [
+        ("**Area:** nine", "", "<strong>Area:</strong> nine"),
+        ("**Area:** nine", "area", "<strong><mark>Area</mark>:</strong> nine"),
+        # A hit that goes on behind the emphasis is marked on both sides of its end.
+        ("**Area:** nine", "area: nine", "<strong><mark>Area:</mark></strong><mark> nine</mark>"),
+        ("```\nif a:\n    b = 1\n```", "b =", "<pre>if a:\n    <mark>b =</mark> 1</pre>"),
+        ("run `a_1 < 2`", "< 2", "run <code>a_1 <mark>&lt; 2</mark></code>"),
+        # The name of a tag is no text.
+        ("**Area:** a code", "strong", "<strong>Area:</strong> a code"),
+        # What stands among the signs of the Markdown is shown there.
+        ("**Area:** nine", "**area", "<mark>**Area</mark>:** nine"),
+        ("[the rule](https://example.org/rule)", "rule", "[the <mark>rule</mark>](https://example.org/<mark>rule</mark>)"),
+    ],
+)  # fmt: skip
+def test_markdown_is_rendered_around_hits(text, wanted, html):
+    assert marked_markdown(text, wanted) == html
+
+
+def test_a_formula_within_markdown_is_marked_whole():
+    html = marked_markdown(r"**so $x_1 * y_1$ holds** and *then*", "y_1$ h")
+    formula = markdown_html("$x_1 * y_1$")
+    assert html == f"<strong>so <mark>{formula}</mark><mark> h</mark>olds</strong> and <i>then</i>"
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+@pytest.mark.parametrize("around", ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "[{}](/x)"])
+def test_marks_in_markdown_keep_everything_escaped(text, around):
+    for wanted in (text.strip()[:3], "*", "`", "<", "&"):
+        page = read(marked_markdown(around.replace("{}", text), wanted))
+        assert {element.tag for element in page.all()} <= {"span", "mark", "strong", "i", "code", "pre"}
 
 
 def test_has_hit():

@@ -50,7 +50,10 @@ def links(page):
 
 
 def ids(page):
-    return [row.one("span", cls="id").text.split(" · ")[0] for row in page.one("tbody").all("tr")]
+    return [
+        row.one("span", cls="id").text.split(" · ")[0]
+        for row in page.one("table", cls="traces").one("tbody").all("tr")
+    ]
 
 
 def query_of(href):
@@ -89,7 +92,7 @@ def test_a_list_counts_and_names_its_traces(browse):
     # Steps 2 + 1 + 2 + 3; one of them has two sub-steps in ERROR and in FIRST_ERROR.
     assert page.one("p", cls="lead").text == "4 traces, 2 with a gold error, 8 steps, 10 sub-steps"
     assert ids(page) == ["error", "clean", "missing", "first"]
-    assert [row.one("td", cls="gold").text for row in page.one("tbody").all("tr")] == [
+    assert [row.one("td", cls="gold").text for row in page.one("table", cls="traces").one("tbody").all("tr")] == [
         "✕ step 2",
         "✓ no error",
         "no gold",
@@ -290,7 +293,7 @@ def test_stored_judgments_fill_the_list_and_the_trace(sqlite_store, evaluators):
 
     page = browse(sort="validity")
     assert ids(page) == ["clean", "error"]
-    rows = page.one("tbody").all("tr")
+    rows = page.one("table", cls="traces").one("tbody").all("tr")
     assert [row.one("td", cls="m").text for row in rows] == ["false alarm", "missed error"]
     assert [row.all("span", cls="num")[1].text for row in rows] == ["0.25", "0.62"]
     assert ids(browse(mistake="missed")) == ["error"]

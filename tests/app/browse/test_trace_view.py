@@ -11,6 +11,7 @@ from stepsight.storage.traces.queries import StoredTrace
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 
+MARKDOWN = ("strong", "i", "code", "pre")
 POS, NEG, NEU, NOTHING = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
 
 
@@ -158,7 +159,20 @@ def test_everything_is_escaped(text):
     trace = StoredTrace(text, text, steps, {}, trace_id=7, dataset_id=1, dataset=text, position=0)
     page = view(both(text), both("mini"), trace=trace)
     clean = view(both("a"), both("mini"))
-    tags = [[e.tag for e in one.all() if "math" not in e.attributes.get("class", "")] for one in (page, clean)]
-    # The clean one has gold labels and a formula of its own, but the same elements.
+    tags = [
+        [e.tag for e in one.all() if "math" not in e.attributes.get("class", "") and e.tag not in MARKDOWN]
+        for one in (page, clean)
+    ]
+    # The clean one has gold labels and a formula of its own, but the same elements; some texts are Markdown.
     assert tags[0] == tags[1]
     assert page.one("ul", cls="answers").all("li")[0].one("a")["aria-label"] == f"Evidence of {text}"
+
+
+def test_markdown_of_steps_is_rendered_and_hits_in_it_are_marked():
+    trace = stored(Trace.of("What is **1**?", ["**So** it is:\n```\nif a:\n    b = 3\n```"], id="one"))
+    page = view(wanted="b = 3", trace=trace)
+    step = page.one("ol", cls="steps").one("div", cls="t")
+    assert step.one("strong").text == "So"
+    assert step.one("pre").text == "if a:\n    b = 3"
+    assert step.one("pre").one("mark").text == "b = 3"
+    assert page.one("p", cls="q").text == "What is **1**?"

@@ -17,6 +17,7 @@ PAGES = {
     "/browse?trace=abc": "#browse .notice ~ .shelf a.open",
     "/browse?dataset=gallery&gold=error&q=lamps": "#browse mark",
     "/browse?dataset=gallery&gold=error&q=zzz": ".empty a",
+    "/browse?dataset=gallery&field=focus&bin=right-0.95": "#browse .distribution .chosen",
     "/browse?trace=1": "ol.steps > li",
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",

@@ -85,6 +85,61 @@ def test_mr_math_is_browsed_by_filter_link_and_key(page):
     assert len(bars(other, "online")) == len(bars(other, "offline")) == other.locator(".steps .sub").count()
 
 
+def test_metadata_a_bin_and_a_view_of_both(page):
+    page.goto("/browse?dataset=gallery")
+    metadata = page.locator(".metadata")
+    metadata.get_by_text("focus").click()
+    opened = metadata.locator("a[aria-expanded=true]")
+    # The focus stays on the field, which is open now.
+    expect(opened).to_be_focused()
+    metadata.get_by_label("from").fill("2")
+    metadata.get_by_label("from").press("Enter")
+    expect(page.locator(".chips .chip")).to_have_text(re.compile("focus ≥ 2"))
+    assert asked(page.url) == {"dataset": "gallery", "field": "focus", "meta": "focus>=2"}
+    expect(metadata.get_by_label("from")).to_have_value("2")
+    metadata.locator(".values a[data-key='meta focus=3']").click()
+    expect(page.locator(".chips .chip")).to_have_count(2)
+    assert parse_qs(urlsplit(page.url).query)["meta"] == ["focus>=2", "focus=3"]
+    page.locator(".chips .chip", has_text="focus ≥ 2").click()
+    expect(page.locator(".chips .chip")).to_have_count(1)
+    expect(page.locator(".chips .chip")).to_have_text(re.compile("focus: 3"))
+    bar = page.locator(".distribution .bars.pos a", has=page.locator("[style='height:100.0%']")).first
+    bar.click()
+    expect(page.locator(".distribution .chosen")).to_have_count(1)
+    expect(page.locator(".chips .chip")).to_have_count(2)
+    page.locator(".distribution summary").click()
+    expect(page.locator(".distribution td a[aria-current=true]")).to_be_visible()
+    kept = page.url
+    page.get_by_text("Save this view").click()
+    page.locator(".views form").get_by_label("Name").fill("Focus <3>")
+    page.locator(".views form").get_by_label("Name").press("Enter")
+    view = page.locator(".views a", has_text="Focus <3>")
+    expect(view).to_have_attribute("aria-current", "true")
+    assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(kept).query)
+    page.locator(".chips .clear").click()
+    expect(page.locator(".chips")).to_have_count(0)
+    view.click()
+    expect(page.locator(".chips .chip")).to_have_count(2)
+    assert sticking_out(page) == []
+    page.get_by_text("Rename or delete").click()
+    page.get_by_role("button", name="Delete Focus <3>").click()
+    expect(page.locator(".views a")).to_have_count(0)
+
+
+@pytest.mark.skipif(not MR_MATH.is_file(), reason="the benchmark file is not there; set STEPSIGHT_DATA")
+def test_a_field_of_many_texts_is_searched(page):
+    page.goto("/browse?dataset=mr-math-invalid&field=model_output")
+    part = page.locator(".metadata").get_by_label("contains")
+    part.fill("polar")
+    part.press("Enter")
+    expect(page.locator(".chips .chip")).to_have_text(re.compile("model_output contains polar"))
+    assert asked(page.url)["meta"] == "model_output~polar"
+    # Another dataset has other fields.
+    page.get_by_label("Dataset").select_option("gallery")
+    expect(page.get_by_role("heading", name="gallery")).to_be_visible()
+    assert asked(page.url) == {"dataset": "gallery"}
+
+
 def test_conditions_combine_and_come_off_again(page):
     page.goto("/browse?dataset=gallery")
     facet(page, "First error", "missed error").click()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from stepsight.app.relabel.campaigns import queue_terms
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
@@ -73,9 +75,24 @@ def test_conditions_and_terms_are_as_given(command: Command, filled: Store, guid
     assert (found.evaluator_id, found.random_share, found.seed, found.after_error) == (judged.id, 0.5, 3, False)
 
 
+def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: Store, guideline: Path) -> None:
+    metas = [{"source": "MATH", "level": 3}, {"source": "MATH", "level": 5}, {"source": "GSM8K", "level": 5}]
+    add(sqlite_store, [Trace.of(f"P {i}", ["It."], id=str(i), meta=meta) for i, meta in enumerate(metas)])
+    code, out, err = command(
+        *("campaign", "create", "first", "sums", "--guideline", guideline, "--db", sqlite_store.name),
+        *("--meta", "source=MATH", "--meta", "level>=4"),
+    )
+    assert (code, err) == (0, "")
+    assert out.startswith("first: open, 1 trace of sums")
+    found = find_campaign(sqlite_store, "first")
+    assert found.conditions == {"meta": ("source=MATH", "level>=4")}
+    assert "source: MATH · level ≥ 4" in queue_terms(found)
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
+        (["--meta", "source"], "'source' found, expected a field, one of = ~ >= <="),
         (["--text", "zebra"], "No trace of 'sums' meets the conditions. Choose fewer conditions."),
         (["--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It has none."),
         (["--show-scores"], "names no evaluator"),

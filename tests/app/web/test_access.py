@@ -28,6 +28,7 @@ OPEN_TO = {
     "everybody": "anonymous public-anonymous local viewer annotator blind-annotator adjudicator admin",
     "by name": "local viewer annotator blind-annotator adjudicator admin",
     "looking": "public-anonymous local viewer annotator adjudicator admin",
+    "looking by name": "local viewer annotator adjudicator admin",
     "looking or labelling": "public-anonymous local viewer annotator blind-annotator adjudicator admin",
     "labelling": "local annotator blind-annotator adjudicator admin",
     "adjudicating": "local adjudicator admin",
@@ -50,6 +51,8 @@ ROUTES = {
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score GET /api/v1/datasets
         GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
         GET /relabel/agreement GET /relabel/disputes/patch""",
+    "looking by name": """
+        POST /browse/views POST /browse/views/{view}/rename POST /browse/views/{view}/delete""",
     "looking or labelling": "GET /relabel/disputes GET /relabel/disputes/{number}",
     "labelling": """
         GET /relabel/label GET /relabel/label/steps GET /relabel/label/guideline GET /relabel/slots/{slot}

@@ -1,0 +1,81 @@
+"""A distribution of validities as histograms in Browse's sidebar: by gold, every bin leading to its traces."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from stepsight.app.browse.address import Address
+from stepsight.app.web.html import render
+from stepsight.app.web.text import counted
+from stepsight.core.arrays import Ints
+from stepsight.storage.browse.distribution import Distribution
+from stepsight.storage.browse.step_gold import STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS
+
+# The colour of the label that stands for it.
+_COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bin: its `height` in percent of the highest, and the address of the traces that have such a step, "" where
+    none has."""
+
+    count: int
+    height: float
+    title: str
+    url: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The bins of the steps of one gold; `median` is the range of the bin that half of them are in or below."""
+
+    gold: str
+    colour: str
+    total: int
+    median: str
+    bars: list[Bar]
+
+
+def distribution_html(distribution: Distribution | None, address: Address) -> Markup:
+    """A histogram for each gold that there is; nothing where there is none."""
+    if distribution is None or not distribution.counts.any():
+        return Markup()
+    histograms = [
+        _histogram(gold, counts, address)
+        for gold, counts in zip(STEP_GOLD, distribution.counts, strict=True)
+        if counts.any()
+    ]
+    return render(
+        "browse/distribution.html",
+        histograms=histograms,
+        rows=[(_range(place), [one.bars[place] for one in histograms]) for place in reversed(range(BINS))],
+        threshold=distribution.threshold,
+    )
+
+
+def bin_words(bin: str) -> str:
+    """The condition of a bin in words."""
+    gold, _, least = bin.partition("-")
+    return f"A {gold} step with validity {_range(round(float(least) * BINS))}"
+
+
+def _histogram(gold: str, counts: Ints, address: Address) -> Histogram:
+    total, highest = int(counts.sum()), int(counts.max())
+    median = int((2 * counts.cumsum() >= total).argmax())
+    bars = [_bar(gold, place, int(count), highest, address) for place, count in enumerate(counts)]
+    return Histogram(gold, _COLOURS[gold], total, _range(median), bars)
+
+
+def _bar(gold: str, place: int, count: int, highest: int, address: Address) -> Bar:
+    bin = f"{gold}-{place / BINS:.2f}"
+    chosen = address.bin == bin
+    title = f"{_range(place)}: {counted(count, f'{gold} step')}"
+    url = address.loosened("bin").url() if chosen else address.narrowed(bin=bin)
+    return Bar(count, 100 * count / highest, title, url if count or chosen else "", chosen)
+
+
+def _range(place: int) -> str:
+    return f"{place / BINS:.2f}–{(place + 1) / BINS:.2f}"

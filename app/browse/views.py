@@ -1,0 +1,84 @@
+"""Views kept under names: the line above Browse's list, and the routes of its forms, which need no script."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Form, Request
+from markupsafe import Markup
+from starlette.responses import RedirectResponse, Response
+
+from stepsight.app.browse.address import Address
+from stepsight.app.web.failures import error_response
+from stepsight.app.web.html import render
+from stepsight.app.web.page_address import read_query
+from stepsight.app.web.rights import Needs, Right, user_of_request
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store
+from stepsight.storage.people.users import User
+from stepsight.storage.people.views import delete_view, list_views, rename_view, save_view
+from stepsight.storage.traces.queries import find_dataset
+
+PATH = "/browse/views"
+
+Text = Annotated[str, Form()]
+
+
+def router(store: Store) -> APIRouter:
+    """The routes that keep, rename and delete a view."""
+    routes = APIRouter(include_in_schema=False)
+    keeping = [Depends(Needs(Right.KEEP))]
+
+    @routes.post(PATH, dependencies=keeping)
+    def keep(request: Request, name: Text = "", query: Text = "") -> Response:
+        try:
+            address = Address.exact(read_query(query))
+            dataset = find_dataset(store, address.dataset)
+            written = view_query(address.changed(dataset=dataset.name))
+            save_view(store, user_of_request(request), name.strip(), dataset.name, written)
+        except UserError as error:
+            return error_response(request.scope, error)
+        return _to(written)
+
+    @routes.post(f"{PATH}/{{view:number}}/rename", dependencies=keeping)
+    def rename(request: Request, view: int, name: Text = "", query: Text = "") -> Response:
+        try:
+            rename_view(store, user_of_request(request), view, name.strip())
+        except UserError as error:
+            return error_response(request.scope, error)
+        return _to(query)
+
+    @routes.post(f"{PATH}/{{view:number}}/delete", dependencies=keeping)
+    def delete(request: Request, view: int, query: Text = "") -> Response:
+        try:
+            delete_view(store, user_of_request(request), view)
+        except UserError as error:
+            return error_response(request.scope, error)
+        return _to(query)
+
+    return routes
+
+
+def views_html(store: Store, address: Address, user: User | None, keeps: bool) -> Markup:
+    """The views that a person sees, as links, and for one who `keeps` views the forms."""
+    views = list_views(store, user)
+    here = view_query(address)
+    if not views and not keeps:
+        return Markup()
+    return render(
+        "browse/views.html",
+        views=views,
+        changed=[view for view in views if keeps and view.may_change],
+        here=here,
+        keeps=keeps,
+    )
+
+
+def view_query(address: Address) -> str:
+    """What a view keeps of an address: what leads to the list, and not a page of it or a trace."""
+    return urlencode(address.query(page=1, trace=None, beside=()), doseq=True)
+
+
+def _to(query: str) -> Response:
+    """To the list with that query; what makes no sense in it, it tells itself."""
+    address, _ = Address.read(read_query(query))
+    return RedirectResponse(str(address.narrowed().unescape()), 303)

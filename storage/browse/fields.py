@@ -1,0 +1,57 @@
+"""Fields of a dataset's metadata as Browse offers them: which there are, and the values of one with counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepsight.storage.browse.filter_columns import BrowseColumns, read_versions
+from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
+from stepsight.storage.browse.metadata import MetaField, read_fields
+from stepsight.storage.database.cache import cache_of
+from stepsight.storage.database.store import Store
+
+MOST_SHOWN = 50
+"""Values of a field that are offered."""
+
+
+@dataclass(frozen=True)
+class FieldCounts:
+    """A field's values, at most `MOST_SHOWN` and the commonest first, each with how many traces have it and
+    meet the conditions on everything else. `is_whole` tells that there are no other values; `least` and `most` are
+    of the field's numbers in the whole dataset, None where it has none."""
+
+    field: str
+    values: Sequence[tuple[str, int]]
+    is_whole: bool
+    least: float | None
+    most: float | None
+
+
+def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
+    """The fields of a dataset's metadata, those first that most traces have."""
+    with store.read() as session:
+        version = read_versions(session, dataset_id, [])[None]
+        fields = cache_of(store).get(
+            ("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id)
+        )
+        return fields.fields
+
+
+def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:
+    """The values of a field. Those that no trace has under the filter's other conditions are among them."""
+    others = tuple(str(one) for one in where.on_metadata if one.field != field)
+    where = where.model_copy(update={"meta": others})
+    with store.read() as session:
+        columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)
+        column = columns.metadata(field)
+        counts = column.count(columns.match().chosen)
+    ordered = sorted(counts.items(), key=lambda value: (-value[1], value[0]))
+    numbers = column.numbers[~np.isnan(column.numbers)]
+    return FieldCounts(
+        field=field,
+        values=ordered[:MOST_SHOWN],
+        is_whole=column.is_complete and len(ordered) <= MOST_SHOWN,
+        least=float(numbers.min()) if len(numbers) else None,
+        most=float(numbers.max()) if len(numbers) else None,
+    )

@@ -1,0 +1,270 @@
+"""Metadata: what traces come with besides problem and steps, field by field, and conditions on it.
+
+Fields and values are whatever a file had. So a field is never put into a path or a statement: the databases take
+the metadata of a trace apart, and the name is compared with a parameter. A list counts as each of its items; an
+object, and a list within a list, as its JSON.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.errors import UserError
+from stepsight.core.metrics.table import SILENT
+from stepsight.core.trace import check_text
+from stepsight.storage.database.store import IN_PARTS
+from stepsight.storage.traces.columns import TraceColumns
+
+LONGEST_NAME = 200
+MOST_FIELDS = 200
+"""Fields that are offered: those that most traces have, with names of at most `LONGEST_NAME` characters."""
+
+# Of a field: texts that are kept in memory, and how long each may be. Others are read again when asked for.
+_MOST_VALUES = 1000
+_LONGEST_VALUE = 200
+# Below it every whole number is a float of its own.
+_EXACT = 2**53
+
+Operator = Literal["=", "~", ">=", "<="]
+_PLAIN = re.compile(r'[^\s"=~<>](?:[^"=~<>]*[^\s"=~<>])?')
+_CONDITION = re.compile(r'(?P<field>[^"=~<>]+|"(?:[^"\\]|\\.)*")\s*(?P<operator>>=|<=|=|~)(?P<value>.*)', re.DOTALL)
+_EXPECTED = "expected a field, one of = ~ >= <=, and a value, such as source=MATH."
+
+_FIELDS = {
+    "sqlite": "SELECT f.key, count(*), sum(f.type IN ('integer', 'real')) FROM traces AS t, json_each(t.meta) AS f"
+    " WHERE t.dataset_id = :dataset AND f.type <> 'null' AND length(f.key) <= :longest"
+    " GROUP BY f.key ORDER BY 2 DESC, 1 LIMIT :most",
+    "postgresql": "SELECT f.key, count(*), count(*) FILTER (WHERE json_typeof(f.value) = 'number')"
+    " FROM traces AS t, json_each(t.meta) AS f"
+    " WHERE t.dataset_id = :dataset AND json_typeof(f.value) <> 'null' AND length(f.key) <= :longest"
+    ' GROUP BY f.key ORDER BY 2 DESC, f.key COLLATE "C" LIMIT :most',
+}
+_VALUES = {
+    "sqlite": "SELECT t.id, f.type, f.value FROM traces AS t, json_each(t.meta) AS f"
+    " WHERE t.dataset_id = :dataset AND f.key = :field AND f.type <> 'null'",
+    "postgresql": "SELECT id, json_typeof(value), CASE json_typeof(value) WHEN 'string' THEN value #>> '{}'"
+    " ELSE CAST(value AS text) END FROM"
+    " (SELECT id, meta -> CAST(:field AS text) AS value FROM traces WHERE dataset_id = :dataset) AS found"
+    " WHERE json_typeof(value) <> 'null'",
+}
+
+
+@dataclass(frozen=True)
+class MetaCondition:
+    """A condition on a field: `=`, a value of it is this one; `~`, one contains it, whatever the case; `>=` and
+    `<=`, one is a number at least or at most this one."""
+
+    field: str
+    operator: Operator
+    value: str
+
+    @classmethod
+    def read(cls, written: str) -> Self:
+        """The condition that `field=value` spells; the field in quotes, as JSON has them, where it has signs of its
+        own. Raises `UserError`."""
+        check_text(written, "the condition")
+        match = _CONDITION.fullmatch(written)
+        if match is None:
+            raise UserError(f"{written!r:.60} found, {_EXPECTED}")
+        operator, value = match["operator"], match["value"]
+        assert operator in get_args(Operator)
+        condition = cls(_unquoted(match["field"]), operator, value)  # type: ignore[arg-type]  # as just asserted
+        if operator in (">=", "<=") and math.isnan(condition.number):
+            raise UserError(f"{value!r:.60} found after {operator}, expected a number.")
+        if operator == "~" and not value.strip():
+            raise UserError("Nothing found after ~, expected a part of a text.")
+        return condition
+
+    def __str__(self) -> str:
+        return f"{quoted(self.field)}{self.operator}{self.value}"
+
+    @property
+    def number(self) -> float:
+        """The value as a number, NaN where it is none."""
+        try:
+            number = float(self.value)
+        except ValueError:
+            return math.nan
+        return number if math.isfinite(number) else math.nan
+
+    def is_met(self, value: str, number: float) -> bool:
+        """Whether a value meets it, given as text and as a number, NaN where it is none."""
+        if self.operator == "=":
+            return value == self.value or number == self.number
+        if self.operator == "~":
+            return self.value.strip().lower() in value.lower()
+        return number >= self.number if self.operator == ">=" else number <= self.number
+
+
+def quoted(field: str) -> str:
+    """A field as conditions name it."""
+    return field if _PLAIN.fullmatch(field) else json.dumps(field, ensure_ascii=False)
+
+
+def _unquoted(field: str) -> str:
+    if not field.startswith('"'):
+        return field.strip()
+    try:
+        return check_text(json.loads(field), "the field")
+    except ValueError:
+        raise UserError(f"The field is {field!r:.60}, expected quotes as in JSON.") from None
+
+
+@dataclass(frozen=True)
+class MetaField:
+    """A field of a dataset's metadata: how many of its `traces` have a value in it, and whether all are numbers."""
+
+    name: str
+    traces: int
+    is_number: bool
+
+
+@dataclass(frozen=True, eq=False)
+class MetaFields:
+    """The fields of a dataset that are offered, those first that most traces have."""
+
+    fields: Sequence[MetaField]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(len(field.name) + 200 for field in self.fields)
+
+
+@dataclass(frozen=True, eq=False)
+class MetaColumn:
+    """The `m` values of a field on `n` traces, each of shape (m,): the `places` of their traces, which have none,
+    one or several; `codes`, the places in `names` of the values, `SILENT` for those not kept; `numbers`, NaN for
+    what is none."""
+
+    traces: int
+    places: Ints
+    codes: NDArray[np.int16]
+    numbers: Floats64
+    names: tuple[str, ...]
+
+    @property
+    def nbytes(self) -> int:
+        texts = sum(len(name) + 60 for name in self.names)
+        return self.places.nbytes + self.codes.nbytes + self.numbers.nbytes + texts
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every value is kept."""
+        return not bool((self.codes == SILENT).any())
+
+    def can_tell(self, condition: MetaCondition) -> bool:
+        """Whether it is known here which traces meet a condition."""
+        return condition.operator in (">=", "<=") or self.is_complete
+
+    def meeting(self, condition: MetaCondition) -> Bools:
+        """The traces that meet a condition of which that is known, shape (n,)."""
+        if condition.operator == ">=":
+            met = self.numbers >= condition.number
+        elif condition.operator == "<=":
+            met = self.numbers <= condition.number
+        else:
+            named = np.array([condition.is_met(name, math.nan) for name in self.names], np.bool_)
+            met = named[self.codes] if len(named) else np.zeros(len(self.codes), np.bool_)
+            if condition.operator == "=":
+                met = met | (self.numbers == condition.number)
+        found = np.zeros(self.traces, np.bool_)
+        found[self.places[met]] = True
+        return found
+
+    def count(self, chosen: Bools) -> dict[str, int]:
+        """How many of the chosen traces, shape (n,), have each value that is kept."""
+        codes = self.codes[chosen[self.places] & (self.codes != SILENT)]
+        return dict(zip(self.names, np.bincount(codes, minlength=len(self.names)).tolist(), strict=True))
+
+
+def read_fields(session: Session, dataset_id: int) -> MetaFields:
+    """The fields of a dataset's traces."""
+    values = {"dataset": dataset_id, "longest": LONGEST_NAME, "most": MOST_FIELDS}
+    rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values)
+    return MetaFields(
+        [MetaField(name, traces, numbers == traces) for name, traces, numbers in rows if name.strip()]
+    )
+
+
+def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, field: str) -> MetaColumn:
+    """The values of a field."""
+    ids: list[int] = []
+    codes: list[int] = []
+    numbers: list[float] = []
+    known: dict[str, int] = {}
+    for id, value, number in _values(session, dataset_id, field):
+        code = known.get(value, SILENT)
+        if code == SILENT and len(value) <= _LONGEST_VALUE and len(known) < _MOST_VALUES:
+            code = known[value] = len(known)
+        ids.append(id)
+        codes.append(code)
+        numbers.append(number)
+    places = traces.places(np.array(ids, np.int64))
+    # Traces that were added since their columns were read are passed over.
+    there = places != SILENT
+    return MetaColumn(
+        len(traces),
+        places[there],
+        np.array(codes, np.int16)[there],
+        np.array(numbers, np.float64)[there],
+        tuple(known),
+    )
+
+
+def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
+    """The traces that meet a condition, shape (n,), of which no column tells."""
+    values = _values(session, dataset_id, condition.field)
+    ids = [id for id, value, number in values if condition.is_met(value, number)]
+    places = traces.places(np.array(ids, np.int64))
+    found = np.zeros(len(traces), np.bool_)
+    found[places[places != SILENT]] = True
+    return found
+
+
+def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int, str, float]]:
+    """The database id of a trace with each of its values in a field: as text, and as a number or NaN."""
+    statement = text(_VALUES[session.get_bind().dialect.name])
+    values = {"dataset": dataset_id, "field": field}
+    # Not through the session: what that does with each row would take most of the time.
+    for part in session.connection().execute(statement, values, execution_options=IN_PARTS).partitions():
+        for id, kind, value in part:
+            if kind in ("text", "string"):
+                yield id, value, math.nan
+            elif kind == "array":
+                items = {_written(item) for item in json.loads(value) if item is not None}
+                yield from ((id, *item) for item in sorted(items, key=lambda item: item[0]))
+            else:
+                yield (id, *_written(_scalar(kind, value)))
+
+
+def _scalar(kind: str, value: Any) -> Any:
+    """A value that is neither text nor list, from what a database gives of it."""
+    if kind in ("true", "false"):
+        return kind == "true"
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _written(value: Any) -> tuple[str, float]:
+    """A value as text, and as a number or NaN. 1 and 1.0 are the same."""
+    if isinstance(value, str):
+        return value, math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return json.dumps(value, ensure_ascii=False), math.nan
+    try:
+        number = float(value)
+    except OverflowError:
+        return str(value), math.nan
+    if not math.isfinite(number):
+        return str(value), math.nan
+    if isinstance(value, int) or (number.is_integer() and abs(number) < _EXACT):
+        return str(int(value)), number
+    return repr(number), number

@@ -1,0 +1,109 @@
+"""Views: addresses of Browse that people keep under names, each for themselves.
+
+Those that were kept while nobody could log in are everybody's: all see them, and admins may change them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import exists, func, or_, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.people_schema import UserRow, ViewRow
+from stepsight.storage.database.schema import DatasetRow, check_name, in_range
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.people.users import LOCAL, Role, User
+
+MOST_VIEWS = 100
+"""Views of a person."""
+
+LONGEST_QUERY = 10_000
+
+
+@dataclass(frozen=True)
+class SavedView:
+    """A view of a `dataset`, whose `query` is what follows the `?` of its address. `is_gone` tells that there is no
+    such dataset any more, `may_change` whether who asked may rename and delete it."""
+
+    id: int
+    name: str
+    dataset: str
+    query: str
+    is_gone: bool
+    may_change: bool
+
+
+def list_views(store: Store, user: User | None) -> list[SavedView]:
+    """The views that a person sees, None for somebody who is not logged in, by name."""
+    with store.read() as session:
+        rows = session.execute(_seen_by(user).order_by(func.lower(ViewRow.name), ViewRow.id)).all()
+    return [
+        SavedView(row.id, row.name, row.dataset, row.query, row.gone, user is not None and _may_change(row, user))
+        for row in rows
+    ]
+
+
+def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> None:
+    """Keep a view under a name. Raises `UserError` on what is no name and on too long a query, and `ConflictError`
+    where the person has a view of that name, or too many."""
+    check_name(name, "the name of the view")
+    if len(query) > LONGEST_QUERY:
+        raise UserError(f"The address has {len(query):,} characters.", "Take fewer conditions.")
+    try:
+        with store.write() as session:
+            _check_free(session, user.id, name)
+            if session.scalar(select(func.count()).where(ViewRow.user_id == user.id)) == MOST_VIEWS:
+                raise ConflictError(f"There are {MOST_VIEWS} views.", "Delete one first.")
+            session.add(ViewRow(user_id=user.id, name=name, dataset=dataset, query=query))
+    except IntegrityError:
+        raise _taken(name) from None
+
+
+def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
+    """Give a view another name; returns its query. Raises as `save_view`, and `NotFoundError`."""
+    check_name(name, "the name of the view")
+    try:
+        with store.write() as session:
+            row = _own(session, user, view_id)
+            if name != row.name:
+                _check_free(session, row.user_id, name)
+            row.name = name
+            return row.query
+    except IntegrityError:
+        raise _taken(name) from None
+
+
+def delete_view(store: Store, user: User, view_id: int) -> None:
+    """Forget a view. Raises `NotFoundError`."""
+    with store.write() as session:
+        session.delete(_own(session, user, view_id))
+
+
+def _seen_by(user: User | None) -> Any:
+    gone = ~exists().where(DatasetRow.name == ViewRow.dataset)
+    columns = (ViewRow.id, ViewRow.user_id, ViewRow.name, ViewRow.dataset, ViewRow.query, gone.label("gone"))
+    owners = [UserRow.name == LOCAL] if user is None else [UserRow.name == LOCAL, UserRow.id == user.id]
+    return select(*columns, UserRow.name.label("owner")).join(UserRow).where(or_(*owners))
+
+
+def _may_change(row: Any, user: User) -> bool:
+    return row.user_id == user.id or (row.owner == LOCAL and user.role is Role.ADMIN)
+
+
+def _own(session: Session, user: User, view_id: int) -> ViewRow:
+    seen = session.execute(_seen_by(user).where(ViewRow.id == in_range(view_id))).one_or_none()
+    row = session.get(ViewRow, view_id) if seen is not None and _may_change(seen, user) else None
+    if row is None:
+        raise NotFoundError(f"You have no view {view_id}.", "Load the page again.")
+    return row
+
+
+def _check_free(session: Session, user_id: int, name: str) -> None:
+    if session.scalar(select(ViewRow.id).where(ViewRow.user_id == user_id, ViewRow.name == name)) is not None:
+        raise _taken(name)
+
+
+def _taken(name: str) -> ConflictError:
+    return ConflictError(f"There is a view {name!r:.80}.", "Choose another name, or delete that one first.")

@@ -1,0 +1,110 @@
+"""Views that people keep."""
+
+import pytest
+from sqlalchemy import delete
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.schema import DatasetRow
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.people import views
+from stepsight.storage.people.users import Role, local_user
+from stepsight.storage.people.views import delete_view, list_views, rename_view, save_view
+from tests.storage.people.samples import user
+from tests.storage.samples import add
+
+
+def names(store: Store, who: object) -> list[str]:
+    return [view.name for view in list_views(store, who)]  # type: ignore[arg-type]
+
+
+def test_a_view_is_kept_renamed_and_deleted(store: Store) -> None:
+    add(store)
+    ada = user(store, "ada")
+    save_view(store, ada, "späte Fehler", "sums", "dataset=sums&error_at=late")
+    save_view(store, ada, "All", "sums", "dataset=sums")
+    first, second = list_views(store, ada)
+    # By name, whatever the case.
+    assert [first.name, second.name] == ["All", "späte Fehler"]
+    assert (second.dataset, second.query, second.is_gone, second.may_change) == (
+        "sums", "dataset=sums&error_at=late", False, True,
+    )  # fmt: skip
+    assert rename_view(store, ada, second.id, "late") == "dataset=sums&error_at=late"
+    assert rename_view(store, ada, second.id, "late") == "dataset=sums&error_at=late"
+    assert names(store, ada) == ["All", "late"]
+    with pytest.raises(ConflictError, match=r"There is a view 'All'\. Choose another name"):
+        rename_view(store, ada, second.id, "All")
+    with pytest.raises(ConflictError, match="There is a view 'late'"):
+        save_view(store, ada, "late", "sums", "")
+    delete_view(store, ada, first.id)
+    assert names(store, ada) == ["late"]
+    with pytest.raises(NotFoundError, match=f"You have no view {first.id}"):
+        delete_view(store, ada, first.id)
+
+
+def test_people_see_their_own_and_those_of_before_there_were_people(store: Store) -> None:
+    add(store)
+    local = local_user(store)
+    save_view(store, local, "of all", "sums", "dataset=sums")
+    ada, eve, boss = user(store, "ada"), user(store, "eve"), user(store, "boss", Role.ADMIN)
+    save_view(store, ada, "hers", "sums", "dataset=sums")
+    # The same name is free for everybody.
+    save_view(store, eve, "hers", "sums", "dataset=sums")
+    assert names(store, ada) == ["hers", "of all"]
+    assert names(store, boss) == names(store, None) == ["of all"]
+    assert not list_views(store, None)[0].may_change
+    (hers, of_all) = list_views(store, ada)
+    assert (hers.may_change, of_all.may_change) == (True, False)
+    for who, view in ((eve, hers), (boss, hers), (ada, of_all)):
+        with pytest.raises(NotFoundError):
+            rename_view(store, who, view.id, "taken")
+        with pytest.raises(NotFoundError):
+            delete_view(store, who, view.id)
+    assert list_views(store, boss)[0].may_change
+    delete_view(store, boss, of_all.id)
+    assert names(store, ada) == ["hers"]
+
+
+def test_a_view_says_that_its_dataset_is_gone(store: Store) -> None:
+    add(store)
+    ada = user(store, "ada")
+    save_view(store, ada, "mine", "sums", "dataset=sums")
+    with store.write() as session:
+        session.execute(delete(DatasetRow))
+    (view,) = list_views(store, ada)
+    assert (view.is_gone, view.dataset) == (True, "sums")
+    # It is there again where one of that name is.
+    add(store)
+    assert not list_views(store, ada)[0].is_gone
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "the name of the view is empty"),
+        ("x" * 201, "has 201 characters"),
+        (" x", "Remove outer spaces"),
+        ("a\nb", "line breaks"),
+        ("a\x00b", "NUL byte"),
+        ("a\u202eb", "control characters"),
+    ],
+)
+def test_what_is_no_name_is_refused(sqlite_store: Store, name: str, message: str) -> None:
+    ada = user(sqlite_store, "ada")
+    with pytest.raises(UserError, match=message):
+        save_view(sqlite_store, ada, name, "sums", "")
+    save_view(sqlite_store, ada, "x", "sums", "")
+    with pytest.raises(UserError, match=message):
+        rename_view(sqlite_store, ada, list_views(sqlite_store, ada)[0].id, name)
+    assert names(sqlite_store, ada) == ["x"]
+
+
+def test_so_many_and_so_long(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "MOST_VIEWS", 2)
+    ada, eve = user(sqlite_store, "ada"), user(sqlite_store, "eve")
+    for name in "ab":
+        save_view(sqlite_store, ada, name, "sums", "")
+    with pytest.raises(ConflictError, match=r"There are 2 views\. Delete one first"):
+        save_view(sqlite_store, ada, "c", "sums", "")
+    save_view(sqlite_store, eve, "c", "sums", "")
+    with pytest.raises(UserError, match="The address has 10,001 characters"):
+        save_view(sqlite_store, eve, "d", "sums", "x" * 10_001)
