@@ -19,7 +19,8 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     list_campaigns,
 )
-from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.users import local_user
 
@@ -65,6 +66,20 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--random-share", type=float, default=0.2, metavar="P", help="places filled by chance (default: 0.2)"
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="N of the traces, drawn by --seed (default: all)")
+    parser.add_argument("--hide-answer", action="store_true", help="do not show the reference answer")
+    parser.add_argument(
+        "--after-submission",
+        default="everything",
+        choices=tuple(AfterSubmission),
+        help="what is shown of a trace once it is submitted (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--error-kind",
+        action="append",
+        metavar="KIND",
+        help=f"a kind of error to choose from; repeat it (default: {', '.join(ERROR_KINDS)})",
     )
     parser.add_argument("--gold-rate", type=float, default=0.0, metavar="P", help="hidden gold items, 0 to 0.5")
     parser.add_argument("--gold-dataset", metavar="NAME", help="where they come from (default: the same dataset)")
@@ -114,6 +129,10 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
         gold_dataset=args.gold_dataset,
         lease=args.lease * 60,
         seed=args.seed,
+        sample=args.sample,
+        shows_answer=not args.hide_answer,
+        after_submission=AfterSubmission(args.after_submission),
+        error_kinds=tuple(args.error_kind or ERROR_KINDS),
     )
 
 

@@ -18,12 +18,13 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 
 from stepsight.app.relabel.campaigns import choose_html
-from stepsight.app.relabel.label import ERROR_NAMES
+from stepsight.app.relabel.label import ERROR_NAMES, formula
 from stepsight.app.relabel.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageQuery, read_query
 from stepsight.app.web.rights import Adjudicator
+from stepsight.core.trace import find_answer
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
@@ -113,6 +114,7 @@ def _disagreement(
         )
     return {
         "trace": trace,
+        "answer": formula(find_answer(trace.meta)),
         "item": shown.item_id,
         "changed": trace.digest != shown.digest,
         "annotations": annotations,

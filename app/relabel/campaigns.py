@@ -10,7 +10,7 @@ from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
 from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
-from stepsight.storage.labelling.plan import CampaignView, Ordering
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import next_availability
 from stepsight.storage.people.users import Role, User
@@ -20,6 +20,11 @@ _ORDERS = {
     Ordering.RANDOM: "in random order",
     Ordering.DISAGREEMENT: "most disputed by the evaluators first",
     Ordering.CHANGE: "most changed by later steps first",
+}
+_AFTER = {
+    AfterSubmission.NOTHING: "nothing shown after submission",
+    AfterSubmission.GOLD: "gold shown after submission",
+    AfterSubmission.EVERYTHING: "everything shown after submission",
 }
 _LINKS = (
     ("Agreement", "/relabel/agreement", {Right.READ, Right.ADJUDICATE}),
@@ -108,12 +113,15 @@ def terms(campaign: Campaign) -> str:
     if not campaign.after_error:
         parts.append("up to the first error")
     parts.append("blind" if campaign.blind else "scores in view")
+    parts.append(_AFTER[campaign.after_submission])
     return " · ".join(parts)
 
 
 def queue_terms(campaign: Campaign) -> str:
     """How the queue of a campaign was made, for those who run it."""
     parts = [_ORDERS[campaign.ordering]]
+    if campaign.sample is not None:
+        parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
     if campaign.ordering in (Ordering.DISAGREEMENT, Ordering.CHANGE):
         parts.append(f"{campaign.random_share:.0%} of the places by chance")
     if campaign.gold_rate:

@@ -15,7 +15,8 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.fields import canonical
-from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, Count, Key, check_reason
+from stepsight.storage.labelling.annotation import LABELS, Count, Key, check_reason
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS, Kind
 from stepsight.storage.people.exposures import WHAT
 
 
@@ -52,7 +53,7 @@ class ImportedAnnotation(LabelRow):
     view: Literal["whole", "stepwise"]
     labels: ListOf[Annotated[str, choice(LABELS)] | None]
     first: ListOf[Annotated[str, choice(LABELS)] | None]
-    errors: ListOf[Annotated[str, choice(ERROR_KINDS)] | None]
+    errors: ListOf[Kind | None]
     comments: StepTexts
     corrections: StepTexts
     flag: Text | None
@@ -134,6 +135,27 @@ class CampaignLine(LabelRow):
     closed: Moment | None
     evaluator: dict[str, Any] | None
     created_by: Text
+    shows_answer: bool
+    suggests: bool
+    restricted: bool
+    error_kinds: list[Kind]
+    after_submission: Word
+    sample: Count | None
+    population: Count | None
+    annotators: ListOf[Text]
+
+
+EARLIER_CAMPAIGN = {
+    "shows_answer": False,
+    "suggests": False,
+    "restricted": False,
+    "error_kinds": list(PRMBENCH_KINDS),
+    "after_submission": "everything",
+    "sample": None,
+    "population": None,
+    "annotators": [],
+}
+"""What holds for a campaign in a file from before these fields were there."""
 
 
 class GuidelineLine(LabelRow):

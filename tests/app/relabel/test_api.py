@@ -16,6 +16,7 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import iterate_traces
@@ -70,8 +71,10 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     assert (task["problem"], task["steps"]) == ("What is 1 + 1?", [["It is a sum."], ["So 3.", "Done."]])
     assert task["campaign"] == {
         "id": made.id, "name": "first", "after_error": True, "view": "whole", "shows": "nothing",
+        "after_submission": "everything", "error_kinds": list(PRMBENCH_KINDS),
     }  # fmt: skip
-    assert (task["guideline"], task["n_steps"], task["scores"], task["after"]) == (1, 2, [], None)
+    assert (task["guideline"], task["n_steps"], task["answer"], task["scores"]) == (1, 2, None, [])
+    assert task["after"] is None
     assert task["progress"] == {"mine": 0}
     assert task["state"] == {
         "labels": [None, None], "comments": [None, None], "corrections": [None, None], "errors": [None, None],
