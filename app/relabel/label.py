@@ -15,7 +15,7 @@ from stepsight.storage.labelling.annotation import Annotation
 from stepsight.storage.labelling.campaigns import guideline_text
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
-from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.labelling.queue import Assignment, last_submitted
 from stepsight.storage.labelling.review import ShownScores, read_scores
 from stepsight.storage.people.users import User
 
@@ -81,6 +81,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         progress=campaign_progress(store, campaign.id, user.id),
         sees_everybody=sees_everybody(user),
         script_keys=script_keys(LABEL_KEYS),
+        previous=last_submitted(store, campaign.id, user),
         answer=formula(assignment.answer),
         **_steps(store, assignment, annotation, user),
     )

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator
-
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
+from stepsight.core.validation import checked
 
 ERROR_KINDS = (
     "calculation",
@@ -46,7 +45,7 @@ def check_kind(kind: str) -> str:
     return kind
 
 
-Kind = Annotated[str, AfterValidator(check_kind)]
+Kind = Annotated[str, checked(check_kind)]
 
 
 def check_kinds(kinds: Sequence[str]) -> None:

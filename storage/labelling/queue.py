@@ -23,6 +23,7 @@ from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.slots import (
     FREE,
     LEASED,
+    SUBMITTED,
     add_slot,
     check_open,
     check_owner,
@@ -88,6 +89,14 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
         if session.scalar(_own(campaign, user)) is not None:
             return "held"
         return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
+
+
+def last_submitted(store: Store, campaign_id: int, user: User) -> int | None:
+    """The slot that a person submitted last in a campaign; None where they have submitted none."""
+    mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
+    newest = select(SlotRow.id).where(*mine).order_by(SlotRow.ended.desc(), SlotRow.id.desc())
+    with store.read() as session:
+        return session.scalar(newest.limit(1))
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:

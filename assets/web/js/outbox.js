@@ -85,7 +85,13 @@ export class Outbox {
     this.stopped = false;
     this.busy = false;
     this.pause = FIRST_PAUSE;
-    window.addEventListener("online", () => this.hurry());
+    this.life = new AbortController();
+    window.addEventListener("online", () => this.hurry(), { signal: this.life.signal });
+  }
+
+  /** Hear of the network no more: nothing is to be sent from here. */
+  close() {
+    this.life.abort();
   }
 
   add(event) {

@@ -15,6 +15,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, create_campaign
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import read_annotation
@@ -61,7 +62,8 @@ def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
     """A campaign of the local user over these traces, in their order, in a dataset of its own."""
     name = f"campaign {next(NUMBERS)}"
     add(store, traces, name)
-    plan = {"name": name, "dataset": name, "guideline": GUIDELINE, "ordering": "file"} | changes
+    plan = {"name": name, "dataset": name, "guideline": GUIDELINE, "ordering": "file", "error_kinds": PRMBENCH_KINDS}
+    plan |= changes
     return create_campaign(store, CampaignPlan(**plan), local_user(store))
 
 

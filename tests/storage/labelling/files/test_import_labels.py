@@ -229,7 +229,7 @@ BAD_ANSWERS = [
     ),
     (
         lambda rows: change_answer(rows, errors=["x" * 41, None, None]),
-        r"line 2: The kind of error is 'xxx",
+        r"line 2: answers\[1\]\.errors\[0\]: The kind of error is 'xxx",
     ),
     (
         lambda rows: change_answer(rows, comments=["", None, None]),
