@@ -4,8 +4,8 @@ The annotations of a trace are told apart by letters, which are dealt out anew f
 be followed from one to the next; when they were submitted is not told either.
 
 `POST /relabel/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}`, `step` 0-based,
-`label` neg, neu, pos or null and `after` the decision that the page showed, and answers
-`{item, step, label, reason, moment}` once the decision is stored.
+`label` neg, neu, pos or null, `reason` "" only for what most annotators said and `after` the decision that the page
+showed, and answers `{item, step, label, reason, moment}` once the decision is stored.
 """
 
 import hashlib
@@ -32,6 +32,7 @@ from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guidel
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.decisions import decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
+from stepsight.storage.labelling.results.votes import vote
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
@@ -108,6 +109,7 @@ def _disagreement(
                 "number": number,
                 "step": step,
                 "disagreed": number in shown.steps,
+                "majority": vote(labels)[0],
                 "agreed": next((label for label in labels if label is not None), None),
                 "decisions": [decision for decision in decisions if decision.step == number],
             }

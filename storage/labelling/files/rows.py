@@ -82,7 +82,10 @@ class ImportedDecision(LabelRow):
 
     step: Count
     label: Annotated[str, choice(LABEL_NAMES)] | None
-    reason: Annotated[str, AfterValidator(lambda reason: check_reason(reason, "the decision has no reason."))]
+    # Empty for what most annotators said.
+    reason: Annotated[
+        str, AfterValidator(lambda reason: check_reason(reason, "the reason is blank.") if reason else "")
+    ]
     annotator: Name
     own: bool
     moment: Moment

@@ -62,7 +62,13 @@ def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
     """A campaign of the local user over these traces, in their order, in a dataset of its own."""
     name = f"campaign {next(NUMBERS)}"
     add(store, traces, name)
-    plan = {"name": name, "dataset": name, "guideline": GUIDELINE, "ordering": "file", "error_kinds": PRMBENCH_KINDS}
+    plan = {
+        "name": name,
+        "dataset": name,
+        "guideline": GUIDELINE,
+        "ordering": "file",
+        "error_kinds": PRMBENCH_KINDS,
+    }
     plan |= changes
     return create_campaign(store, CampaignPlan(**plan), local_user(store))
 
