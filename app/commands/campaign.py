@@ -10,6 +10,7 @@ from stepsight.app.commands.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import (
     Campaign,
     add_guideline,
@@ -22,7 +23,7 @@ from stepsight.storage.labelling.campaigns import (
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
-from stepsight.storage.people.users import local_user
+from stepsight.storage.people.users import find_user, local_user
 
 _ACTIONS = {
     "create": "make one of the traces of a dataset that meet the conditions now",
@@ -84,6 +85,12 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gold-rate", type=float, default=0.0, metavar="P", help="hidden gold items, 0 to 0.5")
     parser.add_argument("--gold-dataset", metavar="NAME", help="where they come from (default: the same dataset)")
     parser.add_argument(
+        "--annotator",
+        action="append",
+        metavar="USER",
+        help="only they label in it; repeat it for several (default: everybody who may label)",
+    )
+    parser.add_argument(
         "--lease",
         type=int,
         default=30,
@@ -99,16 +106,22 @@ def run(args: argparse.Namespace) -> None:
         if args.action == "list":
             _print_campaigns(store)
             return
-        if args.action == "create":
-            campaign = create_campaign(store, _plan(args, store), local_user(store))
-        else:
-            campaign = find_campaign(store, args.name)
+        campaign = _create(args, store) if args.action == "create" else find_campaign(store, args.name)
         if args.action == "close":
             campaign = close_campaign(store, campaign.id)
         elif args.action == "guideline":
             add_guideline(store, campaign.id, _read(args.file), local_user(store))
             campaign = get_campaign(store, campaign.id)
         _print_campaign(store, campaign, people=args.action == "show")
+
+
+def _create(args: argparse.Namespace, store: Store) -> Campaign:
+    # Whoever is not there is found before anything is made.
+    annotators = [find_user(store, name).id for name in args.annotator or ()]
+    campaign = create_campaign(store, _plan(args, store), local_user(store))
+    if annotators:
+        set_annotators(store, campaign.id, annotators, local_user(store))
+    return get_campaign(store, campaign.id)
 
 
 def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:

@@ -1,10 +1,11 @@
 """Routes of the pages of campaigns and of labelling, and of what their forms send."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
+from pydantic import Field
 
 from stepsight.app.relabel.campaigns import campaign_html, list_html
 from stepsight.app.relabel.label import label_html, steps_html
@@ -16,8 +17,9 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.html import macro, plain_page, render
 from stepsight.app.web.page_address import read_number, read_query
 from stepsight.app.web.rights import Annotator, Manager, Person
-from stepsight.core.validation import Model
+from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import (
     add_guideline,
     close_campaign,
@@ -36,6 +38,17 @@ LABEL = "/relabel/label"
 
 class _NewGuideline(Model):
     text: str = ""
+
+
+class _Annotators(Model):
+    """The form of who labels: numbers come as text."""
+
+    who: Literal["everybody", "chosen"]
+    people: ListOf[Annotated[str, Field(pattern="^[0-9]{1,12}$")]] = ()
+
+    @property
+    def ids(self) -> list[int]:
+        return [int(number) for number in self.people]
 
 
 def pages(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -101,6 +114,11 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
     def amend(campaign: int, user: Manager, new: Annotated[_NewGuideline, body(_NewGuideline)]) -> JSONResponse:
         version = add_guideline(store, campaign, new.text.strip(), user)
         return JSONResponse({"version": version, "go": f"/relabel/campaign?campaign={campaign}"})
+
+    @routes.post("/relabel/campaigns/{campaign:number}/annotators")
+    def assign(campaign: int, user: Manager, new: Annotated[_Annotators, body(_Annotators)]) -> JSONResponse:
+        set_annotators(store, campaign, new.ids if new.who == "chosen" else None, user)
+        return JSONResponse({"go": f"/relabel/campaign?campaign={campaign}"})
 
     @routes.post("/relabel/campaigns/{campaign:number}/close")
     def close(campaign: int, user: Manager) -> JSONResponse:

@@ -20,4 +20,5 @@ PAGES = (
     Page("Results", "/results", Right.READ),
     Page("Relabel", "/relabel", Right.ENTER),
     Page("Jobs", "/jobs", Right.READ),
+    Page("People", "/people", Right.MANAGE),
 )

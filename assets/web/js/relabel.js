@@ -24,6 +24,14 @@ const send = async (url, values, button) => {
   if (answer) location.assign(answer.go);
 };
 
+// Boxes stand for the list of those that are ticked.
+const read = (form) => {
+  const data = new FormData(form);
+  const values = Object.fromEntries(data);
+  for (const { name } of form.querySelectorAll("input[type=checkbox]")) values[name] = data.getAll(name);
+  return values;
+};
+
 const reopen = async (button) => {
   const event = { kind: "reopen", key: freshKey(), guideline: Number(button.dataset.guideline) };
   if (await request(button.dataset.reopen, event)) turnTo(location.href);
@@ -52,7 +60,7 @@ document.addEventListener("submit", (event) => {
   const url = page()?.contains(event.target) && event.target.getAttribute("data-post");
   if (!url) return;
   event.preventDefault();
-  send(url, Object.fromEntries(new FormData(event.target)), event.submitter);
+  send(url, read(event.target), event.submitter);
 });
 
 document.addEventListener("click", (event) => {

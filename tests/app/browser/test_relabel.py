@@ -168,6 +168,123 @@ def test_a_journey_by_keys(store, page):
     expect(page.locator("h1")).to_have_text("Nothing is left for you")
 
 
+def test_the_next_trace_comes_without_a_page_load(store, page):
+    made = campaign(store, *(trace(2, str(n), ["pos", "neg"]) for n in range(3)), after_submission="nothing")
+    start(page, made)
+    page.evaluate("window.loaded = 'once'")
+    address = page.url
+    for n in range(3):
+        expect(page.locator("#labelling .q")).to_have_text(f"What is the problem {n}?")
+        here(page, 0)
+        expect(page.locator(".pager .place")).to_contain_text(f"{n} submitted by you")
+        page.keyboard.type("33")
+        saved(page)
+        page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Nothing is left for you")
+    assert page.evaluate("window.loaded") == "once"
+    assert page.title() == "Nothing is left for you · StepSight"
+    assert page.url != address
+    # Only what the person said was in view: no gold, and nothing of a submitted trace.
+    assert [kind for kind, *_ in events(store, made)] == ["label", "label", "submit"] * 3
+    page.go_back()
+    expect(page).not_to_have_url(address)
+
+
+def test_a_submitted_trace_can_be_gone_back_to_and_taken_back_where_nothing_is_shown(store, page):
+    made = campaign(store, trace(1, "a", ["neg"]), trace(1, "b"), after_submission="nothing")
+    start(page, made)
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#labelling .q")).to_contain_text("problem b")
+    page.get_by_role("link", name="Previous trace").click()
+    expect(page.locator("#review .hint")).to_contain_text("keeps gold, scores and others’ labels hidden")
+    expect(page.locator("#review dl")).to_have_text("You✓ pos")
+    page.get_by_role("button", name="Take back").click()
+    said(page, 0, "pos")
+    page.keyboard.press("1")
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#labelling .q")).to_contain_text("problem b")
+    assert [event[0] for event in events(store, made)] == ["label", "submit", "reopen", "label", "submit"]
+    (answer,) = iterate_annotations(store, made.id)
+    assert (answer.labels, answer.exposed) == (("neg",), frozenset())
+
+
+def test_keys_that_come_while_the_next_trace_does_are_meant_for_it(store, page):
+    made = campaign(store, trace(2, "a"), trace(3, "b"), after_submission="nothing")
+    start(page, made)
+    held: list[Route] = []
+    page.route("**/relabel/label?campaign=*", lambda route: held.append(route))
+    page.keyboard.type("33")
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-act=submit]")).to_be_disabled()
+    page.wait_for_timeout(300)
+    page.keyboard.type("12")
+    page.wait_for_timeout(200)
+    held[0].continue_()
+    here(page, 2)
+    said(page, 0, "neg")
+    said(page, 1, "neu")
+    saved(page)
+    assert events(store, made)[3:] == [("label", 0, "neg"), ("label", 1, "neu")]
+
+
+def test_what_was_submitted_is_kept_while_the_server_is_away_and_the_next_trace_comes_with_it(store, opened):
+    made = campaign(store, trace(1, "a"), trace(1, "b"), after_submission="nothing")
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+        page.route("**/relabel/label?campaign=*", lambda route: route.abort())
+        page.keyboard.press("Enter")
+        expect(page.locator("body > .away")).to_contain_text("The server does not answer")
+        page.unroute("**/relabel/label?campaign=*")
+        expect(page.locator("#labelling .q")).to_contain_text("problem b")
+        expect(page.locator("body > .away")).to_have_count(0)
+
+
+def test_problem_and_answer_stay_in_view(store, opened):
+    long = Trace.of("What is $1 + 1$?", [f"Thought {n}. " * 40 for n in range(12)], meta={"answer": "\\frac{4}{2}"})
+    made = campaign(store, long)
+    for width in (1280, 390):
+        with opened(width=width, height=800) as page:
+            start(page, made)
+            for _ in range(11):
+                page.keyboard.press("j")
+            here(page, 11)
+            problem, step = page.locator(".problem"), page.locator("li[aria-current]")
+            expect(problem.locator(".answer")).to_contain_text("Reference answer")
+            expect(problem.locator(".answer .katex")).to_have_count(1)
+            box = problem.bounding_box()
+            assert -1 <= box["y"] < 2
+            assert box["height"] <= 0.33 * 800
+            # Back up, the step is below the problem and not under it.
+            for _ in range(6):
+                page.keyboard.press("k")
+            page.wait_for_timeout(200)
+            box = problem.bounding_box()
+            assert step.bounding_box()["y"] >= box["y"] + box["height"]
+            assert overflow(page) == 0
+    hidden = campaign(store, long, shows_answer=False)
+    with opened() as page:
+        start(page, hidden)
+        expect(page.locator(".problem")).to_have_text("What is 1+1?", use_inner_text=True)
+        expect(page.locator(".answer")).to_have_count(0)
+
+
+def test_kinds_of_error_are_the_campaign_s_own(store, page):
+    made = campaign(store, trace(1), error_kinds=("sign", "unit <b>"))
+    start(page, made)
+    page.keyboard.press("1")
+    expect(page.locator(".kinds button")).to_have_text(["sign", "unit <b>"])
+    page.get_by_role("button", name="unit <b>").click()
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#review .kind")).to_have_text("unit <b>")
+    assert ("error", 0, "unit <b>") in events(store, made)
+
+
 def test_keys_as_quick_as_they_come_are_events_in_order(store, page):
     made = campaign(store, trace(20))
     start(page, made)

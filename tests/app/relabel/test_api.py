@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
 from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.people.logins import open_login
@@ -262,6 +264,54 @@ def test_a_blind_campaign_tells_nothing_before_submission(store: Store, client: 
             "in_words": False,
         }
     ]
+
+
+@pytest.mark.parametrize("after", ["nothing", "gold"])
+def test_after_submission_no_answer_tells_more_than_the_campaign_says(
+    store: Store, client: TestClient, ann: Browser, after: str
+) -> None:
+    made = campaign(store, [TWO], overlap=2, after_submission=after)
+    _judge(store, made)
+    bob = Browser(client, store, people(store, 1)[0])
+    for one, label in ((bob, "unsure"), (ann, "neu")):
+        slot = one.claim(made)[1]["slot"]
+        for step in range(2):
+            one.do(slot, "label", step, label)
+        one.do(slot, "submit")
+        told = one.ask("GET", f"/relabel/slots/{slot}")[1]
+        one.ask("GET", f"/relabel/slots/{slot}")
+        if after == "nothing":
+            assert told["after"] is None
+        else:
+            assert (told["after"]["gold"], told["after"]["scores"], told["after"]["peers"]) == (
+                ["pos", "neg"],
+                [],
+                [],
+            )
+        one.do(slot, "reopen")
+        one.ask("GET", f"/relabel/slots/{slot}")
+    hidden = ["unsure", "0.3211", "mini"]
+    hidden += ['"pos"', '"neg"', '"two"', "valid"] if after == "nothing" else []
+    assert [secret for secret in hidden if secret in "".join(ann.seen)] == []
+
+
+def test_the_reference_answer_is_there_where_the_campaign_shows_it(store: Store, ann: Browser) -> None:
+    answered = replace(TWO, meta={"ground_truth_answer": "2", "reason": "a secret"})
+    for name, shown in (("shown", True), ("hidden", False)):
+        made = campaign(store, [answered], name=name, shows_answer=shown)
+        assert ann.claim(made)[1]["answer"] == ("2" if shown else None)
+    assert "secret" not in "".join(ann.seen)
+
+
+def test_a_campaign_of_chosen_annotators_is_closed_to_others(
+    store: Store, client: TestClient, ann: Browser
+) -> None:
+    made = campaign(store, [TWO])
+    set_annotators(store, made.id, [ann.user.id], person(store, "boss"))
+    bob = Browser(client, store, people(store, 1)[0])
+    status, told = bob.claim(made)
+    assert (status, told["error"]) == (403, "You are not among the annotators of 'first'.")
+    assert ann.claim(made)[0] == 200
 
 
 def test_step_by_step_later_steps_are_in_no_answer(store: Store, ann: Browser) -> None:

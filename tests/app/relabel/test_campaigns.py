@@ -107,7 +107,10 @@ def test_the_guideline_and_those_before_it(sqlite_store):
     page = shown(sqlite_store, made)
     newest = len(INJECTIONS) + 1
     assert page.one("textarea").text == INJECTIONS[-1]
-    assert page.one("form", method="dialog").one("button").text == f"Publish as version {newest + 1}"
+    assert (
+        page.one("form", data_post=f"/relabel/campaigns/{made.id}/guideline").one("button").text
+        == f"Publish as version {newest + 1}"
+    )
     earlier = page.all("details", cls="guideline")
     assert [one.one("summary").text for one in earlier] == [
         f"Guideline, version {number}" for number in range(newest - 1, 0, -1)
