@@ -36,9 +36,9 @@ class CampaignRow(Base):
     hidden gold items. A claim is held for `lease` seconds after the last sign of its person.
 
     Where `shows_answer`, the reference answer stands below the problem. `after_submission` is what is seen of a
-    trace once it is submitted, `error_kinds` what can be wrong with a step. Where `suggests`, the labels of the
-    evaluator are filled in as suggestions. Of the `population` that met the conditions, `sample` were drawn by
-    `seed`; NULL where all were taken. Where `restricted`, only its annotators label in it.
+    trace once it is submitted, `error_kinds` what can be wrong with a step. Of the `population` that met the
+    conditions, `sample` were drawn by `seed`; NULL where all were taken. Where `restricted`, only its annotators
+    label in it.
     """
 
     __tablename__ = "campaigns"
@@ -61,7 +61,6 @@ class CampaignRow(Base):
     created_by: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
     closed: Mapped[datetime | None] = mapped_column(UtcDateTime)
     shows_answer: Mapped[bool] = mapped_column(server_default=false())
-    suggests: Mapped[bool] = mapped_column(server_default=false())
     restricted: Mapped[bool] = mapped_column(server_default=false())
     error_kinds: Mapped[list[str]] = mapped_column(JSON, server_default="[]")
     after_submission: Mapped[str] = mapped_column(String(20), server_default="everything")

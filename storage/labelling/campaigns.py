@@ -34,7 +34,7 @@ from stepsight.storage.traces.queries import find_dataset
 _BATCH = 500
 _SAME = (
     "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
-    "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "suggests", "restricted",
+    "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
     "error_kinds", "after_submission", "sample", "population",
 )  # fmt: skip
 
@@ -63,7 +63,6 @@ class Campaign:
     created: datetime
     closed: datetime | None
     shows_answer: bool
-    suggests: bool
     restricted: bool
     error_kinds: tuple[str, ...]
     after_submission: AfterSubmission
@@ -203,7 +202,6 @@ def _create(
         "lease",
         "seed",
         "shows_answer",
-        "suggests",
         "sample",
     )
     row = CampaignRow(

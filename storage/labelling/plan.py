@@ -67,8 +67,7 @@ class CampaignPlan:
 
     With `sample`, so many of the traces in `where` are taken, drawn by chance. `error_kinds` is what can be wrong
     with a step, `shows_answer` says that the reference answer stands below the problem, where the source has one,
-    and `after_submission` what is seen of a trace then. With `suggests`, the labels of `evaluator` are filled in as
-    suggestions. `seed` is that of all that is drawn.
+    and `after_submission` what is seen of a trace then. `seed` is that of all that is drawn.
     """
 
     name: str
@@ -90,7 +89,6 @@ class CampaignPlan:
     error_kinds: tuple[str, ...] = ERROR_KINDS
     shows_answer: bool = True
     after_submission: AfterSubmission = AfterSubmission.EVERYTHING
-    suggests: bool = False
 
 
 def check_plan(plan: CampaignPlan) -> None:
@@ -109,8 +107,6 @@ def check_plan(plan: CampaignPlan) -> None:
         _check_whole(plan.sample, 1, MOST_SAMPLE, "The sample")
     if plan.evaluator is None:
         _check_needless(plan)
-    if plan.suggests:
-        _check_suggestions(plan)
 
 
 def check_guideline(text: str) -> str:
@@ -128,18 +124,6 @@ def _check_needless(plan: CampaignPlan) -> None:
         raise UserError("The campaign shows scores, and no evaluator is named.", "Name the one whose scores.")
     if plan.ordering == Ordering.CHANGE:
         raise UserError("The queue goes by change, and no evaluator is named.", "Name the one whose verdicts.")
-
-
-def _check_suggestions(plan: CampaignPlan) -> None:
-    if plan.shows != Shows.SCORES:
-        raise UserError(
-            "The campaign suggests labels and is blind.",
-            "A suggestion tells the scores: show them, or suggest none.",
-        )
-    if plan.view != CampaignView.WHOLE:
-        raise UserError(
-            "The campaign suggests labels and goes step by step.", "Suggest none, or show the whole trace."
-        )
 
 
 def _check_word(kind: type[StrEnum], word: str, what: str) -> None:

@@ -36,7 +36,7 @@ from stepsight.storage.labelling.files.formats.label_format import line
 FORMAT, VERSION = "stepsight-events", 1
 SETTINGS = (
     *("conditions", "overlap", "after_error", "view", "shows", "ordering", "random_share", "gold_rate", "lease"),
-    *("seed", "created", "closed", "shows_answer", "suggests", "restricted", "error_kinds", "after_submission"),
+    *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
     *("sample", "population"),
 )
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")

@@ -139,7 +139,6 @@ class CampaignLine(LabelRow):
     evaluator: dict[str, Any] | None
     created_by: Text
     shows_answer: bool
-    suggests: bool
     restricted: bool
     error_kinds: list[Kind]
     after_submission: Word
@@ -150,7 +149,6 @@ class CampaignLine(LabelRow):
 
 EARLIER_CAMPAIGN = {
     "shows_answer": False,
-    "suggests": False,
     "restricted": False,
     "error_kinds": list(PRMBENCH_KINDS),
     "after_submission": "everything",

@@ -29,7 +29,7 @@ _KINDS = [
 
 
 def upgrade() -> None:
-    for name in ("shows_answer", "suggests", "restricted"):
+    for name in ("shows_answer", "restricted"):
         op.add_column("campaigns", sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false()))
     op.add_column("campaigns", sa.Column("error_kinds", sa.JSON, nullable=False, server_default="[]"))
     campaigns = sa.table("campaigns", sa.column("error_kinds", sa.Text))

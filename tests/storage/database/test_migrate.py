@@ -233,7 +233,7 @@ def test_campaigns_of_before_there_was_a_choice_keep_what_they_had(address: str,
     with open_store(address) as upgraded:
         (kept,) = list_campaigns(upgraded)
         assert kept == replace(made, shows_answer=False, error_kinds=PRMBENCH_KINDS)
-        assert (kept.after_submission, kept.restricted, kept.suggests) == ("everything", False, False)
+        assert (kept.after_submission, kept.restricted) == ("everything", False)
         assert (kept.sample, kept.population) == (None, None)
         do(upgraded, task.slot_id, ada, "submit")
         review = read_review(upgraded, task.slot_id, ada)
