@@ -15,7 +15,8 @@ from stepsight.storage.labelling.annotation import Annotation
 from stepsight.storage.labelling.campaigns import guideline_text
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
-from stepsight.storage.labelling.queue import Assignment, last_submitted
+from stepsight.storage.labelling.queue import Assignment, assign_next, last_submitted
+from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores, read_scores
 from stepsight.storage.people.users import User
 
@@ -85,6 +86,14 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         answer=formula(assignment.answer),
         **_steps(store, assignment, annotation, user),
     )
+
+
+def next_html(store: Store, campaign_id: int, user: User) -> Markup:
+    """The next trace of a campaign, or that nothing is left for the person. Raises as `assign_next` does."""
+    assignment = assign_next(store, campaign_id, user)
+    if assignment is None:
+        return render("relabel/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
+    return label_html(store, assignment, read_annotation(store, assignment.slot_id, user.id), user)
 
 
 def formula(answer: str | None) -> str:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from pydantic import Field
 
 from stepsight.app.relabel.campaigns import campaign_html, list_html
-from stepsight.app.relabel.label import label_html, steps_html
+from stepsight.app.relabel.label import label_html, next_html, steps_html
 from stepsight.app.relabel.new_campaign import NewCampaign, form_html, read_plan
 from stepsight.app.relabel.review import review_html, skipped_html
 from stepsight.app.scoring.evaluators import Evaluators
@@ -72,13 +72,13 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
                 store, request, open_slot(store, read_number(request.query_params, "slot"), user), user
             )
         campaign_id = read_number(request.query_params, "campaign")
+        if PART in request.headers:
+            return _turn(request, "", next_html(store, campaign_id, user))
         assignment = assign_next(store, campaign_id, user)
         if assignment is None:
             progress = campaign_progress(store, campaign_id, user.id)
             content = render("relabel/nothing_left.html", progress=progress)
             return _turn(request, "Nothing is left for you", content)
-        if PART in request.headers:
-            return _slot_page(store, request, assignment, user)
         return RedirectResponse(f"{LABEL}?slot={assignment.slot_id}", 303)
 
     @routes.get(f"{LABEL}/steps")

@@ -7,7 +7,7 @@ import { listen } from "./labelling_input.js";
 import { handleRefusal } from "./labelling_refusals.js";
 import { paintRow, statusText, Texts } from "./labelling_steps.js";
 import { dropTexts, freshKey, keepText, keptText, Outbox } from "./outbox.js";
-import { onTurn, turnTo } from "./turns.js";
+import { keepKeys, onTurn, releaseKeys, turnTo } from "./turns.js";
 
 // The name under which the step is kept that the person was at.
 const HERE = "here";
@@ -60,8 +60,12 @@ class Labelling {
     this.texts = new Texts(this);
     this.outbox = new Outbox(person, this.slot, {
       answered: (event, answer) => this.answered(event, answer),
-      refused: (event, status, message) => handleRefusal(this, event, status, message),
+      refused: (event, status, message) => {
+        releaseKeys();
+        handleRefusal(this, event, status, message);
+      },
       changed: () => this.paint(),
+      goesOn: true,
     });
   }
 
@@ -168,10 +172,15 @@ class Labelling {
     this.texts.saveAll();
     if (this.isClosed) return;
     const open = this.firstOpen();
-    if (open < 0) return this.record("submit");
+    if (open < 0) return this.recordLast();
     if (open >= this.rows.length) return this.announce(ON_ITS_WAY);
     this.moveTo(open);
     this.announce(`Step ${open + 1} has no label yet.`);
+  }
+
+  recordLast() {
+    keepKeys();
+    this.record("submit");
   }
 
   /** Ask for the next step once the one before it has its label. */
@@ -204,7 +213,7 @@ class Labelling {
     if (isUndoable(event.kind)) this.stored.set(answer.event, { ...event, old: valueOf(this.server, event) });
     this.server = answer.state;
     this.texts.stored(event);
-    if (event.kind === "submit") return this.submitted();
+    if (event.kind === "submit") return this.submitted(answer.next);
     if (event.kind === "skip") return this.leave(this.next);
     if (event.kind === "reveal") this.fetchSteps();
     if (event.kind === "undo" || event.kind === "redo") this.follow(before);
@@ -216,15 +225,15 @@ class Labelling {
   }
 
   /** Where a campaign shows nothing after submission, the next trace comes at once. */
-  submitted() {
-    this.leave(this.after === "nothing" ? this.next : `/relabel/label?slot=${this.slot}`);
+  submitted(content) {
+    this.leave(this.after === "nothing" ? this.next : `/relabel/label?slot=${this.slot}`, content);
   }
 
-  leave(url) {
+  leave(url, content) {
     this.over = true;
     dropTexts(this.person, this.slot);
     this.texts.typed.clear();
-    turnTo(url);
+    turnTo(url, content);
   }
 
   /** Another trace took the place of this one. */

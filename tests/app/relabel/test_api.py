@@ -295,6 +295,32 @@ def test_after_submission_no_answer_tells_more_than_the_campaign_says(
     assert [secret for secret in hidden if secret in "".join(ann.seen)] == []
 
 
+@pytest.mark.parametrize("after", ["nothing", "gold", "everything"])
+def test_a_submission_brings_the_next_trace_to_the_page_alone(store: Store, ann: Browser, after: str) -> None:
+    made = campaign(store, [TWO, ONE], after_submission=after)
+
+    def submit(**headers: str) -> Any:
+        slot = ann.claim(made)[1]["slot"]
+        for step in range(len(ann.ask("GET", f"/relabel/slots/{slot}")[1]["steps"])):
+            ann.do(slot, "label", step, "neu")
+        body = {"kind": "submit", "key": key()}
+        ann.headers |= headers
+        return ann.ask("POST", f"/relabel/slots/{slot}/events", body)[1], slot
+
+    answer, first = submit(**{"stepsight-part": "1"})
+    if after != "nothing":
+        assert "next" not in answer
+        return
+    assert "What is 3 + 3?" in answer["next"]
+    assert [secret for secret in ('"pos"', '"two"', '"one"') if secret in "".join(ann.seen)] == []
+    # It is theirs now, and no other.
+    assert f'data-slot="{ann.claim(made)[1]["slot"]}"' in answer["next"]
+    assert "Nothing is left for you" in submit()[0]["next"]
+    del ann.headers["stepsight-part"]
+    ann.do(first, "reopen")
+    assert "next" not in ann.do(first, "submit")[1]
+
+
 def test_the_reference_answer_is_there_where_the_campaign_shows_it(store: Store, ann: Browser) -> None:
     answered = replace(TWO, meta={"ground_truth_answer": "2", "reason": "a secret"})
     for name, shown in (("shown", True), ("hidden", False)):
