@@ -38,6 +38,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.page
 	$(BIN)/python -m tests.benchmarks.loading
 	$(BIN)/python -m tests.benchmarks.clicks
+	$(BIN)/python -m tests.benchmarks.turns
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser

@@ -35,6 +35,19 @@ class Step:
         return "\n".join(self.substeps)
 
 
+# As the benchmarks that we read, and most others, call it.
+_ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
+
+
+def find_answer(meta: Mapping[str, Any]) -> str | None:
+    """The reference answer that the fields of a source state, None where they have none."""
+    for name in _ANSWERS:
+        value = meta.get(name)
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()
+    return None
+
+
 @dataclass(frozen=True)
 class Trace:
     """One problem `q` with its steps `h_1 … h_n`; `meta` keeps the other fields of its source.

@@ -10,6 +10,7 @@ from stepsight.app.commands.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import (
     Campaign,
     add_guideline,
@@ -19,9 +20,10 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     list_campaigns,
 )
-from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
-from stepsight.storage.people.users import local_user
+from stepsight.storage.people.users import find_user, local_user
 
 _ACTIONS = {
     "create": "make one of the traces of a dataset that meet the conditions now",
@@ -70,8 +72,28 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="share of places filled at random (default: 0.2)",
     )
+    parser.add_argument("--sample", type=int, metavar="N", help="N of the traces, drawn by --seed (default: all)")
+    parser.add_argument("--hide-answer", action="store_true", help="do not show the reference answer")
+    parser.add_argument(
+        "--after-submission",
+        default="everything",
+        choices=tuple(AfterSubmission),
+        help="what is shown of a trace once it is submitted (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--error-kind",
+        action="append",
+        metavar="KIND",
+        help=f"a kind of error to choose from; repeat it (default: {', '.join(ERROR_KINDS)})",
+    )
     parser.add_argument("--gold-rate", type=float, default=0.0, metavar="P", help="hidden gold items, 0 to 0.5")
     parser.add_argument("--gold-dataset", metavar="NAME", help="where they come from (default: the same dataset)")
+    parser.add_argument(
+        "--annotator",
+        action="append",
+        metavar="USER",
+        help="only they label in it; repeat it for several (default: everybody who may label)",
+    )
     parser.add_argument(
         "--lease",
         type=int,
@@ -88,16 +110,22 @@ def run(args: argparse.Namespace) -> None:
         if args.action == "list":
             _print_campaigns(store)
             return
-        if args.action == "create":
-            campaign = create_campaign(store, _plan(args, store), local_user(store))
-        else:
-            campaign = find_campaign(store, args.name)
+        campaign = _create(args, store) if args.action == "create" else find_campaign(store, args.name)
         if args.action == "close":
             campaign = close_campaign(store, campaign.id)
         elif args.action == "guideline":
             add_guideline(store, campaign.id, _read(args.file), local_user(store))
             campaign = get_campaign(store, campaign.id)
         _print_campaign(store, campaign, people=args.action == "show")
+
+
+def _create(args: argparse.Namespace, store: Store) -> Campaign:
+    # Whoever is not there is found before anything is made.
+    annotators = [find_user(store, name).id for name in args.annotator or ()]
+    campaign = create_campaign(store, _plan(args, store), local_user(store))
+    if annotators:
+        set_annotators(store, campaign.id, annotators, local_user(store))
+    return get_campaign(store, campaign.id)
 
 
 def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
@@ -118,6 +146,10 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
         gold_dataset=args.gold_dataset,
         lease=args.lease * 60,
         seed=args.seed,
+        sample=args.sample,
+        shows_answer=not args.hide_answer,
+        after_submission=AfterSubmission(args.after_submission),
+        error_kinds=tuple(args.error_kind or ERROR_KINDS),
     )
 
 

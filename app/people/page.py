@@ -15,9 +15,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from stepsight.app.people.invitation import INVITATION
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.page_address import read_number
 from stepsight.app.web.rights import Manager
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.people.invitations import LASTS, invite, invite_to_reset, list_invitations, revoke
 from stepsight.storage.people.overview import list_people
 from stepsight.storage.people.users import (
@@ -45,8 +47,14 @@ def router(store: Store) -> APIRouter:
         return _page(store, user)
 
     @routes.post(f"{PATH}/invitations")
-    def invitation(request: Request, user: Manager, name: Text = "", role: Text = "") -> Response:
-        return _with_link(store, request, user, lambda: invite(store, _role(role), name.strip() or None, user))
+    def invitation(
+        request: Request, user: Manager, name: Text = "", role: Text = "", campaign: Text = ""
+    ) -> Response:
+        def make() -> str:
+            campaign_id = read_number({"campaign": campaign}, "campaign") if campaign else None
+            return invite(store, _role(role), name.strip() or None, user, campaign_id)
+
+        return _with_link(store, request, user, make)
 
     @routes.post(f"{PATH}/invitations/{{invitation:number}}/revoke")
     def take_back(invitation: int, user: Manager) -> Response:
@@ -117,8 +125,9 @@ def _page(store: Store, user: User, link: str = "", error: UserError | None = No
         people=[one for one in list_people(store) if one.user.name != LOCAL],
         invitations=list_invitations(store),
         roles=[(role.value, role.value) for role in Role],
+        campaigns=[(str(one.id), one.name) for one in list_campaigns(store) if one.closed is None],
         link=link,
         days=LASTS.days,
         error=error or "",
     )
-    return HTMLResponse(plain_page("People", body, "Relabel"), 200 if error is None else status_of(error))
+    return HTMLResponse(plain_page("People", body, "People"), 200 if error is None else status_of(error))

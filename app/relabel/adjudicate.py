@@ -4,8 +4,8 @@ The annotations of a trace are told apart by letters, which are dealt out anew f
 be followed from one to the next; when they were submitted is not told either.
 
 `POST /relabel/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}`, `step` 0-based,
-`label` neg, neu, pos or null and `after` the decision that the page showed, and answers
-`{item, step, label, reason, moment}` once the decision is stored.
+`label` neg, neu, pos or null, `reason` "" only for what most annotators said and `after` the decision that the page
+showed, and answers `{item, step, label, reason, moment}` once the decision is stored.
 """
 
 import hashlib
@@ -18,12 +18,13 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 
 from stepsight.app.relabel.campaigns import choose_html
-from stepsight.app.relabel.label import ERROR_NAMES
+from stepsight.app.relabel.label import ERROR_NAMES, formula
 from stepsight.app.relabel.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageQuery, read_query
 from stepsight.app.web.rights import Adjudicator
+from stepsight.core.trace import find_answer
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
@@ -31,6 +32,7 @@ from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guidel
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.decisions import decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
+from stepsight.storage.labelling.results.votes import vote
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
@@ -107,12 +109,14 @@ def _disagreement(
                 "number": number,
                 "step": step,
                 "disagreed": number in shown.steps,
+                "majority": vote(labels)[0],
                 "agreed": next((label for label in labels if label is not None), None),
                 "decisions": [decision for decision in decisions if decision.step == number],
             }
         )
     return {
         "trace": trace,
+        "answer": formula(find_answer(trace.meta)),
         "item": shown.item_id,
         "changed": trace.digest != shown.digest,
         "annotations": annotations,

@@ -3,7 +3,8 @@
 `POST /relabel/campaigns/NUMBER/claim` gives an assignment, or 204 where nothing is left now;
 `GET /relabel/slots/NUMBER` gives it again. `POST /relabel/slots/NUMBER/events` takes
 `{kind, key, step, new, seconds, revealed, guideline}` and answers `{event, moment, repeated, state}` once that is
-stored for good; `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as the API's.
+stored for good, to a submission that comes from the page with the `next` trace where the campaign shows nothing in
+between; `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as the API's.
 """
 
 from collections.abc import Callable, Coroutine
@@ -15,6 +16,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 
 from stepsight.app.relabel.campaigns import sees_everybody
+from stepsight.app.relabel.label import next_html
+from stepsight.app.web.address_page import PART
 from stepsight.app.web.bodies import body
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.rights import Annotator
@@ -22,11 +25,12 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Key, NewEvent
-from stepsight.storage.labelling.plan import CampaignView
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
 from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
 from stepsight.storage.labelling.review import Review, read_review, read_scores
+from stepsight.storage.labelling.slots import SUBMITTED, load_slot
 from stepsight.storage.people.users import User
 
 
@@ -63,8 +67,12 @@ def router(store: Store) -> APIRouter:
         return _assigned(store, open_slot(store, slot, user), user)
 
     @routes.post("/slots/{slot:number}/events")
-    def add_event(slot: int, user: Annotator, event: Annotated[NewEvent, body(NewEvent)]) -> JSONResponse:
-        return _recorded(record(store, slot, user, event))
+    def add_event(
+        request: Request, slot: int, user: Annotator, event: Annotated[NewEvent, body(NewEvent)]
+    ) -> JSONResponse:
+        recorded = record(store, slot, user, event)
+        goes_on = event.kind == "submit" and PART in request.headers
+        return _recorded(recorded, _next(store, slot, user) if goes_on else None)
 
     @routes.post("/slots/{slot:number}/undo")
     def undo(slot: int, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
@@ -77,15 +85,27 @@ def router(store: Store) -> APIRouter:
     return routes
 
 
-def _recorded(event: RecordedEvent) -> JSONResponse:
-    return JSONResponse(
-        {
-            "event": event.event_id,
-            "moment": event.moment.isoformat(),
-            "repeated": event.repeated,
-            "state": event.annotation.as_json(),
-        }
-    )
+def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
+    answer = {
+        "event": event.event_id,
+        "moment": event.moment.isoformat(),
+        "repeated": event.repeated,
+        "state": event.annotation.as_json(),
+    }
+    return JSONResponse(answer if next is None else answer | {"next": next})
+
+
+def _next(store: Store, slot_id: int, user: User) -> str | None:
+    """What the page shows after a submission, where that is the next trace; None where the page is to ask."""
+    with store.read() as session:
+        slot = load_slot(session, slot_id)
+    if slot.after_submission != AfterSubmission.NOTHING or slot.state != SUBMITTED:
+        return None
+    try:
+        return next_html(store, slot.campaign_id, user)
+    except UserError:
+        # The submission stands; asked for by itself, the next trace is refused with the reason.
+        return None
 
 
 def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
@@ -97,10 +117,13 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
     return JSONResponse({
         "slot": assignment.slot_id,
         "campaign": {"id": campaign.id, "name": campaign.name, "after_error": campaign.after_error,
-                     "view": campaign.view.value, "shows": campaign.shows.value},
+                     "view": campaign.view.value, "shows": campaign.shows.value,
+                     "after_submission": campaign.after_submission.value,
+                     "error_kinds": list(campaign.error_kinds)},
         "guideline": assignment.guideline,
         "expires": None if assignment.expires is None else assignment.expires.isoformat(),
         "problem": trace.problem,
+        "answer": assignment.answer,
         "n_steps": len(trace.steps),
         "steps": [list(step.substeps) for step in trace.steps[:seen]],
         "scores": [asdict(scores) for scores in read_scores(store, assignment.slot_id, user, annotation)],

@@ -9,18 +9,24 @@ from stepsight.app.web.html import render
 from stepsight.app.web.rights import Right, may
 from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotators import list_annotators, may_label_in
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
 from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
-from stepsight.storage.labelling.plan import CampaignView, Ordering
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import next_availability
-from stepsight.storage.people.users import Role, User
+from stepsight.storage.people.users import LOCAL, Role, User, list_users
 
 _ORDERS = {
     Ordering.FILE: "in the order of the file",
     Ordering.RANDOM: "in random order",
     Ordering.DISAGREEMENT: "most disputed by the evaluators first",
     Ordering.CHANGE: "most changed by later steps first",
+}
+_AFTER = {
+    AfterSubmission.NOTHING: "nothing shown after submission",
+    AfterSubmission.GOLD: "gold shown after submission",
+    AfterSubmission.EVERYTHING: "everything shown after submission",
 }
 _LINKS = (
     ("Agreement", "/relabel/agreement", {Right.READ, Right.ADJUDICATE}),
@@ -58,7 +64,11 @@ def list_html(store: Store, user: User) -> Markup:
         reads=Right.READ in rights,
         labels=labels,
         links=[(name, path) for name, path, needed in _LINKS if needed & rights],
-        cards=[_card(store, campaign, user, labels) for campaign in list_campaigns(store)],
+        cards=[
+            _card(store, campaign, user, labels)
+            for campaign in list_campaigns(store)
+            if sees_everybody(user) or may_label_in(store, campaign, user)
+        ],
     )
 
 
@@ -88,9 +98,17 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
         start_word=start_word(store, campaign, user),
         bars=progress_bars(campaign, campaign_progress(store, campaign.id), own=False),
         people=annotator_progress(store, campaign.id),
+        annotators=_annotators(store, campaign),
         formats=LABEL_FORMATS,
         guidelines={version: guideline_text(store, campaign.id, version) for version in versions},
     )
+
+
+def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
+    """Everybody who may label, each with whether they are assigned to the campaign; [] where nobody can log in."""
+    assigned = {user.id for user in list_annotators(store, campaign.id)}
+    able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
+    return [(user, user.id in assigned) for user in able if user.name != LOCAL]
 
 
 def choose_html(store: Store, title: str, path: str) -> Markup:
@@ -104,17 +122,21 @@ def terms(campaign: Campaign) -> str:
     parts = [
         f"{counted(campaign.items, 'trace')} of {campaign.dataset}",
         f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
+        *(("by chosen annotators",) if campaign.restricted else ()),
         "step by step" if campaign.view is CampaignView.STEPWISE else "the whole trace in view",
     ]
     if not campaign.after_error:
         parts.append("up to the first error")
     parts.append("blind" if campaign.blind else "scores in view")
+    parts.append(_AFTER[campaign.after_submission])
     return " · ".join(parts)
 
 
 def queue_terms(campaign: Campaign) -> str:
     """How the queue of a campaign was made, for those who run it."""
     parts = [_ORDERS[campaign.ordering]]
+    if campaign.sample is not None:
+        parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
     if campaign.ordering in (Ordering.DISAGREEMENT, Ordering.CHANGE):
         parts.append(f"{campaign.random_share:.0%} of the places filled at random")
     if campaign.gold_rate:

@@ -15,11 +15,21 @@ from stepsight.storage.labelling.annotation import Annotation
 from stepsight.storage.labelling.campaigns import guideline_text
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
-from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.labelling.queue import Assignment, assign_next, last_submitted
+from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores, read_scores
 from stepsight.storage.people.users import User
 
-_ERRORS = (
+_ERROR_TITLES = {
+    "calculation": "computes wrongly",
+    "misreading": "takes the problem or an earlier step for another",
+    "wrong method": "uses a method or rule that does not apply",
+    "unjustified": "claims what does not follow, or is not shown",
+    "contradiction": "goes against another step, or a known fact",
+    "missing case": "leaves out a case or a condition",
+    "other": "anything else: say what in a comment",
+}
+_PRMBENCH = (
     ("redundency", "redundant", "says again what is known, or what nothing needs"),
     ("circular", "circular", "rests on what it is to show"),
     ("counterfactual", "counterfactual", "goes against a known fact or rule"),
@@ -29,8 +39,9 @@ _ERRORS = (
     ("missing_condition", "missing condition", "leaves out a condition or a case that it needs"),
     ("deception", "misleading detail", "looks right, and a detail of it is off"),
 )
-ERROR_NAMES = {kind: name for kind, name, _ in _ERRORS}
-"""Kinds of error as people read them."""
+ERROR_NAMES = {kind: name for kind, name, _ in _PRMBENCH}
+"""Kinds of error that are written otherwise than people read them."""
+_TITLES = _ERROR_TITLES | {kind: title for kind, _, title in _PRMBENCH}
 
 
 @dataclass(frozen=True)
@@ -71,8 +82,25 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         progress=campaign_progress(store, campaign.id, user.id),
         sees_everybody=sees_everybody(user),
         script_keys=script_keys(LABEL_KEYS),
+        previous=last_submitted(store, campaign.id, user),
+        answer=formula(assignment.answer),
         **_steps(store, assignment, annotation, user),
     )
+
+
+def next_html(store: Store, campaign_id: int, user: User) -> Markup:
+    """The next trace of a campaign, or that nothing is left for the person. Raises as `assign_next` does."""
+    assignment = assign_next(store, campaign_id, user)
+    if assignment is None:
+        return render("relabel/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
+    return label_html(store, assignment, read_annotation(store, assignment.slot_id, user.id), user)
+
+
+def formula(answer: str | None) -> str:
+    """A reference answer as a text with formulas, whose signs benchmarks leave out; "" where there is none."""
+    if answer is None:
+        return ""
+    return f"${answer}$" if "\\" in answer and "$" not in answer else answer
 
 
 def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int) -> Markup:
@@ -87,7 +115,9 @@ def _steps(
     scores = read_scores(store, assignment.slot_id, user, annotation)
     shown = range(start, min(annotation.revealed, len(steps)))
     rows = [(number, steps[number], score_bars(scores, number)) for number in shown]
-    return {"rows": rows, "keys": LABEL_KEYS, "errors": _ERRORS}
+    kinds = assignment.campaign.error_kinds
+    errors = [(kind, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, "")) for kind in kinds]
+    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors}
 
 
 def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:

@@ -18,7 +18,15 @@ from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.storage.labelling.plan import MOST_OVERLAP, CampaignPlan, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, PRMBENCH_KINDS
+from stepsight.storage.labelling.plan import (
+    MOST_OVERLAP,
+    AfterSubmission,
+    CampaignPlan,
+    CampaignView,
+    Ordering,
+    Shows,
+)
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 
 _TERMS = (
@@ -28,6 +36,16 @@ _TERMS = (
         "shows",
         "Shown to annotators before they submit",
         (("nothing", "only the trace (blind)"), ("scores", "the scores of an evaluator, too")),
+    ),
+    ("answer", "Reference answer", (("yes", "below the problem, where there is one"), ("no", "not shown"))),
+    (
+        "after_submission",
+        "After submission",
+        (
+            ("everything", "gold, scores and others’ labels"),
+            ("gold", "gold"),
+            ("nothing", "nothing: the next trace"),
+        ),
     ),
     (
         "ordering",
@@ -69,6 +87,11 @@ class NewCampaign(BaseModel):
     random_share: float = 20.0
     gold_rate: float = 0.0
     gold_dataset: str | None = None
+    answer: Literal["yes", "no"] = "yes"
+    after_submission: AfterSubmission = AfterSubmission.EVERYTHING
+    error_kinds: str = ""
+    sample: int | None = None
+    seed: int = 0
 
     @model_validator(mode="before")
     @classmethod
@@ -100,6 +123,9 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         terms=_TERMS,
         evaluators=[("", "none"), *((str(row.id), row.name) for row in evaluators_of(store, dataset.id))],
         gold_datasets=[("", "the rest of the dataset, or the gallery"), *names],
+        error_kinds="\n".join(ERROR_KINDS),
+        prmbench_kinds=", ".join(PRMBENCH_KINDS),
+        longest_kind=LONGEST_KIND,
     )
 
 
@@ -123,7 +149,16 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         random_share=form.random_share / 100,
         gold_rate=form.gold_rate / 100,
         gold_dataset=form.gold_dataset,
+        shows_answer=form.answer == "yes",
+        after_submission=form.after_submission,
+        error_kinds=_lines(form.error_kinds) or ERROR_KINDS,
+        sample=form.sample,
+        seed=form.seed,
     )
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _where(store: Store, evaluators: Evaluators, dataset: Dataset, address: Address) -> TraceFilter:

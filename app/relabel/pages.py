@@ -1,22 +1,25 @@
 """Routes of the pages of campaigns and of labelling, and of what their forms send."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
+from pydantic import Field
 
 from stepsight.app.relabel.campaigns import campaign_html, list_html
-from stepsight.app.relabel.label import label_html, steps_html
+from stepsight.app.relabel.label import label_html, next_html, steps_html
 from stepsight.app.relabel.new_campaign import NewCampaign, form_html, read_plan
 from stepsight.app.relabel.review import review_html, skipped_html
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.address_page import PART
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import macro, plain_page, render
 from stepsight.app.web.page_address import read_number, read_query
 from stepsight.app.web.rights import Annotator, Manager, Person
-from stepsight.core.validation import Model
+from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import (
     add_guideline,
     close_campaign,
@@ -37,6 +40,17 @@ class _NewGuideline(Model):
     text: str = ""
 
 
+class _Annotators(Model):
+    """The form of who labels: numbers come as text."""
+
+    who: Literal["everybody", "chosen"]
+    people: ListOf[Annotated[str, Field(pattern="^[0-9]{1,12}$")]] = ()
+
+    @property
+    def ids(self) -> list[int]:
+        return [int(number) for number in self.people]
+
+
 def pages(store: Store, evaluators: Evaluators) -> APIRouter:
     """The pages. They raise `UserError`, which the application answers."""
     routes = APIRouter(include_in_schema=False)
@@ -54,12 +68,17 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
     @routes.get(LABEL)
     def label(request: Request, user: Annotator) -> Response:
         if "slot" in request.query_params:
-            return _slot_page(store, open_slot(store, read_number(request.query_params, "slot"), user), user)
+            return _slot_page(
+                store, request, open_slot(store, read_number(request.query_params, "slot"), user), user
+            )
         campaign_id = read_number(request.query_params, "campaign")
+        if PART in request.headers:
+            return _turn(request, "", next_html(store, campaign_id, user))
         assignment = assign_next(store, campaign_id, user)
         if assignment is None:
             progress = campaign_progress(store, campaign_id, user.id)
-            return _page("Nothing left", render("relabel/nothing_left.html", progress=progress))
+            content = render("relabel/nothing_left.html", progress=progress)
+            return _turn(request, "Nothing is left for you", content)
         return RedirectResponse(f"{LABEL}?slot={assignment.slot_id}", 303)
 
     @routes.get(f"{LABEL}/steps")
@@ -96,21 +115,32 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
         version = add_guideline(store, campaign, new.text.strip(), user)
         return JSONResponse({"version": version, "go": f"/relabel/campaign?campaign={campaign}"})
 
+    @routes.post("/relabel/campaigns/{campaign:number}/annotators")
+    def assign(campaign: int, user: Manager, new: Annotated[_Annotators, body(_Annotators)]) -> JSONResponse:
+        set_annotators(store, campaign, new.ids if new.who == "chosen" else None, user)
+        return JSONResponse({"go": f"/relabel/campaign?campaign={campaign}"})
+
     @routes.post("/relabel/campaigns/{campaign:number}/close")
     def close(campaign: int, user: Manager) -> JSONResponse:
         closed = close_campaign(store, campaign)
         return JSONResponse({"campaign": closed.id, "go": f"/relabel/campaign?campaign={closed.id}"})
 
 
-def _slot_page(store: Store, assignment: Assignment, user: User) -> HTMLResponse:
+def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:
     """Labelling while it goes on, then what was submitted."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     if assignment.expires is not None:
-        return _page("Label", label_html(store, assignment, annotation, user))
+        return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
     if not annotation.submitted:
-        return _page("Skipped", skipped_html(assignment))
+        return _turn(request, "Skipped", skipped_html(assignment))
     review = read_review(store, assignment.slot_id, user)
-    return _page("Submitted", review_html(assignment, annotation, review, user.id))
+    return _turn(request, "Submitted", review_html(assignment, annotation, review, user.id))
+
+
+def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
+    """A page of labelling: whole for a browser, its content alone for the script that goes from trace to trace."""
+    shown = content if PART in request.headers else plain_page(title, content, "Relabel")
+    return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
 
 
 def _page(title: str, content: Markup) -> HTMLResponse:

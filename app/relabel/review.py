@@ -5,7 +5,7 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.relabel.disputes import DisputeAddress
-from stepsight.app.relabel.label import ERROR_NAMES, score_bars
+from stepsight.app.relabel.label import ERROR_NAMES, formula, score_bars
 from stepsight.app.web.html import render
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.labelling.annotation import UNSURE, Annotation
@@ -25,6 +25,7 @@ def review_html(assignment: Assignment, annotation: Annotation, review: Review |
         annotation=annotation,
         review=review,
         trace=trace,
+        answer=formula(assignment.answer),
         person=person,
         rows=[_row(number, trace, annotation, review, agreements[number]) for number in range(len(trace.steps))],
         agreed=sum(comparable),

@@ -21,4 +21,5 @@ PAGES = (
     Page("Relabel", "/relabel", Right.ENTER),
     Page("Data", "/data", Right.READ),
     Page("Jobs", "/jobs", Right.READ),
+    Page("People", "/people", Right.MANAGE),
 )

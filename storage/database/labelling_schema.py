@@ -16,10 +16,11 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.people_schema import InvitationRow, UserRow
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
 
 APPEND_ONLY = ("label_events", "guidelines", "disputes", "dispute_entries")
@@ -33,6 +34,11 @@ class CampaignRow(Base):
     after the first `neg` are labelled. `shows` is what the page shows beside the text before submission. The queue
     goes by `ordering`, by chance in `random_share` of the traces. Of the traces that a person gets, `gold_rate` are
     hidden gold items. A claim is held for `lease` seconds after the last sign of its person.
+
+    Where `shows_answer`, the reference answer stands below the problem. `after_submission` is what is seen of a
+    trace once it is submitted, `error_kinds` what can be wrong with a step. Of the `population` that met the
+    conditions, `sample` were drawn by `seed`; NULL where all were taken. Where `restricted`, only its annotators
+    label in it.
     """
 
     __tablename__ = "campaigns"
@@ -54,6 +60,12 @@ class CampaignRow(Base):
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     created_by: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
     closed: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    shows_answer: Mapped[bool] = mapped_column(server_default=false())
+    restricted: Mapped[bool] = mapped_column(server_default=false())
+    error_kinds: Mapped[list[str]] = mapped_column(JSON, server_default="[]")
+    after_submission: Mapped[str] = mapped_column(String(20), server_default="everything")
+    sample: Mapped[int | None]
+    population: Mapped[int | None]
 
     __table_args__ = (
         CheckConstraint("overlap > 0", name="overlap"),
@@ -63,7 +75,30 @@ class CampaignRow(Base):
         CheckConstraint("ordering IN ('file', 'random', 'disagreement', 'change')", name="ordering"),
         CheckConstraint("random_share BETWEEN 0 AND 1 AND gold_rate BETWEEN 0 AND 0.5", name="shares"),
         CheckConstraint("lease > 0", name="lease"),
+        CheckConstraint("after_submission IN ('nothing', 'gold', 'everything')", name="after_submission"),
+        CheckConstraint("sample > 0", name="sample"),
+        CheckConstraint("population >= sample", name="population"),
     )
+
+
+class CampaignAnnotatorRow(Base):
+    """That a person may label in a campaign which is not for everybody who may label."""
+
+    __tablename__ = "campaign_annotators"
+
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id", ondelete="RESTRICT"), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"), primary_key=True)
+    added: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    added_by: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
+
+
+class InvitationCampaignRow(Base):
+    """That whoever accepts an invitation becomes an annotator of a campaign."""
+
+    __tablename__ = "invitation_campaigns"
+
+    invitation_id: Mapped[int] = mapped_column(ForeignKey(InvitationRow.id, ondelete="RESTRICT"), primary_key=True)
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id", ondelete="RESTRICT"), primary_key=True)
 
 
 class GuidelineRow(Base):

@@ -21,29 +21,19 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import check_text
 from stepsight.core.validation import Model, choice, validate
 from stepsight.storage.database.labelling_schema import KEY_LENGTH, EventRow
+from stepsight.storage.labelling.error_kinds import Kind
 
 UNSURE = "unsure"
 LABELS = (*LABEL_NAMES, UNSURE)
 """What a person can say of a step."""
 
-ERROR_KINDS = (
-    "redundency",
-    "circular",
-    "counterfactual",
-    "step_contradiction",
-    "domain_inconsistency",
-    "confidence",
-    "missing_condition",
-    "deception",
-)
-"""What can be wrong with a step: PRMBench's classes in its spelling, without the one that has no error."""
-
 ON_STEPS = ("label", "comment", "correction", "error")
 UNDOABLE = (*ON_STEPS, "flag")
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """What a person can do in a slot. `new` holds, for `label`, one of `LABELS` or None; for `comment`, `correction`
-and `flag`, a text or None; for `error`, one of `ERROR_KINDS` or None; for `reveal`, how many steps are seen then;
-for `skip`, the reason; for the others, nothing. Outside of slots there are also events of the kind `decide`."""
+and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `reveal`, how many steps
+are seen then; for `skip`, the reason; for the others, nothing. Outside of slots there are also events of the kind
+`decide`."""
 
 LONGEST_TEXT = 10_000
 _MOST_SECONDS = 7 * 24 * 3600
@@ -170,7 +160,7 @@ def _text(what: str) -> Any:
 _STEP_HINTS = {True: "Count steps from 0.", False: "It is about no step: leave it out."}
 _VALUES: dict[str, Any] = {
     "label": Annotated[str, choice(LABELS)] | None,
-    "error": Annotated[str, choice(ERROR_KINDS)] | None,
+    "error": Kind | None,
     "comment": _text("the comment") | None,
     "correction": _text("the correction") | None,
     "flag": _text("the flag") | None,

@@ -1,5 +1,6 @@
 """Campaigns: traces to be labelled by people, frozen when the campaign is made, with their guideline."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,7 @@ from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.ordering import GOLD, arrange, draw_gold
 from stepsight.storage.labelling.plan import (
+    AfterSubmission,
     CampaignPlan,
     CampaignView,
     Ordering,
@@ -32,14 +34,16 @@ from stepsight.storage.traces.queries import find_dataset
 _BATCH = 500
 _SAME = (
     "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
-    "random_share", "gold_rate", "lease", "seed", "created", "closed",
+    "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
+    "error_kinds", "after_submission", "sample", "population",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Campaign:
     """A campaign. `conditions` are those of the filter that are set, `guideline` is the version in force, `items`
-    how many traces there are to label, without the hidden gold items."""
+    how many traces there are to label, without the hidden gold items. `population` is how many met the conditions,
+    where a `sample` of them was drawn. `restricted`: only its annotators label in it."""
 
     id: int
     name: str
@@ -58,6 +62,12 @@ class Campaign:
     seed: int
     created: datetime
     closed: datetime | None
+    shows_answer: bool
+    restricted: bool
+    error_kinds: tuple[str, ...]
+    after_submission: AfterSubmission
+    sample: int | None
+    population: int | None
     guideline: int
     items: int
 
@@ -80,9 +90,10 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
     ids = list_matching(store, dataset_id, plan.where)
     if not ids:
         raise UserError(f"No trace of {plan.dataset!r} meets the conditions.", "Choose fewer conditions.")
+    chosen = _draw(plan, ids)
     try:
         with store.write() as session:
-            return _create(session, plan, dataset_id, ids, user)
+            return _create(session, plan, dataset_id, chosen, len(ids), user)
     except IntegrityError:
         # Somebody else took the name, or a trace was deleted, since that was checked.
         raise ConflictError("The store has changed in the meantime.", "Try again.") from None
@@ -158,6 +169,18 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
     return guideline.text
 
 
+def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
+    """The sample of the plan, in the order of the traces; all of them where it wants none."""
+    if plan.sample is None:
+        return ids
+    if plan.sample > len(ids):
+        raise UserError(
+            f"The sample is {plan.sample:,}, and {len(ids):,} traces meet the conditions.", "Take fewer, or all."
+        )
+    drawn = set(random.Random(f"sample {plan.seed}").sample(range(len(ids)), plan.sample))
+    return [id for place, id in enumerate(ids) if place in drawn]
+
+
 def _check_evaluators(store: Store, plan: CampaignPlan) -> None:
     for id in {plan.evaluator, plan.where.evaluator, plan.where.against, plan.where.other} - {None}:
         with store.read() as session:
@@ -166,16 +189,30 @@ def _check_evaluators(store: Store, plan: CampaignPlan) -> None:
             raise NotFoundError(f"There is no evaluator {id}.")
 
 
-def _create(session: Session, plan: CampaignPlan, dataset_id: int, ids: Sequence[int], user: User) -> Campaign:
+def _create(
+    session: Session, plan: CampaignPlan, dataset_id: int, ids: Sequence[int], population: int, user: User
+) -> Campaign:
     if session.scalar(select(CampaignRow.id).where(CampaignRow.name == plan.name)) is not None:
         raise ConflictError(f"There is a campaign {plan.name!r} already.", "Choose another name.")
-    numbers = ("overlap", "after_error", "random_share", "gold_rate", "lease", "seed")
+    same = (
+        "overlap",
+        "after_error",
+        "random_share",
+        "gold_rate",
+        "lease",
+        "seed",
+        "shows_answer",
+        "sample",
+    )
     row = CampaignRow(
         name=plan.name,
         view=CampaignView(plan.view).value,
         shows=Shows(plan.shows).value,
         ordering=Ordering(plan.ordering).value,
-        **{name: getattr(plan, name) for name in numbers},
+        after_submission=AfterSubmission(plan.after_submission).value,
+        error_kinds=list(plan.error_kinds),
+        population=None if plan.sample is None else population,
+        **{name: getattr(plan, name) for name in same},
         dataset_id=dataset_id,
         conditions=plan.where.stored(),
         evaluator_id=plan.evaluator,
@@ -243,6 +280,12 @@ def _campaigns() -> Select[Any]:
 
 
 def _campaign(row: Any) -> Campaign:
-    words = {"view": CampaignView(row["view"]), "shows": Shows(row["shows"]), "ordering": Ordering(row["ordering"])}
-    conditions = TraceFilter.model_validate(row["conditions"]).stored()
-    return Campaign(**(dict(row) | words | {"conditions": conditions}))
+    values = dict(row) | {
+        "view": CampaignView(row["view"]),
+        "shows": Shows(row["shows"]),
+        "ordering": Ordering(row["ordering"]),
+        "after_submission": AfterSubmission(row["after_submission"]),
+        "error_kinds": tuple(row["error_kinds"]),
+        "conditions": TraceFilter.model_validate(row["conditions"]).stored(),
+    }
+    return Campaign(**values)

@@ -12,15 +12,17 @@ with traces drawn by chance; which ones is kept, and figures over them alone are
 import math
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.trace import find_answer
 from stepsight.storage.database.schema import DatasetRow, JudgmentRow, StepRow, TraceRow
-from stepsight.storage.labelling.plan import CampaignPlan, Ordering
+from stepsight.storage.database.store import IN_PARTS
+from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
 ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
 """How an item of a campaign was chosen: see `ItemRow`."""
@@ -111,7 +113,8 @@ def _fresh(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
     """Traces for the gold items of a campaign of the traces `ids`, in an order drawn by chance; [] at rate 0.
 
-    As many as one who labels the whole queue needs, and a few more. Raises `UserError` where there is none.
+    As many as one who labels the whole queue needs, and a few more. They have a reference answer and scores, where
+    those are shown, as the traces have them: or who labels could tell them. Raises `UserError` where there is none.
     """
     if not plan.gold_rate:
         return []
@@ -120,11 +123,15 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     most = math.ceil(len(ids) * plan.gold_rate / (1 - plan.gold_rate)) + _SPARE
     sources = (plan.gold_dataset,) if plan.gold_dataset is not None else (plan.dataset, GALLERY)
     for name in sources:
-        if others := [id for id in _with_full_gold(session, name) if id not in taken]:
+        others = [id for id in _with_full_gold(session, name) if id not in taken]
+        for having in _shown_beside(session, plan):
+            others = _alike(others, ids, having)
+        if others:
             return rng.sample(others, min(most, len(others)))
     raise UserError(
         f"{' and '.join(sources)}: no trace outside the campaign has gold for all that is labelled.",
-        "Name another dataset for the gold items, or set their rate to 0.",
+        "Name another dataset for the gold items, or set their rate to 0. They need an answer and scores where the"
+        " others have those and the campaign shows them.",
     )
 
 
@@ -139,3 +146,19 @@ def _with_full_gold(session: Session, dataset: str) -> list[int]:
         .order_by(TraceRow.position)
     )
     return list(session.scalars(complete))
+
+
+def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
+    """The traces that have a reference answer, and those that the evaluator judged: each where it is shown."""
+    if plan.shows_answer:
+        metas = session.execute(select(TraceRow.id, TraceRow.meta), execution_options=IN_PARTS)
+        yield {id for id, meta in metas if find_answer(meta) is not None}
+    if plan.shows == Shows.SCORES:
+        judged = select(JudgmentRow.trace_id).where(JudgmentRow.evaluator_id == plan.evaluator)
+        yield set(session.scalars(judged.distinct()))
+
+
+def _alike(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
+    """Those of `others` that are in `having` where all of `ids` are, and not where none of them is."""
+    met = {id in having for id in ids}
+    return [id for id in others if (id in having) in met]

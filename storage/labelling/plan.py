@@ -7,10 +7,12 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
 from stepsight.storage.browse.filters import ANY, TraceFilter
 from stepsight.storage.database.schema import check_name
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS, check_kinds
 
 MOST_OVERLAP = 50
 LONGEST_LEASE = 7 * 24 * 3600
 LONGEST_GUIDELINE = 100_000
+MOST_SAMPLE = 2**31 - 1
 _SEEDS = 2**31
 
 
@@ -28,6 +30,14 @@ class Shows(StrEnum):
     SCORES = "scores"
 
 
+class AfterSubmission(StrEnum):
+    """What a person sees of a trace beside their own labels, once they have submitted it."""
+
+    NOTHING = "nothing"
+    GOLD = "gold"
+    EVERYTHING = "everything"
+
+
 class Ordering(StrEnum):
     """What the queue goes by: see `storage.labelling.ordering`."""
 
@@ -35,6 +45,14 @@ class Ordering(StrEnum):
     RANDOM = "random"
     DISAGREEMENT = "disagreement"
     CHANGE = "change"
+
+
+_WORDS: dict[str, type[StrEnum]] = {
+    "view": CampaignView,
+    "shows": Shows,
+    "ordering": Ordering,
+    "after_submission": AfterSubmission,
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +64,10 @@ class CampaignPlan:
     `random_share` are filled by chance where it goes by disagreement or change. Of the traces that a person gets,
     `gold_rate` are hidden gold items from `gold_dataset`; None stands for the rest of the dataset, and where that
     has none, the gallery. `lease` is for how many seconds a trace is held for a person without an event of theirs.
+
+    With `sample`, so many of the traces in `where` are taken, drawn by chance. `error_kinds` is what can be wrong
+    with a step, `shows_answer` says that the reference answer stands below the problem, where the source has one,
+    and `after_submission` what is seen of a trace then. `seed` is that of all that is drawn.
     """
 
     name: str
@@ -63,19 +85,26 @@ class CampaignPlan:
     gold_dataset: str | None = None
     lease: int = 1800
     seed: int = 0
+    sample: int | None = None
+    error_kinds: tuple[str, ...] = ERROR_KINDS
+    shows_answer: bool = True
+    after_submission: AfterSubmission = AfterSubmission.EVERYTHING
 
 
 def check_plan(plan: CampaignPlan) -> None:
     """Raises `UserError` where a word or number makes no sense, or an evaluator is needed and not given."""
     check_name(plan.name, "the name of the campaign")
     check_guideline(plan.guideline)
-    for name, kind in (("view", CampaignView), ("shows", Shows), ("ordering", Ordering)):
-        _check_word(kind, getattr(plan, name), name)
+    check_kinds(plan.error_kinds)
+    for name, kind in _WORDS.items():
+        _check_word(kind, getattr(plan, name), name.replace("_", " "))
     _check_whole(plan.overlap, 1, MOST_OVERLAP, "The overlap")
     _check_whole(plan.lease, 1, LONGEST_LEASE, "The lease in seconds")
     _check_whole(plan.seed, 0, _SEEDS - 1, "The seed")
     _check_share(plan.random_share, 1.0, "The random share")
     _check_share(plan.gold_rate, 0.5, "The rate of gold items")
+    if plan.sample is not None:
+        _check_whole(plan.sample, 1, MOST_SAMPLE, "The sample")
     if plan.evaluator is None:
         _check_needless(plan)
 

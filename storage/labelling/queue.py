@@ -13,15 +13,17 @@ from typing import Literal
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from stepsight.core.trace import Step
+from stepsight.core.trace import Step, find_answer
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
+from stepsight.storage.labelling.annotators import check_annotator, may_label_in
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.slots import (
     FREE,
     LEASED,
+    SUBMITTED,
     add_slot,
     check_open,
     check_owner,
@@ -41,13 +43,15 @@ Availability = Literal["held", "new", "nothing"]
 @dataclass(frozen=True)
 class Assignment:
     """A slot held by a person, with the trace to label. The trace comes without gold, and without its id and what
-    else the source says of it, by which a hidden gold item could be told. `expires` is None where it has ended.
-    `guideline` is the version in force."""
+    else the source says of it, by which a hidden gold item could be told; `answer` is the reference answer, where
+    the campaign shows it and the source has one. `expires` is None where it has ended. `guideline` is the version
+    in force."""
 
     slot_id: int
     item_id: int
     campaign: Campaign
     trace: StoredTrace
+    answer: str | None
     expires: datetime | None
     guideline: int
 
@@ -56,11 +60,13 @@ def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None
     """The trace that a person labels next: the one they hold, else the next of the queue, sometimes a hidden gold
     item instead. None where nothing is left for them now; traces that others hold may come back.
 
-    Raises `NotFoundError`, and `ConflictError` where the campaign is closed.
+    Raises `NotFoundError`, `ForbiddenError` where the person is not among its annotators, and `ConflictError` where
+    the campaign is closed.
     """
     with store.write() as session:
         lock_person(session, user)
         campaign = load_campaign(session, campaign_id)
+        check_annotator(session, campaign, user)
         if campaign.closed is not None:
             raise ConflictError(f"The campaign {campaign.name!r} is closed.", "Choose another one.")
         slot_id = _find_own(session, campaign, user)
@@ -77,12 +83,20 @@ def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
     """What `assign_next` would give a person now, without taking it."""
-    if campaign.closed is not None:
+    if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
         if session.scalar(_own(campaign, user)) is not None:
             return "held"
         return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
+
+
+def last_submitted(store: Store, campaign_id: int, user: User) -> int | None:
+    """The slot that a person submitted last in a campaign; None where they have submitted none."""
+    mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
+    newest = select(SlotRow.id).where(*mine).order_by(SlotRow.ended.desc(), SlotRow.id.desc())
+    with store.read() as session:
+        return session.scalar(newest.limit(1))
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
@@ -108,7 +122,8 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
     trace = replace(
         stored, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
     )
-    return Assignment(slot.id, slot.item_id, campaign, trace, slot.expires, campaign.guideline)
+    answer = find_answer(stored.meta) if campaign.shows_answer else None
+    return Assignment(slot.id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline)
 
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:

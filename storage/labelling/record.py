@@ -150,6 +150,10 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         raise UserError(
             f"The page shows {event.revealed} steps, and {annotation.revealed} are revealed.", "Reload it."
         )
+    if event.kind == "error" and not event.cause and event.new not in (None, *slot.error_kinds):
+        raise UserError(
+            f"The kind of error is {event.new!r:.60}.", f"This campaign has {', '.join(slot.error_kinds)}."
+        )
     if event.kind == "reveal":
         _check_reveal(slot, annotation, event.new)
     elif event.kind == "submit":

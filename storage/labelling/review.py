@@ -13,6 +13,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
+from stepsight.storage.labelling.plan import AfterSubmission
 from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, exposures_of, is_unblinded
 from stepsight.storage.people.users import User
@@ -49,18 +50,25 @@ class Review:
 
 
 def read_review(store: Store, slot_id: int, user: User) -> Review | None:
-    """What a person sees beside an annotation that they have submitted, which is noted for good. None before, and
-    while they have the trace ahead in another blind campaign.
+    """What a person sees beside an annotation that they have submitted, which is noted for good: gold alone, or
+    everything, as the campaign says. None before, where the campaign shows nothing, and while they have the trace
+    ahead in another blind campaign, or one that shows nothing is open.
 
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` as `storage.labelling.queue.open_slot` does.
     """
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
-    if slot.state != SUBMITTED or not is_unblinded(store, user.id, slot.trace_id):
+    shown = AfterSubmission(slot.after_submission)
+    if slot.state != SUBMITTED or shown is AfterSubmission.NOTHING:
+        return None
+    if not is_unblinded(store, user.id, slot.trace_id):
         return None
     trace = get_trace(store, slot.trace_id)
-    review = Review(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
+    if shown is AfterSubmission.GOLD:
+        review = Review(trace, (), ())
+    else:
+        review = Review(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
     _note(store, user, review)
     return review
 

@@ -41,6 +41,8 @@ class Slot:
     view: str
     shows: str
     after_error: bool
+    after_submission: str
+    error_kinds: list[str]
     evaluator_id: int | None
     lease: int
     closed: datetime | None

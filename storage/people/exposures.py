@@ -52,14 +52,18 @@ def is_something_hidden(store: Store) -> bool:
 
 
 def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
-    """A condition on a column of traces: that the person has submitted the trace, and has it ahead in no open blind
-    campaign. They may then see its gold and the labels of others."""
+    """A condition on a column of traces: that the person has submitted the trace, has it ahead in no open blind
+    campaign, and no open campaign hides it after submission too. They may then see its gold and the labels of
+    others."""
     # The column may be one of these tables itself.
     item, slot, campaign = aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
     theirs = exists().where(slot.item_id == item.id, slot.user_id == user_id, slot.state == "submitted")
     submitted = exists().where(item.trace_id == trace_id, theirs)
     blind = exists().where(campaign.id == item.campaign_id, campaign.closed.is_(None), campaign.shows == "nothing")
-    return submitted & ~exists().where(item.trace_id == trace_id, blind, ~theirs)
+    kept = exists().where(
+        campaign.id == item.campaign_id, campaign.closed.is_(None), campaign.after_submission == "nothing"
+    )
+    return submitted & ~exists().where(item.trace_id == trace_id, (blind & ~theirs) | kept)
 
 
 def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:

@@ -9,9 +9,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.errors import UserError
+from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationCampaignRow
 from stepsight.storage.database.people_schema import InvitationRow, LoginRow, UserRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.people.logins import digest, new_token
 from stepsight.storage.people.passwords import hash_password
 from stepsight.storage.people.users import LOCAL, Role, User, user_of_row
@@ -23,7 +25,7 @@ LASTS = timedelta(days=7)
 @dataclass(frozen=True)
 class Invitation:
     """An invitation that can be used: as `name`, None: as whom the person likes. `resets`: the user is there
-    already, and chooses a new password."""
+    already, and chooses a new password. `campaigns` are those whose annotator they become."""
 
     id: int
     name: str | None
@@ -31,14 +33,21 @@ class Invitation:
     resets: bool
     invited_by: str
     expires: datetime
+    campaigns: tuple[str, ...] = ()
 
 
-def invite(store: Store, role: Role, name: str | None, by: User) -> str:
-    """The token of a new invitation. Raises `UserError` where the name is none or in use."""
-    if name is not None:
-        with store.read() as session:
+def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: int | None = None) -> str:
+    """The token of a new invitation; whoever accepts it is an annotator of the campaign then, where one is given.
+
+    Raises `UserError` where the name is none or in use, or the role cannot label in the campaign, and
+    `NotFoundError` where no such campaign is open.
+    """
+    with store.read() as session:
+        if name is not None:
             _check_free(session, name)
-    return _add(store, InvitationRow(name=name, role=role.value, created_by=by.id))
+        if campaign_id is not None:
+            _check_campaign(session, campaign_id, role)
+    return _add(store, InvitationRow(name=name, role=role.value, created_by=by.id), campaign_id)
 
 
 def invite_to_reset(store: Store, name: str, by: User) -> str:
@@ -56,16 +65,17 @@ def invite_to_reset(store: Store, name: str, by: User) -> str:
 def list_invitations(store: Store) -> list[Invitation]:
     """Those that can be used, the newest first."""
     with store.read() as session:
-        return [_invitation(row) for row in session.execute(_usable().order_by(InvitationRow.id.desc()))]
+        rows = session.execute(_usable().order_by(InvitationRow.id.desc())).all()
+        return [_invitation(session, row) for row in rows]
 
 
 def find_invitation(store: Store, token: str) -> Invitation:
     """The invitation of a token. Raises `NotFoundError` where it cannot be used, or not any more."""
     with store.read() as session:
         row = session.execute(_usable().where(InvitationRow.digest == digest(token))).one_or_none()
-    if row is None:
-        raise NotFoundError("This invitation is no longer valid.", "Ask the person who sent it for a new one.")
-    return _invitation(row)
+        if row is not None:
+            return _invitation(session, row)
+    raise NotFoundError("This invitation is no longer valid.", "Ask the person who sent it for a new one.")
 
 
 def revoke(store: Store, invitation_id: int) -> None:
@@ -96,6 +106,7 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
             row = _reset(session, invitation) if invitation.resets else _new(session, invitation, name)
             row.password = hashed
             session.flush()
+            _assign(session, invitation.id, row.id)
             return user_of_row(row)
     except IntegrityError:
         raise ConflictError("Somebody has taken that name in the meantime.", "Choose another name.") from None
@@ -121,11 +132,31 @@ def _check_free(session: Session, name: str) -> None:
         raise UserError(f"The name {name!r:.80} is in use.", "Choose another name.")
 
 
-def _add(store: Store, row: InvitationRow) -> str:
+def _check_campaign(session: Session, campaign_id: int, role: Role) -> None:
+    if role is Role.VIEWER:
+        raise UserError("A viewer cannot label in a campaign.", "Choose another role, or no campaign.")
+    open_one = select(CampaignRow.id).where(CampaignRow.id == in_range(campaign_id), CampaignRow.closed.is_(None))
+    if session.scalar(open_one) is None:
+        raise NotFoundError(f"There is no open campaign {campaign_id}.")
+
+
+def _assign(session: Session, invitation_id: int, user_id: int) -> None:
+    """Make a new user an annotator of the campaigns of the invitation."""
+    invited_to = select(InvitationCampaignRow.campaign_id, InvitationRow.created_by)
+    invited_to = invited_to.join(InvitationRow, InvitationRow.id == InvitationCampaignRow.invitation_id)
+    for campaign_id, by in session.execute(invited_to.where(InvitationRow.id == invitation_id)).all():
+        row = {"campaign_id": campaign_id, "user_id": user_id, "added": now(), "added_by": by}
+        insert_once(session, CampaignAnnotatorRow, [row], "campaign_id", "user_id")
+
+
+def _add(store: Store, row: InvitationRow, campaign_id: int | None = None) -> str:
     token = new_token()
     row.digest, row.expires = digest(token), now() + LASTS
     with store.write() as session:
         session.add(row)
+        session.flush()
+        if campaign_id is not None:
+            session.add(InvitationCampaignRow(invitation_id=row.id, campaign_id=campaign_id))
     return token
 
 
@@ -158,6 +189,13 @@ def _changed(session: Session, statement: Any) -> bool:
     return bool(result.rowcount)  # type: ignore[attr-defined]
 
 
-def _invitation(row: Any) -> Invitation:
+def _invitation(session: Session, row: Any) -> Invitation:
     one = row.InvitationRow
-    return Invitation(one.id, one.name, Role(one.role), one.user_id is not None, row.name, one.expires)
+    names = select(CampaignRow.name).join(
+        InvitationCampaignRow, InvitationCampaignRow.campaign_id == CampaignRow.id
+    )
+    campaigns = session.scalars(
+        names.where(InvitationCampaignRow.invitation_id == one.id).order_by(CampaignRow.name)
+    )
+    role, resets = Role(one.role), one.user_id is not None
+    return Invitation(one.id, one.name, role, resets, row.name, one.expires, tuple(campaigns))

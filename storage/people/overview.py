@@ -1,11 +1,13 @@
 """An overview of the people: each with the last login and how much they labelled."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
-from stepsight.storage.database.labelling_schema import SlotRow
+from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User, user_of_row
@@ -14,12 +16,14 @@ from stepsight.storage.people.users import User, user_of_row
 @dataclass(frozen=True)
 class Person:
     """`last_login` is None where there was none, `submitted` how many annotations stand submitted; `can_log_in`
-    tells that there is a password."""
+    tells that there is a password. `campaigns` are the open ones that are for chosen annotators, the person among
+    them."""
 
     user: User
     last_login: datetime | None
     can_log_in: bool
     submitted: int
+    campaigns: tuple[str, ...]
 
 
 def list_people(store: Store) -> list[Person]:
@@ -27,7 +31,19 @@ def list_people(store: Store) -> list[Person]:
     submitted = select(func.count()).where(SlotRow.user_id == UserRow.id, SlotRow.state == "submitted")
     rows = select(UserRow, submitted.scalar_subquery()).order_by(UserRow.name)
     with store.read() as session:
+        campaigns = _campaigns(session)
         return [
-            Person(user_of_row(row), row.last_login, row.password is not None, count)
+            Person(user_of_row(row), row.last_login, row.password is not None, count, tuple(campaigns[row.id]))
             for row, count in session.execute(rows)
         ]
+
+
+def _campaigns(session: Session) -> defaultdict[int, list[str]]:
+    """By user the names of the campaigns."""
+    assigned = select(CampaignAnnotatorRow.user_id, CampaignRow.name)
+    assigned = assigned.join(CampaignRow, CampaignRow.id == CampaignAnnotatorRow.campaign_id)
+    assigned = assigned.where(CampaignRow.restricted, CampaignRow.closed.is_(None)).order_by(CampaignRow.name)
+    names: defaultdict[int, list[str]] = defaultdict(list)
+    for user_id, name in session.execute(assigned):
+        names[user_id].append(name)
+    return names

@@ -26,10 +26,21 @@ const move = (by) => {
   goTo(from < 0 ? current() : all[Math.min(all.length - 1, Math.max(0, from + by))]);
 };
 
+// A reason is asked for where the decision is not what most said.
+const ask = (form) => {
+  const { label, reason } = form.elements;
+  reason.required = !label.value || label.value !== form.dataset.majority;
+};
+
+const set = (form, label) => {
+  form.querySelector(`input[name=label][value="${label}"]`).checked = true;
+  ask(form);
+};
+
 const choose = (label) => {
-  const step = current();
-  step.querySelector(`input[name=label][value="${label}"]`).checked = true;
-  step.querySelector("input[name=reason]").focus();
+  const form = current().querySelector("form");
+  set(form, label);
+  form.elements.reason.focus();
 };
 
 // A decision that is sent again, its answer having been lost, keeps its key; another one gets another.
@@ -69,6 +80,7 @@ const restore = (values) => {
     if (!form) continue;
     if (reason) form.elements.reason.value = reason;
     if (label !== undefined) form.elements.label.value = label;
+    ask(form);
   }
 };
 
@@ -108,6 +120,38 @@ const decide = async (form) => {
   busy.delete(form);
 };
 
+// Presses that come while a decision is being stored are meant for the next open steps.
+let work = Promise.resolve();
+let pending = 0;
+
+const take = (form) => {
+  if (!form.dataset.majority) {
+    return showNotice(form.querySelector(".told"), "No label was given more often than any other: decide, and say why.");
+  }
+  set(form, form.dataset.majority);
+  return decide(form);
+};
+
+const takeNext = ({ repeat }) => {
+  if (repeat) return;
+  const isLate = pending > 0;
+  pending++;
+  work = work.then(async () => {
+    const step = isLate ? document.querySelector(`${STEP}.open`) : current();
+    if (step) await take(step.querySelector("form"));
+    pending--;
+  });
+};
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("#adjudicate [data-take]");
+  if (button) take(button.form);
+});
+
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("#adjudicate input[name=label]")) ask(target.form);
+});
+
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("#adjudicate form.decision");
   if (!form) return;
@@ -121,6 +165,7 @@ document.addEventListener("keydown", (event) => {
 
 const follow = (...links) => links.map((link) => page().querySelector(link)).find(Boolean)?.click();
 
+register({ key: "m", label: "take what most said, and go on", when: isThere, run: takeNext });
 for (const [key, label] of labelKeys(page())) {
   const action = label ? `decide ${label}` : "leave it unlabelled";
   register({ key, label: `${action}, then say why`, when: isThere, run: () => choose(label) });

@@ -7,6 +7,7 @@ import { listen } from "./labelling_input.js";
 import { handleRefusal } from "./labelling_refusals.js";
 import { paintRow, statusText, Texts } from "./labelling_steps.js";
 import { dropTexts, freshKey, keepText, keptText, Outbox } from "./outbox.js";
+import { keepKeys, onTurn, releaseKeys, turnTo } from "./turns.js";
 
 // The name under which the step is kept that the person was at.
 const HERE = "here";
@@ -42,8 +43,8 @@ const lap = () => {
 
 class Labelling {
   constructor(section) {
-    const { slot, person, campaign, guideline, steps, annotation } = section.dataset;
-    Object.assign(this, { section, person, campaign, slot: Number(slot), guideline: Number(guideline), steps: Number(steps) });
+    const { slot, person, campaign, guideline, steps, annotation, after } = section.dataset;
+    Object.assign(this, { section, person, campaign, after, slot: Number(slot), guideline: Number(guideline), steps: Number(steps) });
     this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
     // The annotation as the server told it last, and the events it stored since the page was opened, by id; the events
@@ -55,11 +56,16 @@ class Labelling {
     this.early = false;
     this.away = false;
     this.frame = null;
+    this.life = new AbortController();
     this.texts = new Texts(this);
     this.outbox = new Outbox(person, this.slot, {
       answered: (event, answer) => this.answered(event, answer),
-      refused: (event, status, message) => handleRefusal(this, event, status, message),
+      refused: (event, status, message) => {
+        releaseKeys();
+        handleRefusal(this, event, status, message);
+      },
       changed: () => this.paint(),
+      goesOn: true,
     });
   }
 
@@ -166,10 +172,15 @@ class Labelling {
     this.texts.saveAll();
     if (this.isClosed) return;
     const open = this.firstOpen();
-    if (open < 0) return this.record("submit");
+    if (open < 0) return this.recordLast();
     if (open >= this.rows.length) return this.announce(ON_ITS_WAY);
     this.moveTo(open);
     this.announce(`Step ${open + 1} has no label yet.`);
+  }
+
+  recordLast() {
+    keepKeys();
+    this.record("submit");
   }
 
   /** Ask for the next step once the one before it has its label. */
@@ -202,17 +213,34 @@ class Labelling {
     if (isUndoable(event.kind)) this.stored.set(answer.event, { ...event, old: valueOf(this.server, event) });
     this.server = answer.state;
     this.texts.stored(event);
-    if (event.kind === "submit") return this.leave(`/relabel/label?slot=${this.slot}`);
-    if (event.kind === "skip") return this.leave(`/relabel/label?campaign=${this.campaign}`);
+    if (event.kind === "submit") return this.submitted(answer.next);
+    if (event.kind === "skip") return this.leave(this.next);
     if (event.kind === "reveal") this.fetchSteps();
     if (event.kind === "undo" || event.kind === "redo") this.follow(before);
     this.reveal();
   }
 
-  leave(url) {
+  get next() {
+    return `/relabel/label?campaign=${this.campaign}`;
+  }
+
+  /** Where a campaign shows nothing after submission, the next trace comes at once. */
+  submitted(content) {
+    this.leave(this.after === "nothing" ? this.next : `/relabel/label?slot=${this.slot}`, content);
+  }
+
+  leave(url, content) {
+    this.over = true;
     dropTexts(this.person, this.slot);
     this.texts.typed.clear();
-    location.replace(url);
+    turnTo(url, content);
+  }
+
+  /** Another trace took the place of this one. */
+  close() {
+    this.over = true;
+    this.life.abort();
+    this.outbox.close();
   }
 
   openText(kind, step) {
@@ -269,20 +297,34 @@ class Labelling {
   }
 }
 
-const section = document.querySelector("#labelling");
-const page = section && new Labelling(section);
+let page = null;
 const key = (name, label, run) => register({ key: name, label, when: () => page !== null, run });
 
-for (const [name, label] of labelKeys(section)) {
-  key(name, label || "no label", () => page.label(label || null, page.here));
-}
-key("j", "next step", () => page.move(1));
-key("k", "previous step", () => page.move(-1));
-key("Enter", "submit, or go to the first step without a label", () => page.submit());
-key("z", "undo", () => page.undoOrRedo("undo"));
-key("Z", "redo", () => page.undoOrRedo("redo"));
-key("c", "comment on the step", () => page.openText("comment", page.here));
-key("e", "correct the step", () => page.openText("correction", page.here));
-key("f", "flag a bad problem", () => page.openPanel("flag"));
-key("x", "skip the trace", () => page.openPanel("skip"));
-page?.begin();
+const registerKeys = (section) => {
+  for (const [name, label] of labelKeys(section)) {
+    key(name, label || "no label", () => page.label(label || null, page.here));
+  }
+  key("j", "next step", () => page.move(1));
+  key("k", "previous step", () => page.move(-1));
+  key("Enter", "submit, or go to the first step without a label", () => page.submit());
+  key("z", "undo", () => page.undoOrRedo("undo"));
+  key("Z", "redo", () => page.undoOrRedo("redo"));
+  key("c", "comment on the step", () => page.openText("comment", page.here));
+  key("e", "correct the step", () => page.openText("correction", page.here));
+  key("f", "flag a bad problem", () => page.openPanel("flag"));
+  key("x", "skip the trace", () => page.openPanel("skip"));
+};
+
+let registered = false;
+
+const open = () => {
+  const section = document.querySelector("#labelling");
+  page?.close();
+  page = section && new Labelling(section);
+  if (page && !registered) registerKeys(section);
+  registered ||= page !== null;
+  page?.begin();
+};
+
+onTurn(open);
+open();

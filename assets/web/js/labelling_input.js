@@ -46,7 +46,13 @@ export const listen = (page) => {
     event.preventDefault();
     page.sendPanel(event.target, event.target.querySelector("input").value.trim() || null);
   });
-  window.addEventListener("beforeunload", (event) => {
+  const leaving = (event) => {
     if (page.outbox.events.length || page.texts.typed.size) event.preventDefault();
-  });
+  };
+  window.addEventListener("beforeunload", leaving, { signal: page.life.signal });
+  // The problem stays in view above the steps: they are scrolled to below it.
+  const problem = section.querySelector(".problem");
+  const measure = new ResizeObserver(() => section.style.setProperty("--problem", `${problem.offsetHeight}px`));
+  measure.observe(problem);
+  page.life.signal.addEventListener("abort", () => measure.disconnect());
 };

@@ -22,7 +22,7 @@ const end = (page, message) => {
   page.over = true;
   page.outbox.clear();
   const kept = page.lost.length ? " What is marked as not stored has been lost." : "";
-  show(page, message + kept, link("Next trace", `/relabel/label?campaign=${page.campaign}`));
+  show(page, message + kept, link("Next trace", page.next));
 };
 
 const goOn = (page, version) => {
@@ -59,7 +59,7 @@ export const handleRefusal = async (page, event, status, message) => {
   const assignment = await response.json();
   // The event may come from a page that was closed before the guideline changed.
   if (event.guideline && event.guideline !== assignment.guideline) return showGuideline(page, assignment.guideline);
-  if (assignment.state.submitted) return page.leave(`/relabel/label?slot=${page.slot}`);
+  if (assignment.state.submitted) return page.submitted();
   page.server = assignment.state;
   return passOver(page, message);
 };

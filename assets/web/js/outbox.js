@@ -9,10 +9,13 @@ import { quietly } from "./kept.js";
 export const AWAY = "The server does not answer. What you typed stays here; try again.";
 
 /** POST values as JSON; null where the server does not answer. */
-export const post = (url, values, options = {}) => {
-  const headers = { "content-type": "application/json" };
+export const post = (url, values, options = {}, more = {}) => {
+  const headers = { "content-type": "application/json", ...more };
   return fetch(url, { method: "POST", headers, body: JSON.stringify(values), ...options }).catch(() => null);
 };
+
+/** The request header with which a page asks for content alone. */
+export const PART = { "stepsight-part": "1" };
 
 const EVENTS = "stepsight.unsent";
 const TEXTS = "stepsight.typed";
@@ -76,16 +79,23 @@ export class Outbox {
   /**
    * `person` and `slot` are ids. `answered(event, answer)` is called when an event is stored; `refused(event, status,
    * message)` when it will not be as it is: it stays the first and nothing is sent until `drop`, `resume` or `clear`.
+   * With `goesOn` the answer to a submission may bring what the page is to show next.
    * `changed()` is called whenever `events` or `away` have changed; `away` says that the server is out of reach.
    */
-  constructor(person, slot, { answered, refused, changed = () => {} }) {
-    Object.assign(this, { person, slot, answered, refused, changed });
+  constructor(person, slot, { answered, refused, changed = () => {}, goesOn = false }) {
+    Object.assign(this, { person, slot, answered, refused, changed, goesOn });
     this.events = keptEvents(person, slot);
     this.away = false;
     this.stopped = false;
     this.busy = false;
     this.pause = FIRST_PAUSE;
-    window.addEventListener("online", () => this.hurry());
+    this.life = new AbortController();
+    window.addEventListener("online", () => this.hurry(), { signal: this.life.signal });
+  }
+
+  /** Hear of the network no more: nothing is to be sent from here. */
+  close() {
+    this.life.abort();
   }
 
   add(event) {
@@ -134,7 +144,8 @@ export class Outbox {
   // Whether the first event was answered.
   async sendFirst() {
     const event = this.events[0];
-    const response = await post(path(this.slot, event), body(event), { signal: AbortSignal.timeout(PATIENCE) });
+    const headers = this.goesOn && event.kind === "submit" ? PART : {};
+    const response = await post(path(this.slot, event), body(event), { signal: AbortSignal.timeout(PATIENCE) }, headers);
     if (!response || comesLater(response.status)) return false;
     const answer = response.ok ? await response.json().catch(() => null) : await failure(response);
     if (answer === null) return false;

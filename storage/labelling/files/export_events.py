@@ -19,7 +19,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
-from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.labelling_schema import (
+    CampaignAnnotatorRow,
+    CampaignRow,
+    EventRow,
+    GuidelineRow,
+    ItemRow,
+    SlotRow,
+)
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import Store, snapshot
@@ -29,7 +36,8 @@ from stepsight.storage.labelling.files.formats.label_format import line
 FORMAT, VERSION = "stepsight-events", 1
 SETTINGS = (
     *("conditions", "overlap", "after_error", "view", "shows", "ordering", "random_share", "gold_rate", "lease"),
-    *("seed", "created", "closed"),
+    *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
+    *("sample", "population"),
 )
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
 SLOT = ("number", "state", "taken", "expires", "ended")
@@ -69,7 +77,14 @@ def _campaign(session: Session, campaign_id: int) -> Row:
         | {name: as_json(getattr(row, name)) for name in SETTINGS}
         | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
         | {"created_by": session.get_one(UserRow, row.created_by).name}
+        | {"annotators": _annotators(session, campaign_id)}
     )
+
+
+def _annotators(session: Session, campaign_id: int) -> list[str]:
+    names = select(UserRow.name).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
+    mine = CampaignAnnotatorRow.campaign_id == campaign_id
+    return list(session.scalars(names.where(mine).order_by(UserRow.name)))
 
 
 def _guidelines(session: Session, campaign_id: int) -> Iterator[Row]:

@@ -15,6 +15,7 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, 
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers.fields import canonical
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from stepsight.storage.labelling.files.formats.jsonl import format_annotation
 from stepsight.storage.labelling.files.rows import ImportedAnnotation, ImportedDecision, ImportedTrace, digest
 from stepsight.storage.labelling.results.annotations import iterate_annotations
@@ -302,5 +303,6 @@ def _new_campaign(name: str, dataset_id: int, view: str, user: User) -> Campaign
         gold_rate=0.0,
         lease=1800,
         seed=0,
+        error_kinds=list(ERROR_KINDS),
         created_by=user.id,
     )

@@ -10,7 +10,14 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
-from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.labelling_schema import (
+    CampaignAnnotatorRow,
+    CampaignRow,
+    EventRow,
+    GuidelineRow,
+    ItemRow,
+    SlotRow,
+)
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
 from stepsight.storage.importers.fields import field, located
 from stepsight.storage.importers.kind import Row
@@ -26,7 +33,14 @@ from stepsight.storage.labelling.files.export_events import (
     iterate_rows,
 )
 from stepsight.storage.labelling.files.import_annotations import PersonLookup
-from stepsight.storage.labelling.files.rows import CampaignLine, EventLine, GuidelineLine, ItemLine, SlotLine
+from stepsight.storage.labelling.files.rows import (
+    EARLIER_CAMPAIGN,
+    CampaignLine,
+    EventLine,
+    GuidelineLine,
+    ItemLine,
+    SlotLine,
+)
 from stepsight.storage.labelling.results.decisions import KIND as DECIDE
 
 # Events held in memory at once.
@@ -51,7 +65,8 @@ class EventImporter:
         self.persons = PersonLookup(session)
         where, head = next(rows)
         with located(where):
-            self._campaign = _campaign(head)
+            head = _completed(head)
+            self._campaign = validate(CampaignLine, head["campaign"], "the campaign")
             self.name = check_name(name or self._campaign.name, "the name of the campaign")
         self._head = where, head | {"campaign": head["campaign"] | {"name": self.name}}
         self._steps: dict[int, tuple[int, int, str]] = {}
@@ -116,7 +131,11 @@ class EventImporter:
             "created_by": self.persons.id(line.created_by),
             "evaluator_id": evaluator_id,
         }
-        return self._insert(CampaignRow, values)
+        campaign_id = self._insert(CampaignRow, values)
+        for name in line.annotators:
+            row = {"campaign_id": campaign_id, "user_id": self.persons.id(name), "added_by": values["created_by"]}
+            self._session.execute(insert(CampaignAnnotatorRow).values(**row))
+        return campaign_id
 
     def _guideline(self, line: GuidelineLine) -> None:
         values = {"campaign_id": self._id, "version": line.guideline, "text": line.text, "created": line.created}
@@ -213,13 +232,15 @@ class EventImporter:
             raise UserError("it contradicts another line, or itself.", _AGAIN) from None
 
 
-def _campaign(head: Row) -> CampaignLine:
+def _completed(head: Row) -> Row:
+    """The first line, with what files of an earlier version leave out."""
     if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
         raise UserError(
             f"the file is of {head.get('format')!r} {head.get('version')!r}, expected {FORMAT!r} {VERSION}.",
             "Update StepSight, or export the campaign again.",
         )
-    return validate(CampaignLine, field(head, "campaign"), "the campaign")
+    campaign = field(head, "campaign")
+    return head | {"campaign": EARLIER_CAMPAIGN | campaign if isinstance(campaign, dict) else campaign}
 
 
 def _check_event(line: EventLine, steps: int) -> None:

@@ -15,7 +15,8 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.fields import canonical
-from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, Count, Key, check_reason
+from stepsight.storage.labelling.annotation import LABELS, Count, Key, check_reason
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS, Kind
 from stepsight.storage.people.exposures import WHAT
 
 
@@ -52,7 +53,7 @@ class ImportedAnnotation(LabelRow):
     view: Literal["whole", "stepwise"]
     labels: ListOf[Annotated[str, choice(LABELS)] | None]
     first: ListOf[Annotated[str, choice(LABELS)] | None]
-    errors: ListOf[Annotated[str, choice(ERROR_KINDS)] | None]
+    errors: ListOf[Kind | None]
     comments: StepTexts
     corrections: StepTexts
     flag: Text | None
@@ -81,7 +82,10 @@ class ImportedDecision(LabelRow):
 
     step: Count
     label: Annotated[str, choice(LABEL_NAMES)] | None
-    reason: Annotated[str, AfterValidator(lambda reason: check_reason(reason, "the decision has no reason."))]
+    # Empty for what most annotators said.
+    reason: Annotated[
+        str, AfterValidator(lambda reason: check_reason(reason, "the reason is blank.") if reason else "")
+    ]
     annotator: Name
     own: bool
     moment: Moment
@@ -134,6 +138,25 @@ class CampaignLine(LabelRow):
     closed: Moment | None
     evaluator: dict[str, Any] | None
     created_by: Text
+    shows_answer: bool
+    restricted: bool
+    error_kinds: list[Kind]
+    after_submission: Word
+    sample: Count | None
+    population: Count | None
+    annotators: ListOf[Text]
+
+
+EARLIER_CAMPAIGN = {
+    "shows_answer": False,
+    "restricted": False,
+    "error_kinds": list(PRMBENCH_KINDS),
+    "after_submission": "everything",
+    "sample": None,
+    "population": None,
+    "annotators": [],
+}
+"""What holds for a campaign in a file from before these fields were there."""
 
 
 class GuidelineLine(LabelRow):

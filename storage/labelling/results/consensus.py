@@ -20,11 +20,12 @@ from stepsight.storage.labelling.results.annotations import (
     read_annotations,
 )
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
+from stepsight.storage.labelling.results.votes import NONE, vote
 from stepsight.storage.labelling.slots import SUBMITTED
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
-ADJUDICATED, MAJORITY, TIE, UNSURE, NONE = "adjudicated", "majority", "tie", "unsure", "none"
+ADJUDICATED = "adjudicated"
 
 # Why traces and annotations are left out.
 EXPOSED = "annotations by people who had seen scores, gold or others' labels (--exposed keeps them)"
@@ -95,18 +96,6 @@ def find_consensus(
         annotations=tuple(annotations),
         decisions=tuple(decided[step] for step in sorted(decided)),
     )
-
-
-def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
-    """The label of a step and how it came about, from the labels of its annotators; None takes no part."""
-    counts = Counter(label for label in labels if label is not None)
-    if not counts:
-        return None, NONE
-    most = max(counts.values())
-    first = [label for label, count in counts.items() if count == most]
-    if len(first) > 1:
-        return None, TIE
-    return (first[0], MAJORITY) if first[0] in LABEL_NAMES else (None, UNSURE)
 
 
 @dataclass(frozen=True)

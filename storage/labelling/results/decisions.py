@@ -26,16 +26,20 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_key, check_reason
+from stepsight.storage.labelling.results.annotations import read_annotations
+from stepsight.storage.labelling.results.votes import vote
 from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.users import User
 
 KIND = "decide"
 
+_NO_REASON = "The decision has no reason."
+
 
 @dataclass(frozen=True)
 class Decision:
-    """The `label` (None: the step is left unlabelled) of a step, 0-based, by `user`, who gave a `reason` and, where
-    `own`, had labelled the trace too. `event_id` is its place in the log."""
+    """The `label` (None: the step is left unlabelled) of a step, 0-based, by `user`, with a `reason` ("" only for
+    what most said) and, where `own`, had labelled the trace too. `event_id` is its place in the log."""
 
     item_id: int
     step: int
@@ -64,9 +68,9 @@ def decide(
     Raises `NotFoundError` where the campaign has no such item, `ConflictError` where the trace has changed since
     it was labelled, another decision is in force than that of `after`, or the key is known with other content, and
     `UserError` on a step that the trace does not have, a trace that nobody has submitted, another label, or no
-    reason. A closed campaign can still be decided.
+    reason where it is not the label that most annotators gave. A closed campaign can still be decided.
     """
-    new = {"label": _check_label(label), "reason": check_reason(reason, "The decision has no reason.")}
+    new = {"label": _check_label(label), "reason": check_reason(reason, _NO_REASON) if reason else ""}
     check_key(key)
     with store.write() as session:
         item = _find_item(session, campaign_id, item_id)
@@ -77,6 +81,8 @@ def decide(
         own = _has_labelled(session, item.id, user)
         before = _last(session, item.id, step)
         _check_before(before, after)
+        if not reason and (label is None or label != _majority(session, item, step)):
+            raise UserError(_NO_REASON, "Say in a few words why: it is not what most annotators said.")
         event = EventRow(
             campaign_id=campaign_id,
             item_id=item.id,
@@ -158,6 +164,12 @@ def _check_item(session: Session, item: ItemRow, step: int) -> None:
     submitted = select(func.count()).where(SlotRow.item_id == item.id, SlotRow.state == "submitted")
     if not session.scalar(submitted):
         raise UserError("Nobody has submitted labels of this trace.", "Decide once somebody has.")
+
+
+def _majority(session: Session, item: ItemRow, step: int) -> str | None:
+    """The label that more annotators gave than any other."""
+    annotations = read_annotations(session, item.campaign_id, item.id)
+    return vote([annotation.labels[step] for annotation in annotations])[0]
 
 
 def _has_labelled(session: Session, item_id: int, user: User) -> bool:

@@ -95,6 +95,40 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     assert [one.label for one in past_decisions(store, first.item_id)] == ["neg", None, "neu"]
 
 
+def test_what_most_said_is_taken_with_one_key(store, made, page):
+    first, second = read_adjudication(store, made.id).disagreements
+    start(page, made)
+    expect(page.get_by_role("button", name="Take what most said: ✕ neg")).to_be_visible()
+    # Two of three said neg of step 2; of step 3 everybody says something else. A key that comes while the first
+    # decision is on its way is not lost.
+    page.keyboard.press("m")
+    page.keyboard.press("m")
+    expect(page.locator("#step-2.decided .past")).to_contain_text("✕ neg as most said")
+    expect(page.locator("#step-3 .notice")).to_contain_text("No label was given more often than any other")
+    # Another label than most gave is not stored without a reason.
+    page.locator("#step-2").focus()
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#step-2 input[name=reason]:invalid")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    expect(page.locator("#step-2 input[name=reason]:invalid")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.locator("#step-3").focus()
+    decide(page, "2", "Divided.")
+    expect(page.get_by_role("link", name="Next trace")).to_be_focused()
+    page.keyboard.press("n")
+    page.wait_for_url(f"**/relabel/adjudicate?campaign={made.id}&item={second.item_id}")
+    listening(page)
+    page.keyboard.press("m")
+    expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
+    assert {place: (one.label, one.reason) for place, one in read_decisions(store, made.id).items()} == {
+        (first.item_id, 1): ("neg", ""),
+        (first.item_id, 2): ("neu", "Divided."),
+        (second.item_id, 0): ("pos", ""),
+    }
+
+
 def test_what_somebody_else_decided_meanwhile_is_shown_first(store, made, opened, address):
     item = read_adjudication(store, made.id).disagreements[0].item_id
     with opened(expected=TROUBLES) as page:
@@ -109,7 +143,7 @@ def test_what_somebody_else_decided_meanwhile_is_shown_first(store, made, opened
         expect(page.locator("#step-2 input[name=reason]")).to_have_value("It is 2, not 3.")
         expect(page.locator("#step-2 .choice.neg input")).to_be_checked()
         expect(page.locator("#step-3 input[name=reason]")).to_have_value("Later.")
-        page.locator("#step-2 .button").click()
+        page.locator("#step-2 .button.primary").click()
         expect(page.locator("#step-2 .past")).to_contain_text("It is 2, not 3.")
         expect(page.locator("#step-2 .notice")).to_have_count(0)
     assert [one.label for one in past_decisions(store, item)] == ["pos", "neg"]
@@ -165,10 +199,10 @@ def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, addr
         page.route(DECISIONS, lose)
         page.locator("#step-2 .choice.neg").click()
         page.locator("#step-2 input[name=reason]").fill("It is 2.")
-        page.locator("#step-2 .button").click()
+        page.locator("#step-2 .button.primary").click()
         expect(page.locator("#step-2 .notice")).to_contain_text("The server does not answer.")
         expect(page.locator("#step-2 input[name=reason]")).to_have_value("It is 2.")
-        page.locator("#step-2 .button").click()
+        page.locator("#step-2 .button.primary").click()
         expect(page.locator("#step-2.decided")).to_be_visible()
         # Once, though it was sent twice; and the other form is as it was.
         assert [one.reason for one in read_decisions(store, made.id).values()] == ["It is 2."]
@@ -178,7 +212,7 @@ def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, addr
         expect(page.locator("#step-3 .choice.neu input")).to_be_checked()
         # What the server refuses is told beside it.
         page.locator("#step-3 input[name=reason]").fill("  ")
-        page.locator("#step-3 .button").click()
+        page.locator("#step-3 .button.primary").click()
         expect(page.locator("#step-3 .notice")).to_have_text("The decision has no reason. Give a short reason.")
 
 

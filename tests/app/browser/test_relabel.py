@@ -15,6 +15,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, create_campaign
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import read_annotation
@@ -61,7 +62,14 @@ def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
     """A campaign of the local user over these traces, in their order, in a dataset of its own."""
     name = f"campaign {next(NUMBERS)}"
     add(store, traces, name)
-    plan = {"name": name, "dataset": name, "guideline": GUIDELINE, "ordering": "file"} | changes
+    plan = {
+        "name": name,
+        "dataset": name,
+        "guideline": GUIDELINE,
+        "ordering": "file",
+        "error_kinds": PRMBENCH_KINDS,
+    }
+    plan |= changes
     return create_campaign(store, CampaignPlan(**plan), local_user(store))
 
 
@@ -158,6 +166,129 @@ def test_a_journey_by_keys(store, page):
     listening(page)
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Nothing is left for you")
+
+
+def test_the_next_trace_comes_without_a_page_load(store, page):
+    made = campaign(store, *(trace(2, str(n), ["pos", "neg"]) for n in range(3)), after_submission="nothing")
+    start(page, made)
+    page.evaluate("window.loaded = 'once'")
+    address = page.url
+    for n in range(3):
+        expect(page.locator("#labelling .q")).to_have_text(f"What is the problem {n}?")
+        here(page, 0)
+        expect(page.locator(".pager .place")).to_contain_text(f"{n} submitted by you")
+        page.keyboard.type("33")
+        saved(page)
+        page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Nothing is left for you")
+    assert page.evaluate("window.loaded") == "once"
+    assert page.title() == "Nothing is left for you · StepSight"
+    assert page.url != address
+    # Only what the person said was in view: no gold, and nothing of a submitted trace.
+    assert [kind for kind, *_ in events(store, made)] == ["label", "label", "submit"] * 3
+    page.go_back()
+    expect(page).not_to_have_url(address)
+
+
+def test_a_submitted_trace_can_be_gone_back_to_and_taken_back_where_nothing_is_shown(store, page):
+    made = campaign(store, trace(1, "a", ["neg"]), trace(1, "b"), after_submission="nothing")
+    start(page, made)
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#labelling .q")).to_contain_text("problem b")
+    page.get_by_role("link", name="Previous trace").click()
+    expect(page.locator("#review .hint")).to_contain_text("keeps gold, scores and others’ labels hidden")
+    expect(page.locator("#review dl")).to_have_text("You✓ pos")
+    page.get_by_role("button", name="Take back").click()
+    said(page, 0, "pos")
+    page.keyboard.press("1")
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#labelling .q")).to_contain_text("problem b")
+    assert [event[0] for event in events(store, made)] == ["label", "submit", "reopen", "label", "submit"]
+    (answer,) = iterate_annotations(store, made.id)
+    assert (answer.labels, answer.exposed) == (("neg",), frozenset())
+
+
+def test_keys_that_come_while_the_next_trace_does_are_meant_for_it(store, page):
+    made = campaign(store, trace(2, "a"), trace(3, "b"), after_submission="nothing")
+    start(page, made)
+    held: list[Route] = []
+    page.keyboard.type("33")
+    saved(page)
+    page.route("**/events", lambda route: route.continue_() if held else held.append(route))
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-act=submit]")).to_be_disabled()
+    while not held:
+        page.wait_for_timeout(50)
+    page.keyboard.type("12")
+    page.wait_for_timeout(200)
+    held[0].continue_()
+    here(page, 2)
+    said(page, 0, "neg")
+    said(page, 1, "neu")
+    saved(page)
+    assert events(store, made)[3:] == [("label", 0, "neg"), ("label", 1, "neu")]
+
+
+def test_what_was_submitted_is_kept_while_the_server_is_away_and_the_next_trace_comes_with_it(store, opened):
+    made = campaign(store, trace(1, "a"), trace(1, "b"), after_submission="nothing")
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+        page.route("**/events", lambda route: route.abort())
+        page.keyboard.press("Enter")
+        expect(page.locator(".status")).to_contain_text("1 not saved yet: the server does not answer")
+        # What is pressed meanwhile is not meant for a trace that comes much later.
+        page.keyboard.press("1")
+        page.wait_for_timeout(2_100)
+        page.unroute("**/events")
+        expect(page.locator("#labelling .q")).to_contain_text("problem b")
+        expect(page.locator("#labelling [data-label][aria-pressed=true]")).to_have_count(0)
+
+
+def test_problem_and_answer_stay_in_view(store, opened):
+    long = Trace.of(
+        "What is $1 + 1$?", [f"Thought {n}. " * 40 for n in range(12)], id="long", meta={"answer": "\\frac{4}{2}"}
+    )
+    made = campaign(store, long)
+    for width in (1280, 390):
+        with opened(width=width, height=800) as page:
+            start(page, made)
+            for _ in range(11):
+                page.keyboard.press("j")
+            here(page, 11)
+            problem, step = page.locator(".problem"), page.locator("li[aria-current]")
+            expect(problem.locator(".answer")).to_contain_text("Reference answer")
+            expect(problem.locator(".answer .katex")).to_have_count(1)
+            box = problem.bounding_box()
+            assert -1 <= box["y"] < 2
+            assert box["height"] <= 0.33 * 800
+            # Back up, the step is below the problem and not under it.
+            for _ in range(6):
+                page.keyboard.press("k")
+            page.wait_for_timeout(200)
+            box = problem.bounding_box()
+            assert step.bounding_box()["y"] >= box["y"] + box["height"]
+            assert overflow(page) == 0
+    hidden = campaign(store, long, shows_answer=False)
+    with opened() as page:
+        start(page, hidden)
+        expect(page.locator(".problem")).to_contain_text("What is")
+        expect(page.locator(".answer")).to_have_count(0)
+
+
+def test_kinds_of_error_are_the_campaign_s_own(store, page):
+    made = campaign(store, trace(1), error_kinds=("sign", "unit <b>"))
+    start(page, made)
+    page.keyboard.press("1")
+    expect(page.locator(".kinds button")).to_have_text(["sign", "unit <b>"])
+    page.get_by_role("button", name="unit <b>").click()
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#review .kind")).to_have_text("unit <b>")
+    assert ("error", 0, "unit <b>") in events(store, made)
 
 
 def test_keys_as_quick_as_they_come_are_events_in_order(store, page):
@@ -300,6 +431,8 @@ def test_a_key_for_a_step_that_is_on_its_way_is_not_the_present_one(store, opene
         expect(page.locator(".said")).to_have_text("The next step is on its way.")
         said(page, 0, "pos")
         page.wait_for_timeout(300)
+        while not held:
+            page.wait_for_timeout(50)
         held[0].continue_()
         here(page, 1)
         page.keyboard.press("2")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import iterate_traces
@@ -70,8 +73,10 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     assert (task["problem"], task["steps"]) == ("What is 1 + 1?", [["It is a sum."], ["So 3.", "Done."]])
     assert task["campaign"] == {
         "id": made.id, "name": "first", "after_error": True, "view": "whole", "shows": "nothing",
+        "after_submission": "everything", "error_kinds": list(PRMBENCH_KINDS),
     }  # fmt: skip
-    assert (task["guideline"], task["n_steps"], task["scores"], task["after"]) == (1, 2, [], None)
+    assert (task["guideline"], task["n_steps"], task["answer"], task["scores"]) == (1, 2, None, [])
+    assert task["after"] is None
     assert task["progress"] == {"mine": 0}
     assert task["state"] == {
         "labels": [None, None], "comments": [None, None], "corrections": [None, None], "errors": [None, None],
@@ -259,6 +264,80 @@ def test_a_blind_campaign_tells_nothing_before_submission(store: Store, client: 
             "in_words": False,
         }
     ]
+
+
+@pytest.mark.parametrize("after", ["nothing", "gold"])
+def test_after_submission_no_answer_tells_more_than_the_campaign_says(
+    store: Store, client: TestClient, ann: Browser, after: str
+) -> None:
+    made = campaign(store, [TWO], overlap=2, after_submission=after)
+    _judge(store, made)
+    bob = Browser(client, store, people(store, 1)[0])
+    for one, label in ((bob, "unsure"), (ann, "neu")):
+        slot = one.claim(made)[1]["slot"]
+        for step in range(2):
+            one.do(slot, "label", step, label)
+        one.do(slot, "submit")
+        told = one.ask("GET", f"/relabel/slots/{slot}")[1]
+        one.ask("GET", f"/relabel/slots/{slot}")
+        if after == "nothing":
+            assert told["after"] is None
+        else:
+            assert (told["after"]["gold"], told["after"]["scores"], told["after"]["peers"]) == (
+                ["pos", "neg"],
+                [],
+                [],
+            )
+        one.do(slot, "reopen")
+        one.ask("GET", f"/relabel/slots/{slot}")
+    hidden = ["unsure", "0.3211", "mini"]
+    hidden += ['"pos"', '"neg"', '"two"', "valid"] if after == "nothing" else []
+    assert [secret for secret in hidden if secret in "".join(ann.seen)] == []
+
+
+@pytest.mark.parametrize("after", ["nothing", "gold", "everything"])
+def test_a_submission_brings_the_next_trace_to_the_page_alone(store: Store, ann: Browser, after: str) -> None:
+    made = campaign(store, [TWO, ONE], after_submission=after)
+
+    def submit(**headers: str) -> Any:
+        slot = ann.claim(made)[1]["slot"]
+        for step in range(len(ann.ask("GET", f"/relabel/slots/{slot}")[1]["steps"])):
+            ann.do(slot, "label", step, "neu")
+        body = {"kind": "submit", "key": key()}
+        ann.headers |= headers
+        return ann.ask("POST", f"/relabel/slots/{slot}/events", body)[1], slot
+
+    answer, first = submit(**{"stepsight-part": "1"})
+    if after != "nothing":
+        assert "next" not in answer
+        return
+    assert "What is 3 + 3?" in answer["next"]
+    assert [secret for secret in ('"pos"', '"two"', '"one"') if secret in "".join(ann.seen)] == []
+    # It is theirs now, and no other.
+    assert f'data-slot="{ann.claim(made)[1]["slot"]}"' in answer["next"]
+    assert "Nothing is left for you" in submit()[0]["next"]
+    del ann.headers["stepsight-part"]
+    ann.do(first, "reopen")
+    assert "next" not in ann.do(first, "submit")[1]
+
+
+def test_the_reference_answer_is_there_where_the_campaign_shows_it(store: Store, ann: Browser) -> None:
+    answered = replace(TWO, meta={"ground_truth_answer": "2", "reason": "a secret"})
+    for name, shown in (("shown", True), ("hidden", False)):
+        made = campaign(store, [answered], name=name, shows_answer=shown)
+        assert ann.claim(made)[1]["answer"] == ("2" if shown else None)
+    assert "secret" not in "".join(ann.seen)
+
+
+def test_a_campaign_of_chosen_annotators_is_closed_to_others(
+    store: Store, client: TestClient, ann: Browser
+) -> None:
+    made = campaign(store, [TWO])
+    set_annotators(store, made.id, [ann.user.id], person(store, "boss"))
+    bob = Browser(client, store, people(store, 1)[0])
+    status, told = bob.claim(made)
+    assert (status, told["error"]) == (403, "You are not among the annotators of 'first'.")
+    assert ann.claim(made)[0] == 200
 
 
 def test_step_by_step_later_steps_are_in_no_answer(store: Store, ann: Browser) -> None:

@@ -107,7 +107,10 @@ def test_the_guideline_and_those_before_it(sqlite_store):
     page = shown(sqlite_store, made)
     newest = len(INJECTIONS) + 1
     assert page.one("textarea").text == INJECTIONS[-1]
-    assert page.one("form", method="dialog").one("button").text == f"Publish as version {newest + 1}"
+    assert (
+        page.one("form", data_post=f"/relabel/campaigns/{made.id}/guideline").one("button").text
+        == f"Publish as version {newest + 1}"
+    )
     earlier = page.all("details", cls="guideline")
     assert [one.one("summary").text for one in earlier] == [
         f"Guideline, version {number}" for number in range(newest - 1, 0, -1)
@@ -142,16 +145,23 @@ def test_whoever_runs_it_can_begin_to_label(sqlite_store):
 
 def test_what_is_asked_of_whom(sqlite_store):
     made = campaign(sqlite_store, overlap=3)
-    assert terms(made) == "3 traces of sums · labelled by 3 people each · the whole trace in view · blind"
+    assert terms(made) == (
+        "3 traces of sums · labelled by 3 people each · the whole trace in view · blind"
+        " · everything shown after submission"
+    )
     scored = campaign(
         sqlite_store, None, name="second", view="stepwise", after_error=False, shows="scores",
         evaluator=evaluator(sqlite_store).id, where=TraceFilter(gold="error"), ordering="file", gold_rate=0.25,
+        after_submission="nothing", sample=1, seed=7,
     )  # fmt: skip
     assert terms(scored) == (
         "1 trace of sums · labelled by 1 person each · step by step · up to the first error · scores in view"
+        " · nothing shown after submission"
     )
-    assert queue_terms(scored) == ("in the order of the file · 25% hidden gold items · gold: error")
-    by_change = replace(scored, ordering=Ordering.CHANGE, gold_rate=0.0)
+    assert queue_terms(scored) == (
+        "1 of 1 by chance, seed 7 · in the order of the file · 25% hidden gold items · gold: error"
+    )
+    by_change = replace(scored, ordering=Ordering.CHANGE, gold_rate=0.0, sample=None)
     assert (
         queue_terms(by_change)
         == "most changed by later steps first · 20% of the places filled at random · gold: error"

@@ -7,7 +7,7 @@ from stepsight.app.web.html import macro
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.annotation import ERROR_KINDS
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores
 from stepsight.storage.people.users import Role
@@ -40,7 +40,7 @@ def test_a_whole_trace(sqlite_store):
         "pos",
         "unsure",
     ]
-    assert [chip["data-error"] for chip in rows[0].one(cls="kinds").all("button")] == list(ERROR_KINDS)
+    assert [chip["data-error"] for chip in rows[0].one(cls="kinds").all("button")] == list(PRMBENCH_KINDS)
     assert rows[1].one(data_field="correction")["data-source"] == "So 3.\nDone."
     assert page.one("details").attributes["open"] is None
     assert page.one(cls="place").text == "0 submitted by you"
@@ -99,8 +99,8 @@ def test_texts_are_only_texts(sqlite_store):
     assert json.loads(page["data-annotation"])["comments"] == INJECTIONS
 
 
-def test_every_kind_of_error_has_a_name():
-    assert list(ERROR_NAMES) == list(ERROR_KINDS)
+def test_every_kind_of_prmbench_has_a_name():
+    assert list(ERROR_NAMES) == list(PRMBENCH_KINDS)
 
 
 def test_a_bar_for_each_evaluator_that_scores_the_step():

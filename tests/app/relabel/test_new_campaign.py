@@ -10,7 +10,7 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import create_campaign
-from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.people.users import Role, User, local_user
 from tests.app.markup import INJECTIONS, read
 from tests.storage.labelling.samples import person
@@ -45,12 +45,14 @@ def test_every_field_counts(sqlite_store, evaluators):
         evaluators,
         FIELDS | {"traces": "dataset=sums&gold=error&q=1+%2B+1", "overlap": "3", "view": "stepwise",
                  "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "change",
-                 "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other"},
+                 "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other", "answer": "no",
+                 "after_submission": "gold", "error_kinds": " sign \r\n\nunit", "sample": "1", "seed": "9"},
     )  # fmt: skip
     assert plan == CampaignPlan(
         name="first", dataset="sums", guideline="Look.", where=TraceFilter(gold="error", text="1 + 1"), overlap=3,
         after_error=False, view=CampaignView.STEPWISE, shows=Shows.SCORES, evaluator=5, ordering=Ordering.CHANGE,
-        random_share=0.125, gold_rate=0.1, gold_dataset="other",
+        random_share=0.125, gold_rate=0.1, gold_dataset="other", shows_answer=False,
+        after_submission=AfterSubmission.GOLD, error_kinds=("sign", "unit"), sample=1, seed=9,
     )  # fmt: skip
 
 
@@ -72,6 +74,8 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({"after_submission": "all"}, "after_submission is 'all', expected one of nothing, gold, everything."),
+        ({"sample": "some"}, "sample is 'some', expected a whole number."),
         ({"overlap": "two"}, "overlap is 'two', expected a whole number."),
         ({"gold_rate": "many"}, "gold_rate is 'many', expected a number."),
         ({"view": "sideways"}, "view is 'sideways', expected one of whole, stepwise."),

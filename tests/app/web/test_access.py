@@ -68,7 +68,8 @@ ROUTES = {
         GET /people POST /people/invitations POST /people/invitations/{invitation}/revoke
         POST /people/users/{person}/role POST /people/users/{person}/deactivate
         POST /people/users/{person}/reactivate POST /people/users/{person}/reset
-        POST /relabel/campaigns/{campaign}/guideline POST /relabel/campaigns/{campaign}/close""",
+        POST /relabel/campaigns/{campaign}/guideline POST /relabel/campaigns/{campaign}/annotators
+        POST /relabel/campaigns/{campaign}/close""",
 }
 EXPECTED = {
     " ".join(route): OPEN_TO[group].split()

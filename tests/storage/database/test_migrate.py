@@ -30,11 +30,16 @@ from stepsight.storage.database.store import NEWEST_REVISION, Store, open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
 from stepsight.storage.judgments.packed_judgments import HEAD
+from stepsight.storage.labelling.campaigns import list_campaigns
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
+from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.labelling.review import read_review
 from stepsight.storage.people.invitations import accept, invite
 from stepsight.storage.people.logins import open_login, user_of
 from stepsight.storage.people.overview import list_people
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.storage.labelling.samples import campaign, do, person, take
 from tests.storage.people.samples import user
 from tests.storage.samples import SAMPLES, add, evaluator, judge, many
 
@@ -214,6 +219,28 @@ def test_a_store_of_before_invitations_keeps_its_people_and_knows_their_last_log
         assert second.last_login is None
         assert user_of(upgraded, token) == ada
         assert accept(upgraded, invite(upgraded, Role.VIEWER, "new", ada), "", "a good sentence").name == "new"
+
+
+def test_campaigns_of_before_there_was_a_choice_keep_what_they_had(address: str, sqlite_store: Store) -> None:
+    made = campaign(sqlite_store, overlap=2)
+    ada, ben = (person(sqlite_store, name) for name in ("ada", "ben"))
+    task = take(sqlite_store, made, ada)
+    do(sqlite_store, task.slot_id, ada, "label", 0, "pos")
+    do(sqlite_store, task.slot_id, ada, "label", 1, "neg")
+    do(sqlite_store, task.slot_id, ada, "error", 1, "deception")
+    with at_revision(address, "0008_invitations") as connection:
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        (kept,) = list_campaigns(upgraded)
+        assert kept == replace(made, shows_answer=False, error_kinds=PRMBENCH_KINDS)
+        assert (kept.after_submission, kept.restricted) == ("everything", False)
+        assert (kept.sample, kept.population) == (None, None)
+        do(upgraded, task.slot_id, ada, "submit")
+        review = read_review(upgraded, task.slot_id, ada)
+        assert review is not None
+        assert (take(upgraded, kept, ben).answer, review.trace.has_gold) == (None, True)
+        (annotation,) = iterate_annotations(upgraded, kept.id)
+        assert annotation.errors == {1: "deception"}
 
 
 def _copy(store: Store, connection: Connection) -> None:

@@ -13,6 +13,7 @@ from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.labelling.record import RecordedEvent, record
@@ -43,10 +44,12 @@ def people(store: Store, count: int) -> list[User]:
 
 
 def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: Any) -> Campaign:
-    """A campaign over traces of the dataset `sums`, which are added unless None is given; in file order."""
+    """A campaign over traces of the dataset `sums`, which are added unless None is given; in file order, with
+    PRMBench's kinds of error."""
     if traces is not None:
         add(store, traces, DATASET)
     given: dict[str, Any] = {"name": "first", "dataset": DATASET, "guideline": GUIDELINE, "ordering": "file"}
+    given["error_kinds"] = PRMBENCH_KINDS
     return create_campaign(store, CampaignPlan(**(given | changes)), person(store, "boss", Role.ADMIN))
 
 

@@ -1,5 +1,6 @@
 """Hidden gold items: which traces can be some."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import Campaign
 from tests.storage.labelling.samples import campaign
-from tests.storage.samples import add, many
+from tests.storage.samples import add, evaluator, judge, many
 
 # 40 to be labelled, and a few of which more or less is known.
 TASKS = [Trace.of(f"Task {i}", ["One."], id=f"task {i}") for i in range(40)]
@@ -79,3 +81,35 @@ def test_there_are_as_many_as_one_person_needs_and_a_few_more(store: Store) -> N
 def test_at_rate_0_there_are_none(store: Store) -> None:
     add(store, [*TASKS, *KNOWN], "sums")
     assert gold_items(store, campaign(store, None, where=TraceFilter(text="Task"))) == []
+
+
+def answered(trace: Trace, answer: str | None) -> Trace:
+    return replace(trace, meta={} if answer is None else {"ground_truth_answer": answer})
+
+
+@pytest.mark.parametrize("answer", ["6", None])
+def test_the_reference_answer_does_not_tell_them(store: Store, answer: str | None) -> None:
+    add(
+        store,
+        [*(answered(one, answer) for one in TASKS), answered(KNOWN[0], "3"), answered(KNOWN[1], None)],
+        "sums",
+    )
+    # Those have one that are as the others.
+    assert gold_items(store, make(store)) == (["clean"] if answer else ["error"])
+    assert len(gold_items(store, make(store, name="hidden", shows_answer=False))) == 2
+    add(store, [answered(KNOWN[0], None if answer else "3")], "unlike")
+    with pytest.raises(UserError, match="unlike: no trace outside the campaign"):
+        make(store, name="unlike", gold_dataset="unlike")
+
+
+def test_where_some_have_an_answer_and_some_have_none_so_may_they(store: Store) -> None:
+    tasks = [answered(one, "6" if number % 2 else None) for number, one in enumerate(TASKS)]
+    add(store, [*tasks, answered(KNOWN[0], "3"), answered(KNOWN[1], None)], "sums")
+    assert len(gold_items(store, make(store))) == 2
+
+
+def test_scores_do_not_tell_them(store: Store) -> None:
+    stored = add(store, [*TASKS, *KNOWN], "sums")
+    judged = evaluator(store)
+    save_judgments(store, judged.id, [judge(trace, "offline") for trace in stored[: len(TASKS) + 1]])
+    assert gold_items(store, make(store, shows="scores", evaluator=judged.id)) == ["clean"]

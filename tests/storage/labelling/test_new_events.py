@@ -7,7 +7,8 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
 from stepsight.storage.importers.prmbench import _CLASSES
-from stepsight.storage.labelling.annotation import ERROR_KINDS, LABELS, NewEvent
+from stepsight.storage.labelling.annotation import LABELS, NewEvent
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS, PRMBENCH_KINDS
 
 
 def sent(kind: str | None = None, key: Any = "k", step: Any = None, new: Any = None, **other: Any) -> NewEvent:
@@ -33,8 +34,8 @@ def test_what_a_person_can_do() -> None:
     assert sent("label", "K" * 64, 0, "pos", seconds=0.25, revealed=1, guideline=1).seconds == 0.25
 
 
-def test_kinds_of_error_are_prmbench_s() -> None:
-    assert set(ERROR_KINDS) == set(_CLASSES) - {"multi_solutions"}
+def test_prmbench_s_kinds_of_error_are_those_of_its_files() -> None:
+    assert set(PRMBENCH_KINDS) == set(_CLASSES) - {"multi_solutions"}
 
 
 @pytest.mark.parametrize(
@@ -52,8 +53,9 @@ def test_kinds_of_error_are_prmbench_s() -> None:
         ({"kind": "label", "step": True}, "step is True"),
         ({"kind": "label", "step": "0"}, "step is '0', expected a whole number"),
         ({"kind": "label", "step": 0.0}, "step is 0.0"),
-        ({"kind": "error", "step": 0, "new": "typo"}, "the value of error is 'typo'"),
-        ({"kind": "error", "step": 0, "new": "multi_solutions"}, "the value of error is 'multi_solutions'"),
+        ({"kind": "error", "step": 0, "new": " "}, "the kind of error is empty"),
+        ({"kind": "error", "step": 0, "new": "a\nb"}, "The kind of error is 'a\\\\nb'"),
+        ({"kind": "error", "step": 0, "new": "x" * 41}, "The kind of error is 'xxx"),
         ({"kind": "comment", "step": 0, "new": "  "}, "the comment is empty"),
         ({"kind": "comment", "step": 0, "new": "x" * 10_001}, "the comment has 10,001 characters"),
         ({"kind": "comment", "step": 0, "new": "a\x00"}, "NUL byte"),

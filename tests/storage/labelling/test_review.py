@@ -11,9 +11,12 @@ from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.review import PeerAnnotation, ShownScores, read_review, read_scores
+from stepsight.storage.people.exposures import is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
@@ -152,3 +155,52 @@ def test_somebody_else_s_turn_is_not_shown(store: Store) -> None:
         read_review(store, task.slot_id, other)
     with pytest.raises(NotFoundError):
         read_review(store, 99, other)
+
+
+def test_a_campaign_that_shows_nothing_shows_nothing(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2, after_submission="nothing")
+    first, second = people(store, 2)
+    tasks = [take(store, made, user) for user in (first, second)]
+    judge(store, tasks[0])
+    for task, user in zip(tasks, (first, second), strict=True):
+        label_all(store, task, user, ["pos", "neg"])
+        assert read_review(store, task.slot_id, user) is None
+        # Nor do other pages for annotators, as long as it is open.
+        assert not is_unblinded(store, user.id, task.trace.trace_id)
+        assert seen(store, user) == set()
+    close_campaign(store, made.id)
+    assert is_unblinded(store, first.id, tasks[0].trace.trace_id)
+
+
+def test_what_another_campaign_shows_waits_for_the_one_that_shows_nothing(store: Store) -> None:
+    made, user = campaign(store, [TWO]), person(store, "ann")
+    silent = campaign(store, None, name="silent", after_submission="nothing")
+    slots = []
+    for one in (made, silent):
+        task = take(store, one, user)
+        label_all(store, task, user, ["pos", "pos"])
+        slots.append(task.slot_id)
+    assert read_review(store, slots[0], user) is None
+    close_campaign(store, silent.id)
+    assert read_review(store, slots[0], user) is not None
+
+
+def test_gold_alone_is_shown_and_noted_for_whoever_takes_the_labels_back(store: Store) -> None:
+    made = campaign(store, [TWO], overlap=2, after_submission="gold")
+    first, second = people(store, 2)
+    tasks = [take(store, made, user) for user in (first, second)]
+    judge(store, tasks[0])
+    label_all(store, tasks[0], first, ["neu", "neg"])
+    label_all(store, tasks[1], second, ["pos", "pos"])
+    for task, user in zip(tasks, (first, second), strict=True):
+        found = read_review(store, task.slot_id, user)
+        assert found is not None
+        assert (found.trace.labels, found.scores, found.peers) == ((Label.POS, Label.NEG), (), ())
+        assert seen(store, user) == {"gold"}
+    # Who submits the same labels again made them before; who changes one has seen the gold.
+    do(store, tasks[0].slot_id, first, "reopen")
+    do(store, tasks[0].slot_id, first, "submit")
+    do(store, tasks[1].slot_id, second, "reopen")
+    do(store, tasks[1].slot_id, second, "label", 1, "neg")
+    do(store, tasks[1].slot_id, second, "submit")
+    assert [one.exposed for one in iterate_annotations(store, made.id)] == [frozenset(), {"gold"}]

@@ -6,18 +6,20 @@
 
 PRMBench holds every step that it does not name for correct, so a trace with an unlabelled step is left out. Steps
 called neg are error steps, and the class is the one that annotators named most often for them, the first named of
-equals; where they named none, the trace is left out. Where no step is neg, those called neu are of the class
-`redundency` (its spelling), and a trace without either is a `multi_solutions` one.
+equals; where they named none of PRMBench's classes, the trace is left out. Where no step is neg, those called neu
+are of the class `redundency` (its spelling), and a trace without either is a `multi_solutions` one.
 """
 
 from collections import Counter
 
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 _REDUNDANT, _RIGHT = "redundency", "multi_solutions"
 # Of a step that is valid but redundant: what a wrong one cannot be.
 _SIMPLICITY = (_REDUNDANT, "circular")
+_CLASSES = frozenset(PRMBENCH_KINDS) - {*_SIMPLICITY}
 
 
 def format_row(labelled: LabelledTrace) -> Row:
@@ -52,7 +54,7 @@ def _class(labelled: LabelledTrace, wrong: list[int]) -> str:
         annotation.errors[number - 1]
         for number in wrong
         for annotation in labelled.annotations
-        if annotation.labels[number - 1] == "neg" and annotation.errors.get(number - 1) not in (None, *_SIMPLICITY)
+        if annotation.labels[number - 1] == "neg" and annotation.errors.get(number - 1) in _CLASSES
     )
     if not named:
         raise InexpressibleError("traces with an error whose class nobody named")

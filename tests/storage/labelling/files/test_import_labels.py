@@ -227,7 +227,10 @@ BAD_ANSWERS = [
         lambda rows: change_answer(rows, labels=["pos", "good", None]),
         r"line 2: answers\[1\]\.labels\[1\] is 'good'",
     ),
-    (lambda rows: change_answer(rows, errors=["typo", None, None]), r"line 2: answers\[1\]\.errors\[0\] is 'typo'"),
+    (
+        lambda rows: change_answer(rows, errors=["x" * 41, None, None]),
+        r"line 2: answers\[1\]\.errors\[0\]: The kind of error is 'xxx",
+    ),
     (
         lambda rows: change_answer(rows, comments=["", None, None]),
         r"answers\[1\]\.comments\[0\]: the text is empty",

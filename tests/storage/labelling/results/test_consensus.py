@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.results.consensus import vote
+from stepsight.storage.labelling.results.votes import vote
 from stepsight.storage.people.exposures import note_exposure
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, take, together

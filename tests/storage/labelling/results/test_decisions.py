@@ -92,6 +92,21 @@ def test_who_labelled_the_trace_decides_and_it_is_told(store: Store, first: Camp
     assert read_decisions(store, first.id)[task.item_id, 0].own
 
 
+def test_what_most_said_needs_no_reason(store: Store, first: Campaign, judge: User) -> None:
+    made = campaign(store, None, name="three", overlap=3)
+    for user, labels in zip(people(store, 3), (["pos", "neg"], ["pos", "unsure"], ["neg", "neu"]), strict=True):
+        task = take(store, made, user)
+        label_all(store, task, user, labels)
+    where = (store, made.id, task.item_id)
+    assert decide(*where, 0, "pos", "", judge, key()).reason == ""
+    assert decide(*where, 0, "pos", "It is.", judge, key()).reason == "It is."
+    # Another label, none at all, and a step on which nobody says the same as another.
+    for step, label in ((0, "neg"), (0, None), (1, "neg"), (1, None)):
+        with pytest.raises(UserError, match="not what most annotators said"):
+            decide(*where, step, label, "", judge, key())
+    assert len(past_decisions(store, task.item_id)) == 2
+
+
 def test_a_request_that_is_repeated(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     made = decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same")
     assert decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same") == made

@@ -38,3 +38,11 @@ def test_what_prmbench_has_no_way_to_say() -> None:
         format_row(labelled("pos", "neg", None))
     with pytest.raises(InexpressibleError, match="traces with an error whose class nobody named"):
         format_row(labelled(*WRONG, annotations=[annotation(WRONG, errors={1: "redundency"})]))
+
+
+def test_kinds_of_error_of_a_campaign_s_own_are_no_classes():
+    for errors in ({1: "calculation"}, {1: "other", 2: "missing case"}):
+        with pytest.raises(InexpressibleError, match="an error whose class nobody named"):
+            format_row(labelled(*WRONG, annotations=[annotation(WRONG, errors=errors)]))
+    mixed = [annotation(WRONG, errors={1: "calculation", 2: "deception"})]
+    assert format_row(labelled(*WRONG, annotations=mixed))["classification"] == "deception"

@@ -1,0 +1,59 @@
+"""Kinds of error that annotators of a campaign choose from: a short list of its own, the same until its end."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import check_text
+from stepsight.core.validation import checked
+
+ERROR_KINDS = (
+    "calculation",
+    "misreading",
+    "wrong method",
+    "unjustified",
+    "contradiction",
+    "missing case",
+    "other",
+)
+"""The kinds of a campaign that names none."""
+
+PRMBENCH_KINDS = (
+    "redundency",
+    "circular",
+    "counterfactual",
+    "step_contradiction",
+    "domain_inconsistency",
+    "confidence",
+    "missing_condition",
+    "deception",
+)
+"""PRMBench's classes in its spelling, without the one that has no error: what its format can state. Campaigns of
+before there was a choice have these."""
+
+MOST_KINDS = 20
+LONGEST_KIND = 40
+
+
+def check_kind(kind: str) -> str:
+    """Return a kind of error. Raises `UserError` where it is no short text in one line."""
+    check_text(kind, "the kind of error")
+    if not kind.strip() or kind != kind.strip() or not kind.isprintable() or len(kind) > LONGEST_KIND:
+        raise UserError(
+            f"The kind of error is {kind!r:.80}.", f"Use one line of at most {LONGEST_KIND} characters."
+        )
+    return kind
+
+
+Kind = Annotated[str, checked(check_kind)]
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raises `UserError` where there is no kind, there are too many, or two that differ at most in case."""
+    if not 1 <= len(kinds) <= MOST_KINDS:
+        raise UserError(f"There are {len(kinds)} kinds of error.", f"Name 1 to {MOST_KINDS}.")
+    met: set[str] = set()
+    for kind in kinds:
+        if check_kind(kind).casefold() in met:
+            raise UserError(f"The kind of error {kind!r} is named twice.", "Name each once.")
+        met.add(kind.casefold())

@@ -1,0 +1,21 @@
+"""What most annotators say of a step."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from stepsight.core.label import LABEL_NAMES
+
+MAJORITY, TIE, UNSURE, NONE = "majority", "tie", "unsure", "none"
+"""How the label of a step came about: see `storage.labelling.results.consensus.Consensus`."""
+
+
+def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
+    """The label of a step and how it came about, from the labels of its annotators; None takes no part."""
+    counts = Counter(label for label in labels if label is not None)
+    if not counts:
+        return None, NONE
+    most = max(counts.values())
+    first = [label for label, count in counts.items() if count == most]
+    if len(first) > 1:
+        return None, TIE
+    return (first[0], MAJORITY) if first[0] in LABEL_NAMES else (None, UNSURE)
