@@ -54,10 +54,16 @@ const put = (row, part) => {
   count();
 };
 
-const look = async (row, given = "") => {
-  const response = await patiently(`/data/uploads/${row.dataset.upload}?${given}`, {}, tell);
+// Of several answers about a file only the one that was asked for last counts.
+const asked = new Map();
+
+const look = async ({ dataset: { upload } }, given = "") => {
+  const mine = (asked.get(upload) ?? 0) + 1;
+  asked.set(upload, mine);
+  const response = await patiently(`/data/uploads/${upload}?${given}`, {}, tell);
   tell("");
-  if (!row.isConnected) return;
+  const row = list()?.querySelector(`[data-upload="${upload}"]`);
+  if (!row || asked.get(upload) !== mine) return;
   if (response.ok) put(row, html(await response.text()).querySelector("li"));
   else refuse(row, await failure(response));
 };
