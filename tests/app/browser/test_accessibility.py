@@ -21,6 +21,7 @@ PAGES = {
     "/browse?trace=1": "ol.steps > li",
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",
+    "/data": "main h1",
     "/jobs": "main h1",
     "/nowhere": "main h1",
     "/api/v1/docs": "main h1",
