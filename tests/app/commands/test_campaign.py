@@ -10,6 +10,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.annotators import list_annotators
 from stepsight.storage.labelling.campaigns import find_campaign, guideline_text, list_campaigns
 from tests.storage.labelling.samples import TRACES, do, label_all, people, take
 from tests.storage.samples import add, evaluator, judge
@@ -130,3 +131,19 @@ def test_a_name_that_several_evaluators_have(command: Command, filled: Store, gu
     code, _, err = command(*argv, "--evaluator", "one")
     assert (code, "2 evaluators are called 'one'. Give the fingerprint instead." in err) == (2, True)
     assert command(*argv, "--evaluator", "another")[0] == 0
+
+
+def test_what_the_page_offers_the_command_takes_too(command: Command, filled: Store, guideline: Path) -> None:
+    (ann,) = people(filled, 1)
+    db = ("--db", filled.name)
+    terms = ("--sample", 2, "--seed", 5, "--hide-answer", "--after-submission", "nothing", "--annotator", ann.name)
+    kinds = ("--error-kind", "sign", "--error-kind", "unit")
+    assert command("campaign", "create", "own", "sums", "--guideline", guideline, *terms, *kinds, *db)[0] == 0
+    found = find_campaign(filled, "own")
+    assert (found.sample, found.population, found.seed, found.items) == (2, 3, 5, 2)
+    assert (found.shows_answer, found.after_submission, found.error_kinds) == (False, "nothing", ("sign", "unit"))
+    assert found.restricted
+    assert list_annotators(filled, found.id) == [ann]
+    missing = ("--guideline", guideline, "--annotator", "nobody")
+    assert command("campaign", "create", "other", "sums", *missing, *db)[0] != 0
+    assert [one.name for one in list_campaigns(filled)] == ["own"]
