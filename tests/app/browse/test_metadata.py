@@ -92,7 +92,7 @@ def test_each_condition_is_a_chip_of_its_own():
     address = Address(meta=("source=MATH", "title~of", "level>=3", "level<=4", "none="), gold="error")
     page = read(chips_html(address))
     assert [chip["aria-label"].removeprefix("Remove ") for chip in page.all("a", cls="chip")] == [
-        "Gold: names an error", "source: MATH", "title contains of", "level ≥ 3", "level ≤ 4", "none: (empty)",
+        "Gold: has an error", "source: MATH", "title contains of", "level ≥ 3", "level ≤ 4", "none: (empty)",
     ]  # fmt: skip
     assert query_of(page.all("a", cls="chip")[1]["href"])["meta"] == ["title~of", "level>=3", "level<=4", "none="]
     totals = {"gold": 0} | {f"meta {one}": 2 * (one == "level>=3") for one in address.meta}

@@ -453,7 +453,8 @@ def test_bad_names_and_paths_of_an_import(fails, db, file, tmp_path):
 
 
 def test_bad_rows_are_counted_or_left_out_and_listed(run, db, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     file = write_lines(tmp_path / "mixed.jsonl", [plain_row(1), "{", plain_row(2, steps=[]), plain_row(3)])
     refused = run("import", "jsonl", file, "--db", db)
     assert (refused.code, refused.out) == (2, "")
@@ -464,7 +465,8 @@ def test_bad_rows_are_counted_or_left_out_and_listed(run, db, tmp_path, monkeypa
     assert datasets(db) == []
     done = run("import", "jsonl", file, "--skip-bad", "--db", db)
     assert (done.code, done.out) == (0, "jsonl: 2 traces added, 2 bad rows left out; 2 in the dataset.\n")
-    assert done.err == "The rows left out are listed in mixed.skipped.jsonl.\n"
+    # Beside the store.
+    assert done.err == f"The rows left out are listed in {tmp_path / 'mixed.skipped.jsonl'}.\n"
     listed = [json.loads(line) for line in (tmp_path / "mixed.skipped.jsonl").read_text().splitlines()]
     assert [(row["file"], row["line"]) for row in listed] == [("mixed.jsonl", 2), ("mixed.jsonl", 3)]
     assert "jsonl  plain  2 of 4 " in run("datasets", "--db", db).out
