@@ -10,9 +10,10 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from stepsight.core.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.importers import read_traces
+from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
 from stepsight.storage.importers.downloads import PublicFile, fetch
 from stepsight.storage.importers.kind import Kind
@@ -20,7 +21,7 @@ from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
-from stepsight.storage.traces.imports import BadRows, LeftOutRows, RefusedRows, import_file, import_source
+from stepsight.storage.traces.imports import BadRows, FileSource, LeftOutRows, RefusedRows, import_source
 from stepsight.storage.traces.queries import find_dataset
 
 Progress = Callable[[int, int], None]
@@ -47,17 +48,23 @@ def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Pro
 
 
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
-    """Fetch a benchmark of the catalogue, and what evaluators' authors published for it, unless that is here."""
+    """Fetch a benchmark of the catalogue, and what evaluators' authors published for it, unless that is here.
+
+    Its bad rows are left out: nobody here can mend what was published, and PRMBench has some.
+    """
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
-    summary = import_file(store, benchmark.kind, path, benchmark.dataset)
+    bad_rows = _bad_rows(path.name, leave_out=True)
+    with open_input(path) as file:
+        source = FileSource(Path(path.name), file)
+        summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad_rows)
     said = [str(summary)]
     wanted = benchmark.scores if scores else ()
     for score in wanted:
         import_scores(store, benchmark.dataset, files.fetch(score.file), score.evaluator)
     if wanted:
         said.append(f"Scores of {', '.join(score.evaluator for score in wanted)}.")
-    return Imported(" ".join(said), find_dataset(store, benchmark.dataset).id)
+    return Imported(" ".join(said), find_dataset(store, benchmark.dataset).id, summary.left_out)
 
 
 class _Files:

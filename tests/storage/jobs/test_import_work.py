@@ -212,6 +212,13 @@ def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, p
         fetch_benchmark(store, benchmark, lambda done, total: None).summary
         == "x: 3 traces added; 3 in the dataset."
     )
+    # What nobody here can mend is left out.
+    bad = lines(*GOOD, BAD)
+    public.files["/y.jsonl"] = bad
+    name_of_bad = hashlib.sha1(f"blob {len(bad)}\0".encode() + bad).hexdigest()
+    other = PublicFile("y.jsonl", f"{public.url}/y.jsonl", git_blob=name_of_bad)
+    fetched = fetch_benchmark(store, replace(benchmark, dataset="y", file=other), lambda done, total: None)
+    assert (fetched.left_out, find_dataset(store, "y").left_out) == (1, 1)
     wrong = replace(benchmark, file=replace(file, git_blob="0" * 40))
     with pytest.raises(UserError, match=f"the content has the Git name {name}, expected 0000"):
         fetch_benchmark(store, wrong, lambda done, total: None)
