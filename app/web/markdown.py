@@ -25,7 +25,8 @@ _BOLD = re.compile(
 _ITALIC = re.compile(
     _BEFORE + r"(?P<sign>[*_])(?=[^\s*_])(?P<text>[^\n*_]{1,500}?)(?<=[^\s*_])(?P=sign)" + _AFTER, re.MULTILINE
 )
-_LINK = re.compile(r"\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
+# No picture is fetched, so that its source stays as it is written.
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>(?![-\d]+$)\S[^\n]*)$", re.MULTILINE)
 _BULLET = re.compile(r"^(?P<indent>[ \t]*)[-*+][ \t]+(?=\S)(?=\D)", re.MULTILINE)
 # Private characters hold the place of a formula or of code.

@@ -71,7 +71,7 @@ const lead = async (url, values) => {
 };
 
 document.addEventListener("submit", (event) => {
-  const form = event.target.closest("form[data-post]");
+  const form = event.target.closest("#jobs form[data-post], form[data-leads]");
   if (!form) return;
   event.preventDefault();
   // `form.dataset` would be the field of that name.

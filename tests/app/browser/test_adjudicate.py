@@ -137,7 +137,7 @@ def test_what_somebody_else_decided_meanwhile_is_shown_first(store, made, opened
         decide_there(store, made.id, item, 1, "pos", "The end needs it.", person(store, "boss"), "boss-1")
         page.locator("#step-2").focus()
         decide(page, "1", "It is 2, not 3.")
-        expect(page.locator("#step-2 .notice")).to_contain_text("This step was decided meanwhile")
+        expect(page.locator("#step-2 .notice")).to_contain_text("This step has been decided in the meantime")
         expect(page.locator("#step-2 .past")).to_contain_text("The end needs it.")
         # What was typed is still there, and is stored once it is meant.
         expect(page.locator("#step-2 input[name=reason]")).to_have_value("It is 2, not 3.")
@@ -225,7 +225,7 @@ def test_a_label_is_disputed(store, page):
     page.wait_for_url("**/relabel/disputes/1")
     expect(page.locator("h1")).to_have_text("Dispute 1")
     expect(page.locator(".entries .katex")).to_have_count(1)
-    page.get_by_label("Say something").fill("See step 1.")
+    page.get_by_label("Comment", exact=True).fill("See step 1.")
     page.get_by_role("button", name="Add").click()
     expect(page.locator(".entries > li")).to_have_count(2)
     listening(page)

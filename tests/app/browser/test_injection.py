@@ -12,6 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.markdown import markdown_html
+from stepsight.app.web.text import text_html
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
@@ -21,6 +23,7 @@ from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.storage.traces.writer import TraceWriter
 from tests.app.browser.acts import score
 from tests.app.injection import LONG, NAMES, PAYLOADS
+from tests.app.markup import read
 from tests.checkpoints import write_evaluator
 from tests.serving import served
 
@@ -96,6 +99,12 @@ def view(opened, hostile) -> Iterator[Page]:
         quiet(page)
 
 
+def read_markdown(text: str) -> str:
+    """What is left to read of a text once its Markdown is rendered."""
+    rendered = read(str(markdown_html(text))).text
+    return text if rendered == read(str(text_html(text))).text else rendered
+
+
 def quiet(page: Page) -> None:
     """Nothing ran, and nothing that could has come onto the page. Requests and the console are the fixture's."""
     assert page.evaluate(FOUND) == [None, []]
@@ -165,7 +174,7 @@ def test_traces_on_browse(view):
     view.goto("/browse?trace=1")
     for number, trace in enumerate(TRACES, 1):
         expect(view.locator(f".pager[data-trace='{number}']")).to_be_visible()
-        holds(view, [trace.problem, *trace.substeps])
+        holds(view, [trace.problem, *map(read_markdown, trace.substeps)])
         (exported,) = downloads(view)
         assert no_formula(exported) > len(trace.substeps)
         if number < len(TRACES):

@@ -40,7 +40,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         expect(page.get_by_role("row", name="ben")).to_contain_text("for others, for some")
         page.locator("select[name=campaign]").select_option("for some")
         page.get_by_role("button", name="Make a link", exact=True).click()
-        link = page.get_by_label("Give this link").input_value()
+        link = page.get_by_label("Send this link").input_value()
         expect(page.get_by_role("row", name="anybody with the link")).to_contain_text("for some")
         assert in_both_schemes(page, "#people") == {}
         page.context.clear_cookies()
@@ -49,7 +49,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         page.get_by_label("Name").fill("eva")
         page.get_by_label("Password, at least").fill("a good sentence")
         page.get_by_label("Password again").fill("a good sentence")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         # While a blind campaign is open, labelling is all there is; and only in the campaign that is theirs.
         expect(page.locator("h1")).to_have_text("Relabel")
         expect(page.locator(".campaigns h2")).to_have_text(["for some"])
