@@ -73,6 +73,9 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         help="share of places filled at random (default: 0.2)",
     )
     parser.add_argument("--sample", type=int, metavar="N", help="N of the traces, drawn by --seed (default: all)")
+    parser.add_argument(
+        "--suggest", action="store_true", help="with --show-scores: begin with the labels that --evaluator suggests"
+    )
     parser.add_argument("--hide-answer", action="store_true", help="do not show the reference answer")
     parser.add_argument(
         "--after-submission",
@@ -148,6 +151,7 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
         seed=args.seed,
         sample=args.sample,
         shows_answer=not args.hide_answer,
+        suggests=args.suggest,
         after_submission=AfterSubmission(args.after_submission),
         error_kinds=tuple(args.error_kind or ERROR_KINDS),
     )

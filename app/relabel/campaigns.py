@@ -128,6 +128,8 @@ def terms(campaign: Campaign) -> str:
     if not campaign.after_error:
         parts.append("up to the first error")
     parts.append("blind" if campaign.blind else "scores in view")
+    if campaign.suggests:
+        parts.append("labels suggested by the evaluator")
     parts.append(_AFTER[campaign.after_submission])
     return " · ".join(parts)
 

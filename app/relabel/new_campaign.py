@@ -37,6 +37,11 @@ _TERMS = (
         "Shown to annotators before they submit",
         (("nothing", "only the trace (blind)"), ("scores", "the scores of an evaluator, too")),
     ),
+    (
+        "suggests",
+        "Labels at the beginning",
+        (("no", "none"), ("yes", "those that the evaluator suggests")),
+    ),
     ("answer", "Reference answer", (("yes", "below the problem, where there is one"), ("no", "not shown"))),
     (
         "after_submission",
@@ -92,6 +97,7 @@ class NewCampaign(BaseModel):
     error_kinds: str = ""
     sample: int | None = None
     seed: int = 0
+    suggests: Literal["yes", "no"] = "no"
 
     @model_validator(mode="before")
     @classmethod
@@ -154,6 +160,7 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         error_kinds=_lines(form.error_kinds) or ERROR_KINDS,
         sample=form.sample,
         seed=form.seed,
+        suggests=form.suggests == "yes",
     )
 
 

@@ -38,7 +38,7 @@ class CampaignRow(Base):
     Where `shows_answer`, the reference answer stands below the problem. `after_submission` is what is seen of a
     trace once it is submitted, `error_kinds` what can be wrong with a step. Of the `population` that met the
     conditions, `sample` were drawn by `seed`; NULL where all were taken. Where `restricted`, only its annotators
-    label in it.
+    label in it. Where it `suggests`, a trace comes with the labels of the evaluator whose scores are shown.
     """
 
     __tablename__ = "campaigns"
@@ -66,6 +66,7 @@ class CampaignRow(Base):
     after_submission: Mapped[str] = mapped_column(String(20), server_default="everything")
     sample: Mapped[int | None]
     population: Mapped[int | None]
+    suggests: Mapped[bool] = mapped_column(server_default=false())
 
     __table_args__ = (
         CheckConstraint("overlap > 0", name="overlap"),

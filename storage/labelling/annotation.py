@@ -29,6 +29,9 @@ LABELS = (*LABEL_NAMES, UNSURE)
 
 ON_STEPS = ("label", "comment", "correction", "error")
 UNDOABLE = (*ON_STEPS, "flag")
+SUGGEST = "suggest"
+"""The kind of the event with which a trace comes to a person labelled by an evaluator; `new` holds a label, or
+None, per step. Nobody sends one: see `storage.labelling.suggestions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """What a person can do in a slot. `new` holds, for `label`, one of `LABELS` or None; for `comment`, `correction`
 and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `reveal`, how many steps
@@ -176,6 +179,7 @@ class Annotation:
     `revealed` is how many steps the person has seen, `submitted` whether the annotation stands submitted. `undo`
     and `redo` hold the ids of events, the last one the next to be undone or redone. `first` are the labels as they
     were when the next step was revealed; for steps after which nothing was revealed, as first submitted.
+    `suggested` are the labels that an evaluator suggested and that the person has left alone.
     """
 
     labels: StepTexts
@@ -188,6 +192,7 @@ class Annotation:
     undo: tuple[int, ...]
     redo: tuple[int, ...]
     first: StepTexts
+    suggested: StepTexts
 
     def value(self, kind: str, step: int | None) -> str | None:
         """What an undoable event of that kind would replace."""
@@ -218,6 +223,7 @@ class Fold:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
         self._values: dict[str, list[str | None]] = {kind: [None] * n_steps for kind in ON_STEPS}
         self._first: dict[int, str | None] = {}
+        self._suggested: list[str | None] = [None] * n_steps
         self._flag: str | None = None
         self._revealed = 1 if stepwise else n_steps
         self._submitted = False
@@ -234,6 +240,11 @@ class Fold:
                 self._flag = event.new
             else:
                 self._values[event.kind][event.step] = event.new
+                if event.kind == "label":
+                    self._suggested[event.step] = None
+        elif event.kind == SUGGEST:
+            for step, label in enumerate(event.new[: len(self._suggested)]):
+                self._suggested[step] = self._values["label"][step] = label
         elif event.kind == "reveal":
             self._reveal(event.new)
         elif event.kind == "submit":
@@ -277,6 +288,7 @@ class Fold:
             undo=tuple(self._undo),
             redo=tuple(self._redo),
             first=tuple(self._first.get(step, label) for step, label in enumerate(labels)),
+            suggested=tuple(self._suggested),
         )
 
 

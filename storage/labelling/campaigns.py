@@ -35,7 +35,7 @@ _BATCH = 500
 _SAME = (
     "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
     "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
-    "error_kinds", "after_submission", "sample", "population",
+    "error_kinds", "after_submission", "sample", "population", "suggests",
 )  # fmt: skip
 
 
@@ -43,7 +43,8 @@ _SAME = (
 class Campaign:
     """A campaign. `conditions` are those of the filter that are set, `guideline` is the version in force, `items`
     how many traces there are to label, without the hidden gold items. `population` is how many met the conditions,
-    where a `sample` of them was drawn. `restricted`: only its annotators label in it."""
+    where a `sample` of them was drawn. `restricted`: only its annotators label in it.
+    Where it `suggests`, traces come with the labels of its evaluator."""
 
     id: int
     name: str
@@ -68,6 +69,7 @@ class Campaign:
     after_submission: AfterSubmission
     sample: int | None
     population: int | None
+    suggests: bool
     guideline: int
     items: int
 
@@ -203,6 +205,7 @@ def _create(
         "seed",
         "shows_answer",
         "sample",
+        "suggests",
     )
     row = CampaignRow(
         name=plan.name,

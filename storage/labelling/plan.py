@@ -67,7 +67,8 @@ class CampaignPlan:
 
     With `sample`, so many of the traces in `where` are taken, drawn by chance. `error_kinds` is what can be wrong
     with a step, `shows_answer` says that the reference answer stands below the problem, where the source has one,
-    and `after_submission` what is seen of a trace then. `seed` is that of all that is drawn.
+    and `after_submission` what is seen of a trace then. `seed` is that of all that is drawn. Where the campaign
+    `suggests`, a trace comes with the labels of the evaluator whose scores are shown.
     """
 
     name: str
@@ -89,6 +90,7 @@ class CampaignPlan:
     error_kinds: tuple[str, ...] = ERROR_KINDS
     shows_answer: bool = True
     after_submission: AfterSubmission = AfterSubmission.EVERYTHING
+    suggests: bool = False
 
 
 def check_plan(plan: CampaignPlan) -> None:
@@ -105,6 +107,11 @@ def check_plan(plan: CampaignPlan) -> None:
     _check_share(plan.gold_rate, 0.5, "The rate of gold items")
     if plan.sample is not None:
         _check_whole(plan.sample, 1, MOST_SAMPLE, "The sample")
+    if plan.suggests and (plan.shows != Shows.SCORES or plan.view != CampaignView.WHOLE):
+        raise UserError(
+            "Labels can be suggested only where scores are shown and the whole trace is in view.",
+            "Show the scores of the evaluator and the whole trace, or suggest nothing.",
+        )
     if plan.evaluator is None:
         _check_needless(plan)
 

@@ -33,6 +33,7 @@ from stepsight.storage.labelling.slots import (
     renumber,
     take,
 )
+from stepsight.storage.labelling.suggestions import add_suggestions
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
@@ -63,6 +64,13 @@ def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None
     Raises `NotFoundError`, `ForbiddenError` where the person is not among its annotators, and `ConflictError` where
     the campaign is closed.
     """
+    assignment = _assign_next(store, campaign_id, user)
+    if assignment is not None and assignment.campaign.suggests:
+        add_suggestions(store, assignment.slot_id, user)
+    return assignment
+
+
+def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
     with store.write() as session:
         lock_person(session, user)
         campaign = load_campaign(session, campaign_id)

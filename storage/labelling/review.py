@@ -68,7 +68,7 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     if shown is AfterSubmission.GOLD:
         review = Review(trace, (), ())
     else:
-        review = Review(trace, _offline(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
+        review = Review(trace, shown_scores(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
     _note(store, user, review)
     return review
 
@@ -83,10 +83,10 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
         return ()
     trace = get_trace(store, slot.trace_id)
     judgments = [one for one in read_judgments(store, trace) if one.evaluator.id == slot.evaluator_id]
-    return _online(trace, judgments, annotation.revealed) if slot.stepwise else _offline(trace, judgments)
+    return _online(trace, judgments, annotation.revealed) if slot.stepwise else shown_scores(trace, judgments)
 
 
-def _offline(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
+def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
     """Of each evaluator one judgment: offline where there is one, else online."""
     by_evaluator: dict[int, ShownScores] = {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):

@@ -8,6 +8,7 @@ const LISTS = { label: "labels", comment: "comments", correction: "corrections",
 const copy = (annotation) => ({
   ...annotation,
   ...Object.fromEntries(Object.values(LISTS).map((list) => [list, [...annotation[list]]])),
+  suggested: [...annotation.suggested],
   undo: [...annotation.undo],
   redo: [...annotation.redo],
 });
@@ -19,6 +20,8 @@ export const valueOf = (annotation, { kind, step }) =>
 const setValue = (annotation, { kind, step }, value) => {
   if (kind === "flag") annotation.flag = value;
   else annotation[LISTS[kind]][step] = value;
+  // Whoever touches a label makes it theirs.
+  if (kind === "label") annotation.suggested[step] = null;
 };
 
 /** Whether an event of that kind can be undone. */

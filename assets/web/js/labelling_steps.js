@@ -118,6 +118,7 @@ export const paintRow = (row, shown) => {
   row.dataset.said = label ?? "";
   row.dataset.kept = state;
   setText(row.querySelector(".kept"), STATES[state]);
+  row.querySelector(".suggested").hidden = annotation.suggested[step] === null;
   for (const button of row.querySelectorAll("[data-label]")) {
     press(button, button.dataset.label === label);
     button.disabled = over || step >= shown.needed;

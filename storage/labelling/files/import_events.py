@@ -22,7 +22,7 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
 from stepsight.storage.importers.fields import field, located
 from stepsight.storage.importers.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import NewEvent
+from stepsight.storage.labelling.annotation import LABELS, SUGGEST, NewEvent
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
@@ -247,8 +247,15 @@ def _check_event(line: EventLine, steps: int) -> None:
     """Raises `UserError` where no person could have done it."""
     if line.step is not None and line.step >= steps:
         raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
-    if line.event != DECIDE:
+    if line.event == SUGGEST:
+        if line.step is not None or not _are_labels(line.new, steps):
+            raise UserError("a suggestion that is no label, or null, per step.")
+    elif line.event != DECIDE:
         event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}
         validate(NewEvent, event, "the event")
     elif not isinstance(line.new, dict) or line.step is None:
         raise UserError("a decision without a step or a label.")
+
+
+def _are_labels(value: Any, steps: int) -> bool:
+    return isinstance(value, list) and len(value) == steps and all(one is None or one in LABELS for one in value)

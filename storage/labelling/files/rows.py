@@ -144,6 +144,7 @@ class CampaignLine(LabelRow):
     after_submission: Word
     sample: Count | None
     population: Count | None
+    suggests: bool
     annotators: ListOf[Text]
 
 
@@ -154,6 +155,7 @@ EARLIER_CAMPAIGN = {
     "after_submission": "everything",
     "sample": None,
     "population": None,
+    "suggests": False,
     "annotators": [],
 }
 """What holds for a campaign in a file from before these fields were there."""

@@ -1,7 +1,7 @@
 """What a campaign shows and asks, who labels in it, and how its sample was drawn.
 
 Campaigns that are there keep what they had: no answer in view, everything shown after submission, PRMBench's kinds
-of error, and everybody who may label as their annotators.
+of error, everybody who may label as their annotators, and no suggestions.
 """
 
 import json
@@ -29,7 +29,7 @@ _KINDS = [
 
 
 def upgrade() -> None:
-    for name in ("shows_answer", "restricted"):
+    for name in ("shows_answer", "restricted", "suggests"):
         op.add_column("campaigns", sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false()))
     op.add_column("campaigns", sa.Column("error_kinds", sa.JSON, nullable=False, server_default="[]"))
     campaigns = sa.table("campaigns", sa.column("error_kinds", sa.Text))

@@ -763,3 +763,28 @@ def test_nothing_is_out_of_reach(store, opened):
         expect(page.locator("#review")).to_be_visible()
         page.wait_for_load_state()
         assert in_both_schemes(page, "#review") == {}
+
+
+def test_suggested_labels_are_marked_until_they_are_touched(store, page):
+    (stored,) = add(store, [trace(3, "suggested")], "suggested")
+    judged = evaluator(store, "suggests")
+    save_judgments(store, judged.id, [judge(stored, "offline")])
+    plan = CampaignPlan(
+        name="suggested",
+        dataset="suggested",
+        guideline=GUIDELINE,
+        shows="scores",
+        evaluator=judged.id,
+        suggests=True,
+    )
+    start(page, create_campaign(store, plan, local_user(store)))
+    marks = page.locator(".suggested:visible")
+    expect(marks).to_have_count(3)
+    expect(page.locator(".status")).to_contain_text("3 of 3 labelled")
+    page.locator("ol.steps > li").first.locator("[data-label=unsure]").click()
+    expect(marks).to_have_count(2)
+    saved(page)
+    page.reload()
+    expect(marks).to_have_count(2)
+    said(page, 0, "unsure")
+    assert in_both_schemes(page, "ol.steps > li") == {}

@@ -144,6 +144,8 @@ def test_what_the_page_offers_the_command_takes_too(command: Command, filled: St
     assert (found.shows_answer, found.after_submission, found.error_kinds) == (False, "nothing", ("sign", "unit"))
     assert found.restricted
     assert list_annotators(filled, found.id) == [ann]
+    code, _, err = command("campaign", "create", "x", "sums", "--guideline", guideline, "--suggest", *db)
+    assert (code, "Labels can be suggested only where scores are shown" in err) == (2, True)
     missing = ("--guideline", guideline, "--annotator", "nobody")
     assert command("campaign", "create", "other", "sums", *missing, *db)[0] != 0
     assert [one.name for one in list_campaigns(filled)] == ["own"]

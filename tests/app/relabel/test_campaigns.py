@@ -158,6 +158,10 @@ def test_what_is_asked_of_whom(sqlite_store):
         "1 trace of sums · labelled by 1 person each · step by step · up to the first error · scores in view"
         " · nothing shown after submission"
     )
+    suggested = campaign(
+        sqlite_store, None, name="third", shows="scores", evaluator=scored.evaluator_id, suggests=True
+    )
+    assert "scores in view · labels suggested by the evaluator" in terms(suggested)
     assert queue_terms(scored) == (
         "1 of 1 by chance, seed 7 · in the order of the file · 25% hidden gold items · gold: error"
     )

@@ -1,0 +1,89 @@
+"""Labels that an evaluator suggests: a campaign may begin each trace with them instead of with none.
+
+They are one event of the log, of the kind `SUGGEST`, in the name of the person who got the trace, so that it stands
+for good what was suggested, by the campaign's evaluator, and what the person made of it. Only a campaign that shows
+scores can have them: its labels are not blind in any case.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from stepsight.core.scores import Thresholds
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.calibrations import find_thresholds
+from stepsight.storage.judgments.judgments import read_judgments
+from stepsight.storage.labelling.annotation import SUGGEST, needed_steps, read_events
+from stepsight.storage.labelling.review import ShownScores, shown_scores
+from stepsight.storage.labelling.slots import LEASED, Slot, load_slot
+from stepsight.storage.people.exposures import WHAT, exposures_of
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import get_trace
+
+
+def add_suggestions(store: Store, slot_id: int, user: User) -> None:
+    """Begin the annotation of a trace with the labels that the campaign's evaluator suggests, unless the person has
+    done something with it, or the evaluator has not judged it."""
+    with store.read() as session:
+        slot = load_slot(session, slot_id)
+        if slot.state != LEASED or read_events(session, slot.item_id, user.id):
+            return
+    labels = _suggested(store, slot)
+    if not any(labels):
+        return
+    with store.write() as session:
+        # Two pages of the same person may ask at once.
+        slot = load_slot(session, slot_id, lock=True)
+        if slot.user_id == user.id and not read_events(session, slot.item_id, user.id):
+            _insert(session, slot, user, labels)
+
+
+def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
+    """The label that each step gets: `neg` below the threshold of validity, `neu` from that of redundancy on, else
+    `pos`; None where the evaluator says nothing, and behind the first `neg` where labelling ends there."""
+    pairs = zip(scores.validity, scores.redundancy, strict=True)
+    labels = [_label(validity, redundancy, thresholds) for validity, redundancy in pairs]
+    needed = needed_steps(labels, after_error)
+    return [label if step < needed else None for step, label in enumerate(labels)]
+
+
+def _label(validity: float | None, redundancy: float | None, thresholds: Thresholds) -> str | None:
+    if validity is None:
+        return None
+    if validity < thresholds.validity:
+        return "neg"
+    return "neu" if redundancy is not None and redundancy >= thresholds.redundancy else "pos"
+
+
+def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
+    if slot.evaluator_id is None:
+        return ()
+    trace = get_trace(store, slot.trace_id)
+    judgments = [one for one in read_judgments(store, trace) if one.evaluator.id == slot.evaluator_id]
+    shown = shown_scores(trace, judgments)
+    if not shown:
+        return ()
+    return labels_of(shown[0], find_thresholds(store, slot.evaluator_id), after_error=slot.after_error)
+
+
+def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None]) -> None:
+    seen = exposures_of(session, user.id, slot.trace_id) | {"scores"}
+    row = {
+        "campaign_id": slot.campaign_id,
+        "item_id": slot.item_id,
+        "slot_id": slot.id,
+        "user_id": user.id,
+        "kind": SUGGEST,
+        "new": list(labels),
+        "cause": "",
+        "key": f"{SUGGEST}-{slot.id}",
+        "moment": now(),
+        "digest": slot.digest,
+        "guideline": slot.guideline,
+        "view": slot.view,
+        "visible": {what: what in seen for what in WHAT},
+    }
+    session.execute(insert(EventRow).values(**row))

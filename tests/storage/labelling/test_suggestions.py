@@ -1,0 +1,127 @@
+"""Labels that an evaluator suggests."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Trace
+from stepsight.core.validation import validate
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import NewEvent
+from stepsight.storage.labelling.campaigns import Campaign, get_campaign
+from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.queue import open_slot
+from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.review import ShownScores
+from stepsight.storage.labelling.suggestions import labels_of
+from stepsight.storage.people.users import local_user
+from tests.storage.labelling.samples import ONE, THREE, campaign, do, people, person, take, undo
+from tests.storage.labelling.test_review import judge
+from tests.storage.samples import add
+
+
+def suggesting(store: Store, *traces: Trace, **changes: object) -> Campaign:
+    """Of which the first, `TWO`, is judged: its first step valid, its second not."""
+    judged = judge(store)
+    add(store, traces)
+    return campaign(store, None, shows="scores", evaluator=judged, suggests=True, **changes)
+
+
+def events(store: Store) -> list[EventRow]:
+    with store.read() as session:
+        return list(session.scalars(select(EventRow).order_by(EventRow.id)))
+
+
+def test_a_trace_comes_with_the_labels_of_the_evaluator_once(store: Store) -> None:
+    made = suggesting(store)
+    (ann,) = people(store, 1)
+    task = take(store, made, ann)
+    for _ in range(2):
+        found = read_annotation(store, task.slot_id)
+        assert (found.labels, found.suggested) == (("pos", "neg"), ("pos", "neg"))
+        assert (found.undo, found.submitted) == ((), False)
+        assert take(store, made, ann).slot_id == task.slot_id
+        open_slot(store, task.slot_id, ann)
+    (event,) = events(store)
+    assert (event.kind, event.new, event.user_id) == ("suggest", ["pos", "neg"], ann.id)
+    # Who labels after that is not blind.
+    assert event.visible["scores"] is True
+
+
+def test_what_the_person_touches_is_theirs_and_submitting_confirms_the_rest(store: Store) -> None:
+    made = suggesting(store)
+    (ann,) = people(store, 1)
+    task = take(store, made, ann)
+    do(store, task.slot_id, ann, "label", 0, "neu")
+    found = read_annotation(store, task.slot_id)
+    assert (found.labels, found.suggested) == (("neu", "neg"), (None, "neg"))
+    taken_back = undo(store, task.slot_id, ann, "u").annotation
+    assert (taken_back.labels, taken_back.suggested) == (("pos", "neg"), (None, "neg"))
+    do(store, task.slot_id, ann, "submit")
+    ended = read_annotation(store, task.slot_id)
+    assert (ended.submitted, ended.labels, ended.suggested) == (True, ("pos", "neg"), (None, "neg"))
+
+
+def test_what_was_not_judged_comes_without_labels(store: Store) -> None:
+    made = suggesting(store, THREE, ONE)
+    (ann,) = people(store, 1)
+    do(store, take(store, made, ann).slot_id, ann, "submit")
+    task = take(store, made, ann)
+    assert read_annotation(store, task.slot_id).labels == (None, None, None)
+    assert len(events(store)) == 2
+
+
+def test_what_a_person_did_before_is_not_overwritten(store: Store) -> None:
+    made = suggesting(store)
+    (ann,) = people(store, 1)
+    task = take(store, made, ann)
+    do(store, task.slot_id, ann, "label", 1, "pos")
+    assert take(store, made, ann).slot_id == task.slot_id
+    assert read_annotation(store, task.slot_id).labels == ("pos", "pos")
+
+
+SCORES = ShownScores("mini", Mode.OFFLINE, (0.9, 0.5, 0.4, None, 0.9), (0.15, 0.1, 0.9, None, None))
+
+
+@pytest.mark.parametrize(
+    ("after_error", "labels"),
+    [(True, ["neu", "pos", "neg", None, "pos"]), (False, ["neu", "pos", "neg", None, None])],
+)
+def test_labels_follow_from_the_thresholds(after_error: bool, labels: list[str | None]) -> None:
+    assert labels_of(SCORES, Thresholds(0.5, 0.15), after_error=after_error) == labels
+
+
+def test_only_a_campaign_that_shows_scores_and_the_whole_trace_can_suggest(store: Store) -> None:
+    judged = judge(store)
+    for changes in ({"shows": "nothing"}, {"view": "stepwise"}):
+        with pytest.raises(UserError, match="Labels can be suggested only where scores are shown"):
+            campaign(store, None, **({"shows": "scores", "evaluator": judged, "suggests": True} | changes))
+
+
+def test_nobody_can_send_a_suggestion() -> None:
+    with pytest.raises(UserError, match="'suggest'"):
+        validate(NewEvent, {"key": "k", "kind": "suggest", "new": ["pos"]}, "the event")
+
+
+def test_a_log_with_suggestions_goes_out_and_comes_in(store: Store, tmp_path: Path) -> None:
+    made = suggesting(store)
+    (ann,) = people(store, 1)
+    task = take(store, made, ann)
+    do(store, task.slot_id, ann, "submit")
+    export_labels(store, made.name, tmp_path / "log.jsonl", "events")
+    content = (tmp_path / "log.jsonl").read_text()
+    assert '"event": "suggest"' in content
+    assert '"suggests": true' in content
+    # The same again, and as another campaign of another store's name.
+    import_labels(store, tmp_path / "log.jsonl", local_user(store))
+    broken = content.replace('["pos", "neg"]', '["pos"]')
+    (tmp_path / "broken.jsonl").write_text(broken)
+    with pytest.raises(UserError, match="a suggestion that is no label, or null, per step"):
+        import_labels(store, tmp_path / "broken.jsonl", person(store, "boss"), campaign="copy")
+    assert get_campaign(store, made.id).suggests
