@@ -81,7 +81,9 @@ class Labelling {
 
   start() {
     const kept = keptText(this.person, this.slot, HERE);
-    const open = this.firstOpen();
+    const { labels, suggested } = this.annotation;
+    // What was only suggested is still to be looked at.
+    const open = labels.slice(0, this.needed).findIndex((label, step) => label === null || suggested[step] !== null);
     const step = kept === null ? (open < 0 ? this.steps : open) : Number(kept);
     return Math.min(step, this.rows.length - 1);
   }

@@ -80,7 +80,7 @@ export class Texts {
   }
 }
 
-const STATES = { waiting: "saving", lost: "not stored", stored: "saved", unasked: "not asked", "": "" };
+const STATES = { waiting: "saving", lost: "not stored", stored: "saved", suggested: "suggested", unasked: "not asked", "": "" };
 
 const press = (button, yes) => button.setAttribute("aria-pressed", yes);
 
@@ -102,6 +102,7 @@ const stateOf = (step, { annotation, needed, waiting, lost }) => {
   if (lost.some(isAbout)) return "lost";
   if (waiting.some(isAbout)) return "waiting";
   if (step >= needed) return "unasked";
+  if (annotation.suggested[step] !== null) return "suggested";
   const said = [annotation.labels, annotation.comments, annotation.corrections, annotation.errors].some((list) => list[step] !== null);
   return said ? "stored" : "";
 };
@@ -118,7 +119,6 @@ export const paintRow = (row, shown) => {
   row.dataset.said = label ?? "";
   row.dataset.kept = state;
   setText(row.querySelector(".kept"), STATES[state]);
-  row.querySelector(".suggested").hidden = annotation.suggested[step] === null;
   for (const button of row.querySelectorAll("[data-label]")) {
     press(button, button.dataset.label === label);
     button.disabled = over || step >= shown.needed;

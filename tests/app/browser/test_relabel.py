@@ -778,9 +778,11 @@ def test_suggested_labels_are_marked_until_they_are_touched(store, page):
         suggests=True,
     )
     start(page, create_campaign(store, plan, local_user(store)))
-    marks = page.locator(".suggested:visible")
+    marks = page.locator("ol.steps > li[data-kept=suggested]")
     expect(marks).to_have_count(3)
     expect(page.locator(".status")).to_contain_text("3 of 3 labelled")
+    expect(marks.locator(".kept")).to_have_text(["suggested"] * 3)
+    here(page, 0)
     page.locator("ol.steps > li").first.locator("[data-label=unsure]").click()
     expect(marks).to_have_count(2)
     saved(page)
