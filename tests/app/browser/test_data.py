@@ -85,6 +85,7 @@ def test_a_newcomer_gets_from_files_to_the_traces_that_one_evaluator_gets_right(
         expect(page.get_by_text(re.compile("right, GPT-4 wrong"))).to_be_visible()
         person.click("link", re.compile(r"right, GPT-4 wrong"))
         page.wait_for_url("**mistake=right**other_mistake=wrong**")
+        expect(page.get_by_role("list", name="Conditions")).to_contain_text("GPT-4: wrong")
         # The list is downloaded, then one of it opened.
         page.locator("details.download > summary").click()
         person.clicks += 1
@@ -201,8 +202,9 @@ def test_a_file_goes_on_after_a_break_and_after_the_page_was_closed(
         listening(page)
         page.get_by_label("Choose files").set_input_files(file)
         expect(page.locator("li.file .meter")).to_have_attribute("aria-valuenow", re.compile("^[5-9].$"))
-        page.unroute_all(behavior="ignoreErrors")
+        # What is on its way ends with the page.
         page.reload()
+        page.unroute_all(behavior="ignoreErrors")
         row = page.locator("li.file")
         expect(row).to_contain_text("is here. Choose the file again to go on.")
         listening(page)
