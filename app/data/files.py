@@ -22,9 +22,10 @@ from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_b
 from stepsight.storage.jobs.jobs import Job
 from stepsight.storage.jobs.preview import Preview, preview
 from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload, get_upload, remove_upload
-from stepsight.storage.traces.queries import list_datasets
 
 _MOST_STEPS = 6
+# What a file of traces may be read as.
+_KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
 # What a person says of a file, besides how it is read.
 _TYPED = ("dataset", "evaluator", "mode", "leave_out")
 
@@ -124,17 +125,11 @@ def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
         "data/file.html",
         shown=shown,
         given=dict.fromkeys(_TYPED, "") | given,
-        datasets=[one.name for one in list_datasets(store)],
-        kinds=_kinds(shown.finding),
+        kinds=_KINDS,
         labels=list(LABELS.items()),
         traces=[(trace, list(trace.steps[:_MOST_STEPS])) for trace in shown.traces],
         columns=COLUMNS,
     )
-
-
-def _kinds(finding: Finding) -> list[tuple[str, str]]:
-    """The kinds that a file of traces may be read as."""
-    return [(COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values())]
 
 
 def _columns(given: dict[str, str]) -> ColumnMap | None:

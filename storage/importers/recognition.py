@@ -3,7 +3,7 @@ to name."""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from pathlib import PurePath
@@ -45,9 +45,9 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What a file is. `kind` reads it where it `holds` traces; `names` are its columns where they have to be named,
-    and `columns` what is known of them. `dataset` and `evaluator` are the names that offer themselves, empty where
-    none does; `known` where we know the file by its hash."""
+    """What a file is. `kind` reads it where it `holds` traces; `names` are its columns, and `columns` a guess at
+    what they hold, for a file that is read as a table. `dataset` and `evaluator` are the names that offer
+    themselves, empty where none does; `known` where we know the file by its hash."""
 
     holds: Holds
     kind: str
@@ -84,14 +84,20 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
         raise UserError(f"{name}: the file is empty.", "Check the file.")
     check_beginning(beginning, name)
     reader = find_reader(beginning)
-    known = find_file(sha256)
-    if known is not None:
-        benchmark, score = known
-        evaluator = score.evaluator if score else ""
-        holds = Holds.SCORES if score else Holds.TRACES
-        return Finding(holds, benchmark.kind, benchmark.dataset, evaluator, known=True)
     rows = _first_rows(reader, lines, name)
-    return _by_rows(rows, name, of_json=reader is json_rows)
+    found = _by_rows(rows, name, of_json=reader is json_rows)
+    known = find_file(sha256)
+    if known is None:
+        return found
+    benchmark, score = known
+    return replace(
+        found,
+        holds=Holds.SCORES if score else Holds.TRACES,
+        kind="" if score else benchmark.kind,
+        dataset=benchmark.dataset,
+        evaluator=score.evaluator if score else "",
+        known=True,
+    )
 
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> Kind:
@@ -114,17 +120,19 @@ def _first_rows(reader: Reader, lines: Iterable[bytes], name: str) -> list[Row]:
 
 def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     stem = PurePath(name).stem
+    names = tuple(column_names(rows))
+    columns = guess_columns(names, rows)
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
     if kind is not None:
         dataset = KINDS[kind].dataset or stem
         # Such as a part for training and one for testing.
         in_parts = len(KINDS[kind].files) > 1
-        return Finding(Holds.TRACES, kind, f"{dataset}-{stem}" if in_parts else dataset)
+        name = f"{dataset}-{stem}" if in_parts else dataset
+        return Finding(Holds.TRACES, kind, name, names=names, columns=columns)
     if of_json and _is_scores(rows[0]):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
-    names = column_names(rows)
-    return Finding(Holds.TRACES, COLUMNS, stem, names=tuple(names), columns=guess_columns(names, rows))
+    return Finding(Holds.TRACES, COLUMNS, stem, names=names, columns=columns)
 
 
 def _is_scores(row: Row) -> bool:

@@ -109,6 +109,14 @@ def test_a_table_comes_in_by_its_columns(store: Store) -> None:
     assert find_dataset(store, "t").kind == "columns"
 
 
+def test_a_file_of_a_kind_can_be_read_as_a_table(store: Store) -> None:
+    upload = send(store, local_user(store).id, lines(*GOOD), "mine.jsonl")
+    shown = preview(store, upload, "columns")
+    assert (shown.finding.kind, shown.good, shown.bad) == ("columns", 3, 0)
+    assert shown.finding.columns == ColumnMap("problem", "steps", id="id")
+    assert preview(store, upload, "mr-gsm8k").good == 0
+
+
 def test_scores_come_in_for_the_dataset_that_they_fit(store: Store) -> None:
     me = local_user(store).id
     add(store, send(store, me, json.dumps(invalid_row()).encode(), "x.json"))
