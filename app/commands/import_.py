@@ -90,15 +90,15 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(
             f"--fields goes with {COLUMNS}.", f"stepsight import {COLUMNS} FILE --fields problem=A,steps=B"
         )
-    if args.kind == AUTO:
-        _import_found(args)
-        return
     if args.campaign is not None or args.annotator is not None:
         raise UserError("--campaign and --annotator go with labels.", f"stepsight import {LABELS} FILE")
     if args.skipped is not None and not args.skip_bad:
         raise UserError("--skipped goes with --skip-bad.", "Give both.")
     if args.sha256 is not None and not args.download:
         raise UserError("--sha256 goes with --download.", "Give both.")
+    if args.kind == AUTO:
+        _import_found(args)
+        return
     if args.scores:
         _fetch_benchmark(args)
         return
@@ -133,7 +133,11 @@ def _import_found(args: argparse.Namespace) -> None:
 def _fetch_benchmark(args: argparse.Namespace) -> None:
     """Fetch a benchmark with the scores that were published for it."""
     file = find_kind(args.kind).public_file(args.path, None)
-    benchmark = next(one for one in benchmarks() if one.file.url == file.url)
+    benchmark = next((one for one in benchmarks() if one.file.url == file.url), None)
+    if benchmark is None:
+        raise UserError(f"No scores are published for {file.name}.", "Leave --scores out.")
+    if args.sha256 is not None or args.skip_bad:
+        raise UserError("--sha256 and --skip-bad do not go with --scores.", "Its hashes are known; leave them out.")
     if args.dataset not in (None, benchmark.dataset):
         raise UserError(f"With --scores the dataset is {benchmark.dataset}.", "Leave --dataset out.")
     with open_store(args.db) as store, _bar() as bar:

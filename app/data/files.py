@@ -13,6 +13,7 @@ from stepsight.app.web.html import render
 from stepsight.app.web.rights import Needs, Right, user_of_request
 from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
+from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.columns import LABELS, ColumnMap
@@ -92,8 +93,12 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
         user = user_of_request(request)
         # What scores are of comes before them.
         wanted = sorted(given.files, key=lambda one: one.holds == Holds.SCORES)
+        if len({one.upload for one in wanted}) < len(wanted):
+            raise UserError("A file is there twice.", "Add it once.")
+        # None is begun unless all can be.
         for one in wanted:
             _check(one)
+            get_upload(store, one.upload, user.id)
         return _started([import_upload(store, one, user.id) for one in wanted])
 
     @routes.post("/fetch")
@@ -103,9 +108,12 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
 
 def _check(wanted: FileImport) -> None:
     if not wanted.dataset.strip():
-        raise UserError("A dataset has no name.", "Give it one.")
-    if wanted.holds == Holds.SCORES and not wanted.evaluator.strip():
-        raise UserError("The scores have no evaluator.", "Name it.")
+        raise UserError("The name of the dataset is empty.", "Enter a name.")
+    check_name(wanted.dataset, "the name of the dataset")
+    if wanted.holds == Holds.SCORES:
+        if not wanted.evaluator.strip():
+            raise UserError("The name of the evaluator is empty.", "Enter a name.")
+        check_name(wanted.evaluator, "the name of the evaluator")
 
 
 def _state(upload: Upload) -> JSONResponse:

@@ -1,6 +1,7 @@
 """A table of solutions under its own column names: a person says which hold problem, steps and labels."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -32,6 +33,7 @@ _VALID: dict[object, bool] = {
     "correct": True, "incorrect": False, "good": True, "bad": False, "right": True, "wrong": False,
 }  # fmt: skip
 _NONE = ("", "n/a", "none", "null")
+_WHOLE = re.compile("[+-]?[0-9]{1,9}")
 _MOST = 60
 _GUESSES = {
     "id": ("id", "uuid", "idx", "uid"),
@@ -229,6 +231,6 @@ def _list(value: object) -> list[Any] | None:
 def _number(value: object) -> int | None:
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and value.strip().lstrip("+-").isdigit() and len(value) <= 12:
-        return int(value)
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value.strip()) else None
     return value if isinstance(value, int) else None

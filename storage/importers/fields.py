@@ -52,7 +52,10 @@ def content_id(row: Row) -> str:
 
 def canonical(row: Row) -> bytes:
     """All that a row says, whatever the order of its keys."""
-    return json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
+    try:
+        return json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
+    except RecursionError:
+        raise UserError("the row is nested too deep.", "Check the kind of the file.") from None
 
 
 def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:

@@ -69,11 +69,19 @@ def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -
 
 
 def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
-    buffer, wants, number = "", "[", 0
+    buffer, wants, number, due = "", "[", 0, 0
+    waiting: list[str] = []
+    held = 0
     decoder = json.JSONDecoder()
-    for at, raw in enumerate(lines, start=1):
-        buffer = (buffer + _decode(raw, at, name)).lstrip()
-        offset = 0
+    for at, raw, is_last in _with_last(lines):
+        waiting.append(_decode(raw, at, name))
+        held += len(waiting[-1])
+        # A value that spans lines is read again from its start: when there is twice as much of it, not at each.
+        if len(buffer) + held < due and not is_last:
+            continue
+        buffer = (buffer + "".join(waiting)).lstrip()
+        waiting.clear()
+        held = due = offset = 0
         while offset < len(buffer):
             if wants != "row":
                 wants = _punctuation(buffer[offset], wants, f"{name} line {at}")
@@ -84,6 +92,7 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
                 where = f"{name} row {number + 1}"
                 parsed = _value(decoder, buffer, offset, where)
                 if parsed is None:
+                    due = 2 * (len(buffer) - offset)
                     break
                 value, offset = parsed
                 number, wants = number + 1, ",]"
@@ -92,6 +101,14 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
         buffer = buffer[offset:]
     if wants != "end":
         raise UserError(f"{name} row {number + 1}: the file ends within the array.", "The file looks truncated.")
+
+
+def _with_last(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, bool]]:
+    """Each line with its number, and an empty one at the end."""
+    at = 0
+    for at, line in enumerate(lines, start=1):
+        yield at, line, False
+    yield at + 1, b"", True
 
 
 def _decode(raw: bytes, line: int, name: str) -> str:

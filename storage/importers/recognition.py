@@ -21,6 +21,8 @@ BEGINNING = 4096
 
 # Rows that a file is told by.
 _FIRST = 20
+# So many bad ones among them, and it is no file of rows.
+_MOST_BAD = 500
 _WORDS = "correctness_pred"
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
 # How files begin that people take for data.
@@ -64,7 +66,7 @@ def check_beginning(content: bytes, name: str) -> None:
         if content.startswith(magic):
             raise UserError(f"{name}: {what}.", hint)
     if b"\0" in content[:1000] and not content.startswith(PARQUET):
-        raise UserError(f"{name}: no text, and not Parquet.", _IMPORTS)
+        raise UserError(f"{name}: neither text nor Parquet.", _IMPORTS)
 
 
 def find_reader(content: bytes) -> Reader:
@@ -110,11 +112,18 @@ def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> K
 
 
 def _first_rows(reader: Reader, lines: Iterable[bytes], name: str) -> list[Row]:
-    bad: list[UserError] = []
-    rows = reader(lines, name, lambda where, error, content: bad.append(error))
-    found = [row for _, row in islice(rows, _FIRST)]
+    first: UserError | None = None
+    bad = 0
+
+    def note(where: str, error: UserError, content: bytes) -> None:
+        nonlocal first, bad
+        first, bad = first or error, bad + 1
+        if bad > _MOST_BAD:
+            raise first
+
+    found = [row for _, row in islice(reader(lines, name, note), _FIRST)]
     if not found:
-        raise bad[0] if bad else UserError(f"{name}: no row found.", _IMPORTS)
+        raise first or UserError(f"{name}: no row found.", _IMPORTS)
     return found
 
 

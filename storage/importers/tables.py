@@ -61,15 +61,20 @@ def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None)
                 for row in batch.to_pylist():
                     number += 1
                     yield f"{name} row {number}", _plain(row)
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"{name}: not Parquet ({reason}).", "Fetch the file again.") from None
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """A row in the values of JSON: dates and the like become texts."""
-    value: dict[str, Any] = json.loads(json.dumps(row, default=str))
+    value: dict[str, Any] = json.loads(json.dumps(row, default=_text))
     return value
+
+
+def _text(value: object) -> str:
+    # Many write texts as binary.
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
 def _decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:

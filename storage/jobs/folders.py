@@ -9,6 +9,7 @@ from pathlib import Path
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.storage.database.store import Store
+from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
@@ -30,7 +31,7 @@ def find_files(path: Path) -> list[Found]:
     """What a file, or every file below a folder, is; traces come before scores. Of several files that would become
     one dataset each becomes one of its own, named after the file as well.
 
-    Raises `UserError` where there is no such path, or no file of a kind that is imported.
+    Raises `UserError` where there is no file that could be imported.
     """
     if path.is_dir():
         paths = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
@@ -38,21 +39,21 @@ def find_files(path: Path) -> list[Found]:
         paths = [path]
     if not paths:
         raise UserError(f"{path}: no file to import.", f"Expected files that end in {', '.join(SUFFIXES)}.")
-    found = _apart([look_at(one) for one in paths])
+    found = _apart([look_at(one) for one in paths], path if path.is_dir() else path.parent)
     return sorted(found, key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES)
 
 
 def look_at(path: Path) -> Found:
-    """What a file is. Raises `UserError` where it cannot be opened."""
-    with open_input(path) as file:
-        beginning = file.read(BEGINNING)
-        file.seek(0)
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
-        try:
+    """What a file is, or why it cannot be imported."""
+    try:
+        with open_input(path) as file:
+            beginning = file.read(BEGINNING)
+            file.seek(0)
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(0)
             finding = recognise(beginning, file, path.name, sha256)
-        except UserError as error:
-            return Found(path, error=error)
+    except UserError as error:
+        return Found(path, error=error)
     if finding.kind == COLUMNS:
         hint = f"Name its columns: stepsight import {COLUMNS} FILE --fields problem=NAME,steps=NAME"
         return Found(path, error=UserError(f"{path.name}: a table whose columns have no names that we know.", hint))
@@ -68,7 +69,7 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
     finding, path = found.finding, found.path
     if finding.holds == Holds.SCORES:
         return str(import_scores(store, finding.dataset or _dataset_of(store, path), path, finding.evaluator))
-    listing = listings / f"{path.stem}.skipped.jsonl" if listings else None
+    listing = listings / f"{finding.dataset}.skipped.jsonl" if listings else None
     return str(import_file(store, finding.kind, path, finding.dataset, skipped=listing))
 
 
@@ -83,12 +84,29 @@ def _dataset_of(store: Store, path: Path) -> str:
     raise UserError(f"{path.name}: scores that fit {', '.join(names)}.", hint)
 
 
-def _apart(files: list[Found]) -> Iterator[Found]:
-    wanted = Counter(one.finding.dataset for one in files if one.finding and one.finding.holds == Holds.TRACES)
-    for one in files:
-        finding = one.finding
-        if finding and finding.holds == Holds.TRACES and wanted[finding.dataset] > 1:
-            name = f"{finding.dataset}-{one.path.stem}"
-            yield replace(one, finding=replace(finding, dataset=name))
-        else:
-            yield one
+def _apart(files: list[Found], root: Path) -> Iterator[Found]:
+    """Each with a dataset of its own: named after the file, or its path where files of one name are there."""
+    named = [_with_name(one, one.path.stem) for one in files]
+    by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]
+    plain, by_name = _datasets(files), _datasets(named)
+    for one, other, last in zip(files, named, by_path, strict=True):
+        is_alone = plain[_dataset(one)] == 1 or not _dataset(one)
+        yield one if is_alone else other if by_name[_dataset(other)] == 1 else last
+
+
+def _with_name(found: Found, name: str) -> Found:
+    finding = found.finding
+    if finding is None or finding.holds != Holds.TRACES:
+        return found
+    dataset = KINDS[finding.kind].dataset
+    return replace(found, finding=replace(finding, dataset=f"{dataset}-{name}" if dataset else name))
+
+
+def _datasets(files: list[Found]) -> Counter[str]:
+    return Counter(_dataset(one) for one in files)
+
+
+def _dataset(found: Found) -> str:
+    """The dataset that a file of traces becomes; "" for any other."""
+    finding = found.finding
+    return finding.dataset if finding and finding.holds == Holds.TRACES else ""

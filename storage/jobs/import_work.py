@@ -22,7 +22,7 @@ from stepsight.storage.jobs.imports import BenchmarkImport, FileImport
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
 from stepsight.storage.traces.imports import BadRows, FileSource, LeftOutRows, RefusedRows, import_source
-from stepsight.storage.traces.queries import find_dataset
+from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 Progress = Callable[[int, int], None]
 """Called with the bytes gone through and those there are; what it raises ends the import."""
@@ -90,8 +90,11 @@ class _Files:
 
 
 def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Imported:
-    upload = get_upload(store, wanted.upload)
-    if wanted.sha256 not in ("", upload.sha256):
+    try:
+        upload = get_upload(store, wanted.upload)
+    except NotFoundError:
+        return _stored_before(store, wanted)
+    if wanted.sha256 != upload.sha256:
         raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
     source = UploadSource(store, upload)
     left_out = 0
@@ -104,12 +107,23 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
         # Before anything is stored, since a store of one file takes nothing else in while it takes in this one.
         _check(kind, _watched(source, source, upload.size, progress), upload.name, leave_out=wanted.leave_out)
+        bad_rows = _bad_rows(upload.name, leave_out=wanted.leave_out)
+        # Who cancels meanwhile has nothing stored.
         done = import_source(
-            store, kind, source, wanted.dataset, _bad_rows(upload.name, leave_out=wanted.leave_out)
+            store, kind, source, wanted.dataset, bad_rows, lambda *_: progress(upload.size, upload.size)
         )
         summary, left_out = str(done), done.left_out
     remove_upload(store, upload.id)
     return Imported(summary, find_dataset(store, wanted.dataset).id, left_out)
+
+
+def _stored_before(store: Store, wanted: FileImport) -> Imported:
+    """What came of an import whose worker ended after it had stored everything. Raises `NotFoundError` where none
+    did."""
+    for dataset in list_datasets(store):
+        if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
+            return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)
+    raise NotFoundError("The file that was to be added is no longer here.", "Choose it again.")
 
 
 def _watched(lines: Iterable[bytes], source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic.dataclasses import dataclass
 
+from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.store import Store
@@ -13,7 +14,7 @@ from stepsight.storage.importers.catalogue import find_benchmark
 from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.jobs import Job, start_import
-from stepsight.storage.jobs.uploads import get_upload
+from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -46,6 +47,9 @@ class BenchmarkImport(Record):
 def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
     """Start the import of a file. Raises `NotFoundError` where it is not that person's."""
     upload = get_upload(store, wanted.upload, user_id)
+    if not upload.is_whole:
+        raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
+    keep_upload(store, upload.id)
     what = f"scores of {wanted.evaluator} for {wanted.dataset}" if wanted.holds == Holds.SCORES else wanted.dataset
     return start_import(store, f"{upload.name} → {what}", asdict(replace(wanted, sha256=upload.sha256)))
 

@@ -20,6 +20,10 @@ SHOWN_BAD = 20
 _SECONDS = 2.0
 
 
+class _EnoughError(Exception):
+    """The preview took its time."""
+
+
 @dataclass(frozen=True)
 class Preview:
     """Of an upload, read as `finding` says: of the rows that were looked at `good` can be imported, `bad` cannot;
@@ -73,6 +77,8 @@ def _preview_traces(shown: Preview, source: UploadSource, beginning: bytes) -> P
     def note(where: str, error: UserError, content: bytes) -> None:
         nonlocal bad
         bad += 1
+        if time.monotonic() > until:
+            raise _EnoughError
         if len(faults) < SHOWN_BAD:
             faults.append((where.removeprefix(f"{name} "), error))
 
@@ -84,8 +90,9 @@ def _preview_traces(shown: Preview, source: UploadSource, beginning: bytes) -> P
             if len(traces) < SHOWN_TRACES:
                 traces.append(trace)
             if time.monotonic() > until:
-                whole = False
-                break
+                raise _EnoughError
+    except _EnoughError:
+        whole = False
     except UserError as fault:
         error = fault
     return replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults), whole=whole, error=error)

@@ -1,7 +1,7 @@
 """Files that browsers send in parts, kept in the database until a job has read them.
 
-They are there whole or to be gone on with: a page that was closed, a server that was started again or another
-server of the same database finds what came before.
+An upload is complete or can be resumed: a page that was closed, a server that was started again, or another server
+of the same database, finds what came before.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
@@ -25,7 +25,7 @@ PART = 512 * 1024
 LASTS = timedelta(days=1)
 """How long a file that nobody goes on with is kept."""
 
-# Of all uploads together.
+# Of all files of a person together.
 _ROOM = 4 * LARGEST
 _LARGEST_PART = 2 * PART
 
@@ -52,6 +52,7 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
     Raises `UserError` where the file is empty or too large, or no room is left.
     """
     check_name(name, "the name of the file")
+    modified = modified[:40] if modified.isprintable() else ""
     if size <= 0:
         raise UserError(f"{name}: the file is empty.", "Choose another file.")
     if size > LARGEST:
@@ -62,14 +63,15 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
     with store.write() as session:
         _sweep(session)
         same = (UploadRow.user_id == user_id, UploadRow.name == name, UploadRow.size == size)
-        row = session.scalars(select(UploadRow).where(*same, UploadRow.modified == modified[:40])).first()
+        row = session.scalars(select(UploadRow).where(*same, UploadRow.modified == modified)).first()
         if row is None:
-            taken = session.scalar(select(func.coalesce(func.sum(UploadRow.size), 0))) or 0
+            mine = select(func.coalesce(func.sum(UploadRow.size), 0)).where(UploadRow.user_id == user_id)
+            taken = session.scalar(mine) or 0
             if taken + size > _ROOM:
                 raise ConflictError(
-                    "Too many files wait to be added.", "Add or remove them first; each is kept for a day."
+                    "Too many of your files wait to be added.", "Add or remove them first; each is kept for a day."
                 )
-            row = UploadRow(user_id=user_id, name=name, size=size, modified=modified[:40])
+            row = UploadRow(user_id=user_id, name=name, size=size, modified=modified)
             session.add(row)
         row.touched = now()
         session.flush()
@@ -116,6 +118,12 @@ def list_uploads(store: Store, user_id: int) -> list[Upload]:
         return [_upload(row) for row in rows]
 
 
+def keep_upload(store: Store, upload_id: int) -> None:
+    """Keep a file for a further day."""
+    with store.write() as session:
+        session.execute(update(UploadRow).where(UploadRow.id == in_range(upload_id)).values(touched=now()))
+
+
 def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> None:
     """Forget a file. One that is not there is none."""
     with store.write() as session:
@@ -149,17 +157,22 @@ class UploadSource:
 
     def __iter__(self) -> Iterator[bytes]:
         self.read = 0
-        rest, start = b"", 0
+        start = 0
+        # Of a line that spans parts: joined once, however many there are.
+        begun: list[bytes] = []
         while start < self._upload.size:
             # A session for each, since who reads may stop anywhere.
             with self._store.read() as session:
                 content = _part(session, self._upload.id, start)
             start += len(content)
-            *lines, rest = (rest + content).split(b"\n")
-            for line in lines:
-                self.read += len(line) + 1
-                yield line + b"\n"
-        if rest:
+            first, *others = content.split(b"\n")
+            begun.append(first)
+            for other in others:
+                line = b"".join(begun) + b"\n"
+                begun = [other]
+                self.read += len(line)
+                yield line
+        if rest := b"".join(begun):
             self.read += len(rest)
             yield rest
 
@@ -183,7 +196,7 @@ def _sha256(session: Session, row: UploadRow) -> str:
 
 
 def _gone() -> NotFoundError:
-    return NotFoundError("The file is not here any more.", "Choose it again.")
+    return NotFoundError("This file is no longer here.", "Choose it again.")
 
 
 def _refusal(content: bytes, name: str) -> UserError | None:

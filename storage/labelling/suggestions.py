@@ -37,7 +37,8 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
     with store.write() as session:
         # Two pages of the same person may ask at once.
         slot = load_slot(session, slot_id, lock=True)
-        if slot.user_id == user.id and not read_events(session, slot.item_id, user.id):
+        is_held = slot.state == LEASED and slot.user_id == user.id
+        if is_held and not read_events(session, slot.item_id, user.id):
             _insert(session, slot, user, labels)
 
 

@@ -25,6 +25,8 @@ from stepsight.storage.traces.writer import TraceWriter
 # Rows named in a refusal, and rows held in memory at once.
 _SHOWN = 5
 _BATCH = 500
+# Rows that may be left out of a file: each is remembered.
+_MOST_LEFT_OUT = 100_000
 _OTHER_LISTING = "Name another file with --skipped."
 
 
@@ -81,6 +83,10 @@ class LeftOutRows:
         row = {"dataset_id": self._dataset_id, "digest": self._digest(content), "source": self._source}
         self._waiting.append(row | {"place": place, "error": _without_place(self._name, place, error)})
         self.count += 1
+        if self.count > _MOST_LEFT_OUT:
+            raise UserError(
+                f"{self._name}: more than {_MOST_LEFT_OUT:,} rows are bad.", "Check the kind of the file."
+            )
         if len(self._waiting) >= _BATCH:
             self._flush()
 
@@ -185,7 +191,6 @@ def _without_place(name: str, place: str, error: UserError) -> str:
     return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
 
 
-# Traces held in memory at once.
 # Called with the traces read so far and the part of the file read, from 0 to 1.
 Progress = Callable[[int, float], None]
 

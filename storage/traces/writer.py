@@ -168,6 +168,8 @@ def _check(where: str, trace: Trace) -> None:
         raise error.at(where) from None
     except UnicodeEncodeError:
         raise UserError(f"{where}: a text holds half of a surrogate pair.", "Save the text as UTF-8.") from None
+    except RecursionError:
+        raise UserError(f"{where}: the row is nested too deep.", "Check the kind of the file.") from None
     except ValueError:
         raise UserError(f"{where}: a number is NaN or infinite.", "Write null instead.") from None
 

@@ -48,6 +48,11 @@ const answers = (row) => {
 const put = (row, part) => {
   const active = row.contains(document.activeElement) ? document.activeElement.name : "";
   const open = row.querySelector("details")?.open;
+  for (const field of row.querySelectorAll("input[name]")) {
+    const other = part.querySelector(`input[name="${field.name}"]`);
+    if (other && field.type === "checkbox") other.checked = field.checked;
+    else if (other && field.value !== field.defaultValue) other.value = field.value;
+  }
   row.replaceWith(part);
   if (active) part.querySelector(`[name="${active}"]`)?.focus();
   if (open) part.querySelector("details")?.setAttribute("open", "");
@@ -79,23 +84,27 @@ const refuse = (row, message) => {
 const removing = (name) =>
   element("span", { class: "end" }, element("button", { type: "button", class: "button", "data-remove": "", "aria-label": `Remove ${name}` }, "Remove"));
 
-const begun = (name) => {
+const begun = ({ name, size }) => {
   const bar = element("i", { style: "width:0%" });
   const meter = element("div", { class: "meter", role: "progressbar", "aria-label": `Sending ${name}`, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": 0 }, bar);
-  const row = element("li", { class: "card file", "data-name": name }, element("div", { class: "what" }, element("b", {}, name), removing(name)), meter);
+  const row = element("li", { class: "card file", "data-name": name, "data-size": size }, element("div", { class: "what" }, element("b", {}, name), removing(name)), meter);
   list().append(row);
   return row;
 };
 
 const send = async (file) => {
-  const again = [...list().children].find((row) => row.dataset.name === file.name && !sending.has(row));
-  again?.remove();
-  const row = begun(file.name);
+  const isAgain = ({ dataset: { name, size } }) => name === file.name && Number(size) === file.size;
+  [...list().children].find((row) => isAgain(row) && !sending.has(row))?.remove();
+  const row = begun(file);
   const stop = new AbortController();
   sending.set(row, stop);
   try {
     const upload = await beginUpload(file, tell);
     row.dataset.upload = upload.upload;
+    if (stop.signal.aborted) {
+      await postJson(`/data/uploads/${upload.upload}/remove`, {}, tell);
+      return;
+    }
     const show = (received) => {
       const percent = Math.floor((100 * received) / file.size);
       const meter = row.querySelector(".meter");

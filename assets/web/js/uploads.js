@@ -25,7 +25,9 @@ export const beginUpload = (file, tell) => {
 export const sendRest = async (file, upload, size, { show, tell, signal }) => {
   let { received } = upload;
   while (received < file.size) {
-    const part = file.slice(received, received + size);
+    const part = await file.slice(received, received + size).arrayBuffer().catch(() => {
+      throw new Error(`${file.name} can no longer be read. Choose it again.`);
+    });
     const address = `/data/uploads/${upload.upload}/parts?start=${received}`;
     // The server says from where to go on, which is elsewhere where an answer was lost.
     ({ received } = await (await post(address, part, "application/octet-stream", tell, signal)).json());

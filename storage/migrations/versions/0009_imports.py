@@ -48,6 +48,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=f("fk_uploads_user_id"), ondelete="CASCADE"),
         sa.CheckConstraint("size > 0 AND received >= 0 AND received <= size", name=f("ck_uploads_received")),
         sa.CheckConstraint("sha256 IS NULL OR received = size", name=f("ck_uploads_whole")),
+        sqlite_autoincrement=True,
     )
     op.create_index("ix_uploads_user_id", "uploads", ["user_id", "id"])
     op.create_table(

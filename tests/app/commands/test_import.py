@@ -78,6 +78,14 @@ def test_files_of_one_kind_become_datasets_of_their_own(command, db, data):
     assert set(names(db)) == {"prm800k-test", "prm800k-train"}
 
 
+def test_files_of_one_name_stay_apart(command, db, tmp_path):
+    for folder, rows in (("a", 1), ("b", 2)):
+        (tmp_path / "all" / folder).mkdir(parents=True)
+        write_lines(tmp_path / "all" / folder / "train.jsonl", [plain_row(number) for number in range(rows)])
+    assert command("import", "auto", tmp_path / "all", "--db", db)[0] == 0
+    assert names(db) == {"a-train": 1, "b-train": 2}
+
+
 def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):
     file = tmp_path / "table.csv"
     file.write_text('Ask,Work,Gold\n?,"Step 1: a\nStep 2: b","[1, 0]"\n')
@@ -101,6 +109,7 @@ def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
     for arguments, message in (
         (["auto", file, "--dataset", "x"], "do not go with auto"),
         (["jsonl", file, "--scores"], "--scores goes with --download"),
+        (["prm800k", "phase1_test.jsonl", "--download", "--scores"], "No scores are published for phase1_test"),
         (["jsonl", file, "--fields", "problem=a"], "--fields goes with columns"),
     ):
         code, _, err = command("import", *arguments, "--db", db)

@@ -138,11 +138,15 @@ def test_columns_are_named_and_the_look_follows(client, sqlite_store):
         (
             {"upload": 999, "holds": "traces", "dataset": "a", "kind": "plain"},
             404,
-            "The file is not here any more.",
+            "This file is no longer here.",
         ),
         ({"upload": 1, "holds": "labels", "dataset": "a"}, 422, "holds is 'labels'"),
-        ({"upload": 1, "holds": "traces", "dataset": " ", "kind": "plain"}, 422, "A dataset has no name."),
-        ({"upload": 1, "holds": "scores", "dataset": "a"}, 422, "The scores have no evaluator."),
+        (
+            {"upload": 1, "holds": "traces", "dataset": " ", "kind": "plain"},
+            422,
+            "The name of the dataset is empty.",
+        ),
+        ({"upload": 1, "holds": "scores", "dataset": "a"}, 422, "The name of the evaluator is empty."),
         ({"upload": "1", "holds": "scores", "dataset": "a"}, 422, "expected a whole number"),
         ({"upload": 1, "holds": "traces", "dataset": "a", "odd": 1}, 422, "unknown key"),
     ],

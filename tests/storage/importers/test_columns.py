@@ -95,6 +95,7 @@ LABELLED = NAMES | {"labels": "l"}
             LABELLED | {"labels_as": "error-from-0"},
             "'l' is 2, expected a step from 0 to 0, or -1",
         ),
+        ({"q": "?", "s": ["a"], "l": ["²"]}, LABELLED, "the label of step 1 is '²'"),
         ({"q": "?", "s": ["a"], "i": 1.5}, NAMES | {"id": "i"}, "'i' is 1.5, expected text"),
         ({"q": "?", "s": ["a"]}, {"problem": "", "steps": "s"}, "no column is named for the problem"),
     ],

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.storage.importers.kind import json_lines, json_rows
+from stepsight.storage.importers.kind import array_rows, json_lines, json_rows
 
 ROWS = [{"a": 1, "b": {"c": ["x]", "y,{"]}}, {"a": 2}, {}]
 
@@ -98,3 +98,10 @@ def test_a_number_that_python_refuses_to_read() -> None:
 def test_an_array_that_is_not_utf8() -> None:
     with pytest.raises(UserError, match="f line 2: byte 2 is not UTF-8"):
         list(json_rows([b"[\n", b'"\xff"]'], "f"))
+
+
+def test_a_value_over_many_lines_is_not_read_again_at_each() -> None:
+    """An object over 20,000 lines, which took minutes."""
+    lines = [b'[{"a": [\n', *[b"1,\n"] * 20_000, b"1]},\n", b'{"a": 2}]\n']
+    (_, first), (where, second) = array_rows(lines, "f")
+    assert (len(first["a"]), where, second) == (20_001, "f row 2", {"a": 2})

@@ -64,7 +64,7 @@ def test_any_other_table_asks_for_its_columns() -> None:
         (b"PK\x03\x04rest", "file.jsonl: a ZIP archive or an Office document"),
         (b"%PDF-1.7", "file.jsonl: a PDF"),
         (b"\x1f\x8b\x08", "file.jsonl: compressed by gzip. Unpack it first"),
-        (b"\x00\x01\x02", "file.jsonl: no text, and not Parquet"),
+        (b"\x00\x01\x02", "file.jsonl: neither text nor Parquet"),
         (b" \n", "file.jsonl: the file is empty"),
         (b"plain words\nof a text\n", "file.jsonl: the first line is no header of a table"),
         (b"{broken\n", "file.jsonl line 1: not JSON"),

@@ -57,10 +57,14 @@ def test_parquet_is_read_in_the_values_of_json() -> None:
     import pyarrow.parquet as parquet
 
     sink = io.BytesIO()
-    rows = [{"q": "?", "steps": ["a", "b"], "on": date(2024, 1, 2)}]
+    rows = [{"q": b"What?", "steps": ["a", "b"], "on": date(2024, 1, 2)}]
     parquet.write_table(arrow.Table.from_pylist(rows), sink)
     content = sink.getvalue()
     parts = [content[:40], content[40:]]
-    assert list(parquet_rows(parts, "t")) == [("t row 1", {"q": "?", "steps": ["a", "b"], "on": "2024-01-02"})]
+    assert list(parquet_rows(parts, "t")) == [("t row 1", {"q": "What?", "steps": ["a", "b"], "on": "2024-01-02"})]
     with pytest.raises(UserError, match="t: not Parquet"):
         list(parquet_rows([content[:-20]], "t"))
+    sink = io.BytesIO()
+    parquet.write_table(arrow.Table.from_pylist([{"q": b"\xff"}]), sink)
+    with pytest.raises(UserError, match=r"t: not Parquet .*decode"):
+        list(parquet_rows([sink.getvalue()], "t"))

@@ -25,7 +25,7 @@ from stepsight.storage.jobs.imports import (
 )
 from stepsight.storage.jobs.jobs import State, Task, list_imports, list_jobs
 from stepsight.storage.jobs.preview import preview
-from stepsight.storage.jobs.uploads import Upload, list_uploads
+from stepsight.storage.jobs.uploads import Upload, begin_upload, list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
@@ -46,7 +46,7 @@ def add(store: Store, upload: Upload, **asked: object) -> Imported:
     finding = preview(store, upload).finding
     read = {"holds": finding.holds.value, "dataset": finding.dataset, "evaluator": finding.evaluator}
     read |= {"kind": finding.kind, "columns": finding.columns}
-    wanted = FileImport(upload=upload.id, **(read | asked))  # type: ignore[arg-type]
+    wanted = FileImport(upload=upload.id, sha256=upload.sha256, **(read | asked))  # type: ignore[arg-type]
     return run_import(store, wanted, lambda done, total: None)
 
 
@@ -54,13 +54,15 @@ def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
     seen: list[tuple[int, int]] = []
-    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
+    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256=upload.sha256)
     done = run_import(store, wanted, lambda *progress: seen.append(progress))
     dataset = find_dataset(store, "mine")
     assert done == Imported("mine: 3 traces added; 3 in the dataset.", dataset.id)
     assert (dataset.source, dataset.sha256) == ("mine.jsonl", upload.sha256)
     assert seen[-1] == (upload.size, upload.size)
     assert list_uploads(store, me) == []
+    # A worker that ended before it could say so: the next one finds it done.
+    assert run_import(store, wanted, lambda *progress: None).summary == "mine: stored."
     # The same file again.
     again = send(store, me, lines(*GOOD), "mine.jsonl")
     assert preview(store, again).stored == "mine"
@@ -82,6 +84,13 @@ def test_a_bad_row_stores_nothing_unless_it_is_left_out(store: Store) -> None:
     assert (dataset.traces, dataset.left_out) == (2, 1)
     (left_out,) = list_left_out(store, dataset.id)
     assert (left_out["file"], left_out["place"]) == ("mine.jsonl", "line 2")
+
+
+def test_a_file_of_bad_rows_alone_is_soon_given_up(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, GOOD[0] + b"\n" + b"x\n" * 2000, "bad.jsonl")
+    with pytest.raises(UserError, match=r"bad\.jsonl line 2: not JSON"):
+        preview(store, upload)
 
 
 def test_a_file_that_was_cut_off_stores_nothing(store: Store) -> None:
@@ -143,8 +152,35 @@ def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store: Store)
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256="0" * 64)
     with pytest.raises(NotFoundError, match="not the file that was to be added"):
         run_import(store, wanted, lambda done, total: None)
-    with pytest.raises(NotFoundError, match="not here any more"):
+    with pytest.raises(NotFoundError, match="no longer here"):
         import_upload(store, replace(wanted, upload=999), me)
+
+
+def test_a_part_of_a_file_is_not_added(store: Store) -> None:
+    me = local_user(store).id
+    upload = begin_upload(store, me, "long.jsonl", 100)
+    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
+    with pytest.raises(UserError, match="only a part of the file is here"):
+        import_upload(store, wanted, me)
+    assert list_imports(store) == []
+
+
+def test_who_stops_it_while_it_stores_has_nothing_stored(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, lines(*GOOD), "mine.jsonl")
+    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256=upload.sha256)
+    gone_through = 0
+
+    def stop(done: int, total: int) -> None:
+        nonlocal gone_through
+        gone_through += done == total
+        if gone_through == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_import(store, wanted, stop)
+    assert list_datasets(store) == []
+    assert list_uploads(store, me) == [upload]
 
 
 def test_what_is_asked_for_twice_is_one_job(store: Store) -> None:

@@ -66,7 +66,7 @@ def test_a_file_is_its_senders_alone(store: Store) -> None:
         lambda: add_part(store, upload.id, other, 0, b"x"),
         lambda: get_upload(store, 10**12, me),
     ):
-        with pytest.raises(NotFoundError, match=r"The file is not here any more\. Choose it again"):
+        with pytest.raises(NotFoundError, match=r"This file is no longer here\. Choose it again"):
             reach()
     remove_upload(store, upload.id, other)
     assert list_uploads(store, me) == [upload]
@@ -97,7 +97,7 @@ def test_what_is_too_large_or_no_data_is_refused_and_leaves_nothing(
         add_part(store, short.id, me, 0, b"0" * 2_000_000)
     assert get_upload(store, short.id).received == 0
     monkeypatch.setattr(uploads, "_ROOM", LARGEST)
-    with pytest.raises(ConflictError, match="Too many files wait to be added"):
+    with pytest.raises(ConflictError, match="Too many of your files wait"):
         begin_upload(store, me, "more", LARGEST)
 
 
