@@ -55,6 +55,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.storage.database.store import Store
 
+KEEP_ALIVE = 75
+"""Seconds for which a connection without a request stays open. Programs keep theirs about as long, and a request
+that comes as the server closes one is lost to them."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -169,7 +173,10 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 def serve(application: FastAPI, listener: socket.socket) -> None:
     """Serve until interrupted, on a socket that listens."""
-    _Server(uvicorn.Config(application, log_level="warning", timeout_graceful_shutdown=1)).run(sockets=[listener])
+    config = uvicorn.Config(
+        application, log_level="warning", timeout_graceful_shutdown=1, timeout_keep_alive=KEEP_ALIVE
+    )
+    _Server(config).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):

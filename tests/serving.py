@@ -12,7 +12,7 @@ import uvicorn
 from stepsight.app.commands.app import listen
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
-from stepsight.app.server import build_app
+from stepsight.app.server import KEEP_ALIVE, build_app
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.traces.imports import import_file
 
@@ -33,7 +33,9 @@ def serving(folder: Path, files: dict[str, Path] | None = None) -> Iterator[str]
 def served(store: Store, evaluators: Evaluators, port: int = 0, **options: Any) -> Iterator[str]:
     """Serve a store on `port` or a free one; `options` are `build_app`'s. Yields the base address."""
     listener = listen(port)
-    server = uvicorn.Server(uvicorn.Config(build_app(store, evaluators, **options), log_level="error"))
+    server = uvicorn.Server(
+        uvicorn.Config(build_app(store, evaluators, **options), log_level="error", timeout_keep_alive=KEEP_ALIVE)
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
