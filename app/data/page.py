@@ -22,7 +22,7 @@ from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
 from stepsight.storage.jobs.jobs import Job, State, list_imports
 from stepsight.storage.jobs.uploads import LARGEST, PART, list_uploads
-from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.evaluators import count_evaluators
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"
@@ -71,6 +71,7 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
     jobs = list_imports(store, _SHOWN_FAILURES)
     importing = [job for job in jobs if job.state.is_active]
     here = {one.name for one in datasets}
+    evaluators = count_evaluators(store)
     return render(
         "data/state.html",
         may_add=may_add,
@@ -78,7 +79,7 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
         working=bool(importing),
         running=State.RUNNING,
         failed=State.FAILED,
-        datasets=[(one, len(evaluators_of(store, one.id)), _title(one.kind)) for one in datasets],
+        datasets=[(one, evaluators.get(one.id, 0), _title(one.kind)) for one in datasets],
         catalogue=list(_catalogue(here, importing)),
     )
 

@@ -16,8 +16,9 @@ SHEETS = (
 )  # fmt: skip
 """What pages share first, which the sheet of a page may refine; each names its own elements and no other's."""
 
-_IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([\w-]+\.js)";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import (?:\{\s*(\w+(?:,\s*\w+)*),?\s*\} from )?"\./([\w-]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:const (\w+) =|class (\w+))", re.MULTILINE)
+_LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
@@ -41,6 +42,10 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
         parts += _in_order(tuple(match[2] for match in _IMPORT.finditer(text)), met)
         text = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];' if match[1] else "", text)
         text = _EXPORT.sub(partial(_assigned, name), text)
+        left = _LEFT.search(text)
+        if left:
+            # One such line, and no script of any page runs.
+            raise ValueError(f"{name}: {left[0]!r} is not understood, see the forms in {__name__}.")
         parts.append(f'modules["{name}"] = {{}};\n{{\n{text}}}\n')
     return parts
 

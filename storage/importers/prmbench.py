@@ -26,7 +26,7 @@ from stepsight.storage.importers.fields import content_id, identifier, listed, l
 from stepsight.storage.importers.kind import Kind, Row
 
 _SIMPLICITY = ("redundency", "circular")
-_CLASSES = (
+ERROR_CLASSES = (
     *_SIMPLICITY,
     "counterfactual",
     "step_contradiction",
@@ -34,8 +34,10 @@ _CLASSES = (
     "confidence",
     "missing_condition",
     "deception",
-    "multi_solutions",
 )
+"""The classes of errors, in PRMBench's spelling."""
+
+_CLASSES = (*ERROR_CLASSES, "multi_solutions")
 
 
 def parse(row: Row, where: str) -> Trace:

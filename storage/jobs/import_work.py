@@ -99,14 +99,14 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
     source = UploadSource(store, upload)
     left_out = 0
     if wanted.holds == Holds.SCORES:
-        lines = _watched(source, source, upload.size, progress)
+        lines = _watched(source, upload.size, progress)
         summary = str(
             import_score_lines(store, wanted.dataset, lines, upload.name, wanted.evaluator, Mode(wanted.mode))
         )
     else:
         kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
         # Before anything is stored, since a store of one file takes nothing else in while it takes in this one.
-        _check(kind, _watched(source, source, upload.size, progress), upload.name, leave_out=wanted.leave_out)
+        _check(kind, _watched(source, upload.size, progress), upload.name, leave_out=wanted.leave_out)
         bad_rows = _bad_rows(upload.name, leave_out=wanted.leave_out)
         # Who cancels meanwhile has nothing stored.
         done = import_source(
@@ -126,8 +126,8 @@ def _stored_before(store: Store, wanted: FileImport) -> Imported:
     raise NotFoundError("The file that was to be added is no longer here.", "Choose it again.")
 
 
-def _watched(lines: Iterable[bytes], source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
-    for number, line in enumerate(lines):
+def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
+    for number, line in enumerate(source):
         if number % _EVERY == 0:
             progress(source.read, size)
         yield line

@@ -11,7 +11,7 @@ from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.recognition import Finding, Holds, kind_of, recognise
 from stepsight.storage.jobs.uploads import Upload, UploadSource, read_beginning
-from stepsight.storage.judgments.score_files import PublishedScores, datasets_of, outputs_of, read_scores
+from stepsight.storage.judgments.score_files import datasets_of, outputs_of, read_scores
 from stepsight.storage.traces.queries import list_datasets
 
 SHOWN_TRACES = 2
@@ -29,14 +29,13 @@ class Preview:
     """Of an upload, read as `finding` says: of the rows that were looked at `good` can be imported, `bad` cannot;
     `faults` has the first bad ones with their place, and `whole` says that all rows were looked at.
 
-    `traces` are the first ones, `scores` is the first row of a score file and `outputs` what its rows are. `error`
-    says why the file cannot be imported at all. `stored` names a dataset that the same file was imported as.
+    `traces` are the first ones, and `outputs` is what the rows of a score file are. `error` says why the file
+    cannot be imported at all. `stored` names a dataset that the same file was imported as.
     """
 
     upload: Upload
     finding: Finding
     traces: tuple[Trace, ...] = ()
-    scores: PublishedScores | None = None
     outputs: str = ""
     good: int = 0
     bad: int = 0
@@ -107,7 +106,7 @@ def _preview_scores(store: Store, shown: Preview, source: UploadSource) -> Previ
             shown = replace(shown, finding=replace(shown.finding, dataset=fitting[0] if len(fitting) == 1 else ""))
     except UserError as fault:
         return replace(shown, error=fault)
-    return replace(shown, scores=rows[0][1], outputs=outputs.value, good=len(rows))
+    return replace(shown, outputs=outputs.value, good=len(rows))
 
 
 def _stored(store: Store, upload: Upload) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, exists, select
+from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, check_name
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 
@@ -123,6 +123,13 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
     with store.read() as session:
         rows = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
+
+
+def count_evaluators(store: Store) -> dict[int, int]:
+    """By dataset, how many evaluators have judged a trace of it; those of which none has are left out."""
+    counts = select(JudgedRow.dataset_id, func.count()).group_by(JudgedRow.dataset_id)
+    with store.read() as session:
+        return dict(session.execute(counts).all())
 
 
 def _evaluators() -> Select[Any]:

@@ -6,6 +6,7 @@ from typing import Annotated
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
 from stepsight.core.validation import checked
+from stepsight.storage.importers.prmbench import ERROR_CLASSES
 
 ERROR_KINDS = (
     "calculation",
@@ -18,16 +19,7 @@ ERROR_KINDS = (
 )
 """The kinds of a campaign that names none."""
 
-PRMBENCH_KINDS = (
-    "redundency",
-    "circular",
-    "counterfactual",
-    "step_contradiction",
-    "domain_inconsistency",
-    "confidence",
-    "missing_condition",
-    "deception",
-)
+PRMBENCH_KINDS = ERROR_CLASSES
 """PRMBench's classes in its spelling, without the one that has no error: what its format can state. Campaigns of
 before there was a choice have these."""
 
