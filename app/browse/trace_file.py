@@ -14,22 +14,23 @@ from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
-from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.files import csv_text
 from stepsight.core.jsonl import format_trace
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs
-from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
+from stepsight.storage.exports.judgment_rows import gold_word, substep_numbers
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
 
 _DIGITS = 6
-_HEAD = ("step", "substep", "text", "gold", "evaluator", "mode", *LABEL_NAMES, "validity")
+_PLACE = ("step", "substep", "text", "gold")
+_NUMBERS = (*LABEL_NAMES, "validity", "verdict")
+_HEAD = (*_PLACE, "evaluator", "mode", *_NUMBERS)
 
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -67,7 +68,7 @@ def trace_csv(trace: StoredTrace, answers: Sequence[TraceJudgments]) -> str:
     """A row per sub-step, evaluator and mode; cells are empty where nothing was said."""
     rows = [row for answer in answers for row in _rows(trace, answer)]
     if not rows:
-        rows = [[*_place(trace, i), *[None] * (len(_HEAD) - 4)] for i in range(len(trace.substeps))]
+        rows = [[*_place(trace, i), *[None] * (len(_HEAD) - len(_PLACE))] for i in range(len(trace.substeps))]
     return csv_text([_HEAD, *rows])
 
 
@@ -126,27 +127,15 @@ def _substep_record(answer: TraceJudgments, mode: Mode, i: int) -> dict[str, Any
 
 def _rows(trace: StoredTrace, answer: TraceJudgments) -> Iterator[list[object]]:
     for mode, scores in answer.modes.items():
-        for i in range(len(scores)):
-            yield [*_place(trace, i), answer.name, mode.value, *_numbers(answer, mode, scores.probs[i], i)]
-
-
-def _numbers(answer: TraceJudgments, mode: Mode, probs: Floats32, i: int) -> list[object]:
-    if answer.silent[mode][i]:
-        return [None] * (len(LABEL_NAMES) + 1)
-    three = [_rounded(p) if answer.outputs != Outputs.VALIDITY else None for p in probs]
-    return [*three, _rounded(answer.modes[mode].validity[i])]
+        for i, probs in enumerate(scores.probs):
+            numbers = substep_numbers(probs, answer.outputs, answer.thresholds)
+            yield [*_place(trace, i), answer.name, mode.value, *map(numbers.get, _NUMBERS)]
 
 
 def _place(trace: StoredTrace, i: int) -> list[object]:
     owner = int(trace.owners[i])
     substep = i - int((trace.owners < owner).sum())
-    return [owner + 1, substep + 1, trace.substeps[i], _gold(trace.steps[owner])]
-
-
-def _gold(step: Step) -> str | None:
-    if step.label is not None:
-        return step.label.text
-    return "valid" if step.valid else None
+    return [owner + 1, substep + 1, trace.substeps[i], gold_word(trace.steps[owner])]
 
 
 def _rounded(value: float) -> float:

@@ -90,7 +90,7 @@ def _rows(trace: StoredTrace, judgment: StoredJudgment, thresholds: Thresholds) 
             yield in_mode
             continue
         for place, probs in zip(_places(trace), scores.probs, strict=True):
-            yield in_mode | place | _numbers(probs, evaluator.outputs, thresholds)
+            yield in_mode | place | substep_numbers(probs, evaluator.outputs, thresholds)
 
 
 def _places(trace: StoredTrace) -> Iterator[dict[str, Any]]:
@@ -106,8 +106,8 @@ def gold_word(step: Step) -> str | None:
     return "valid" if step.valid else None
 
 
-def _numbers(probs: Floats32, outputs: Outputs, thresholds: Thresholds) -> dict[str, Any]:
-    """What an evaluator says of a sub-step; a row of zeros stands for nothing."""
+def substep_numbers(probs: Floats32, outputs: Outputs, thresholds: Thresholds) -> dict[str, Any]:
+    """What an evaluator says of a sub-step, by column; `probs` have shape (3,), and zeros stand for nothing."""
     if not probs.any():
         return {}
     verdict = {"verdict": verdict_word(probs, thresholds, outputs)}

@@ -1,6 +1,7 @@
 """Adding traces to a dataset."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +20,9 @@ from stepsight.storage.traces.queries import StoredTrace, find_trace
 from stepsight.storage.traces.search import index_texts
 
 Located = tuple[str, Trace]
+
+# As JSON spells it, not a backslash before "u0000".
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class TraceWriter:
@@ -163,7 +167,11 @@ def _check(where: str, trace: Trace) -> None:
         check_text(trace.id, "the id")
         if len(trace.id) > ID_LENGTH:
             raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
-        json.dumps(trace.meta, ensure_ascii=False, allow_nan=False).encode()
+        written = json.dumps(trace.meta, ensure_ascii=False, allow_nan=False)
+        written.encode()
+        # PostgreSQL would store it, and fail wherever the field is read.
+        if _NUL.search(written):
+            raise UserError("a text holds a NUL byte.", "Remove it.")
     except UserError as error:
         raise error.at(where) from None
     except UnicodeEncodeError:

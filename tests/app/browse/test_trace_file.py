@@ -91,6 +91,10 @@ def test_the_csv_file_has_a_row_per_substep_evaluator_and_mode(client, trace):
     ]  # fmt: skip
     percent = [row for row in rows if row["evaluator"] == "percent"]
     assert [(row["neg"], row["validity"]) for row in percent] == [("", "0.6"), ("", "0.25"), ("", "1.0"), ("", "")]
+    words = [row for row in rows if row["evaluator"] == "words"]
+    assert [(row["neg"], row["validity"], row["verdict"]) for row in words] == [
+        ("", "", "valid"), ("", "", "not valid"), ("", "", "not valid"), ("", "", ""),
+    ]  # fmt: skip
     # What would be a formula is none.
     assert {row["text"] for row in rows} == {"a", "'=b", "c", "d"}
 
@@ -100,7 +104,7 @@ def test_a_trace_that_nobody_judged_has_its_texts_alone(client, trace):
         csv.reader(io.StringIO(client.get(CSV_PATH, params={"trace": trace.trace_id, "beside": "number"}).text))
     )
     assert len(rows) == 1 + 4
-    assert rows[1] == ["1", "1", "a", "valid", "", "", "", "", "", ""]
+    assert rows[1] == ["1", "1", "a", "valid", "", "", "", "", "", "", ""]
 
 
 @pytest.mark.parametrize(
