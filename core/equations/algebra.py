@@ -1,0 +1,144 @@
+"""Algebra that is decided by expanding: identities, values of letters, and solutions of linear equations."""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from stepsight.core.equations import values
+from stepsight.core.equations.chains import Member
+from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
+from stepsight.core.equations.numbers import Comparison, Verdict
+from stepsight.core.equations.values import ONE, Monomial, Polynomial, UndecidedError, Value
+
+# The imaginary unit, the base of the natural logarithm, differentials: letters that are no variables.
+_CONSTANTS = frozenset({"i", "j", "e", "d", "omega", "ω", "ζ", "zeta"})
+
+
+def compare_identity(left: Member, right: Member) -> Comparison | None:
+    """Both sides of an expansion or simplification compared; None where it may as well be an equation to solve.
+
+    It holds where the difference vanishes. It fails only where the left side had something to work out, the right
+    side has not, and they differ in one term: as an equation that would be one without a solution, or with zero.
+    """
+    a, b = left.expression, right.expression
+    if a is None or b is None or not a.letters or not b.letters:
+        return None
+    first: Comparison | None = None
+    try:
+        for (reading_a, reading_b), percent in readings(a, b):
+            x, y = evaluate(a.node, reading_a, percent), evaluate(b.node, reading_b, percent)
+            if not values.difference(x, y).above:
+                return Comparison(Verdict.HOLDS, x, y)
+            first = first or Comparison(Verdict.FAILS, x, y)
+    except UndecidedError:
+        return None
+    if first is None or not _is_slip(a, b, first):
+        return None
+    return first
+
+
+def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
+    left, right = comparison.left, comparison.right
+    x, y = left.polynomial, right.polynomial
+    if x is None or y is None or not (left.exact and right.exact) or a.choices or b.choices:
+        return False
+    if a.letters & _CONSTANTS or b.letters & _CONSTANTS or a.has_percent or b.has_percent:
+        return False
+    if not any(x) or not any(y) or a.letters != b.letters or "π" in a.letters:
+        return False
+    if is_reduced(a.node, x) or not is_reduced(b.node, y):
+        return False
+    gap = values.difference(left, right).polynomial
+    if gap is None or len(gap) != 1:
+        return False
+    ((term, by),) = gap.items()
+    if len(x) == 1 and len(y) == 1:
+        # 3x · 4 = 20x, rather than an equation such as x · x = 9x^2.
+        return any(node.kind is Kind.NUMBER for node in a.node.walk()) and x.keys() == y.keys() and not _near(x, y, term)
+    return not _near(x, y, term) and by != 0
+
+
+def _near(x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], term: Monomial) -> bool:
+    """Whether the coefficients of a term may be the same, rounded."""
+    left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
+    if left.denominator == 1 and right.denominator == 1:
+        return False
+    return abs(left - right) <= max(abs(left), abs(right)) / 50
+
+
+def is_reduced(node: Node, polynomial: Mapping[Monomial, Fraction]) -> bool:
+    """Whether a tree is written as its polynomial is: one term each, each with one coefficient."""
+    terms = list(_terms(node))
+    return len(terms) == len(polynomial) and all(_is_term(term) for term in terms)
+
+
+def _terms(node: Node) -> Iterator[Node]:
+    if node.kind in (Kind.ADD, Kind.SUBTRACT):
+        for part in node.parts:
+            yield from _terms(part)
+    elif node.kind is Kind.NEGATIVE:
+        yield from _terms(node.parts[0])
+    else:
+        yield node
+
+
+def _is_term(node: Node) -> bool:
+    """Whether it is a coefficient with powers of letters, each once."""
+    numbers = letters = 0
+    names = []
+    for part in _factors(node):
+        if part.kind is Kind.LETTER:
+            letters += 1
+            names.append(part.name)
+        elif part.kind is Kind.POWER and part.parts[0].kind is Kind.LETTER and part.parts[1].kind is Kind.NUMBER:
+            letters += 1
+            names.append(part.parts[0].name)
+        elif part.kind is Kind.NUMBER or part.is_fraction:
+            numbers += 1
+        else:
+            return False
+    return numbers <= 1 and len(names) == len(set(names))
+
+
+def _factors(node: Node) -> Iterator[Node]:
+    if node.kind is Kind.MULTIPLY:
+        for part in node.parts:
+            yield from _factors(part)
+    elif node.kind is Kind.DIVIDE and not node.is_fraction and node.parts[1].kind is Kind.NUMBER:
+        yield from _factors(node.parts[0])
+        if any(part.kind is Kind.NUMBER for part in _factors(node.parts[0])):
+            yield node.parts[1]
+    else:
+        yield node
+
+
+def value_of(expression: Expression | None, letters: Mapping[str, Value] | None = None) -> Value | None:
+    """The value of an expression that can be read in one way, with values for letters, None where it has none."""
+    if expression is None or expression.choices or expression.has_percent:
+        return None
+    try:
+        return evaluate(expression.node, letters=letters)
+    except UndecidedError:
+        return None
+
+
+def solve_linear(left: Value, right: Value) -> tuple[str, Fraction] | None:
+    """The only letter of an equation and its only solution, None where it has several letters or is not linear."""
+    letters = left.letters | right.letters
+    if len(letters) != 1 or letters & (_CONSTANTS | {"π"}) or not (left.exact and right.exact):
+        return None
+    (name,) = letters
+    try:
+        gap = values.difference(left, right)
+    except UndecidedError:
+        return None
+    above: Polynomial = dict(gap.above)
+    linear: Monomial = ((name, 1),)
+    if not set(above) <= {ONE, linear} or linear not in above:
+        return None
+    solution = -above.get(ONE, Fraction(0)) / above[linear]
+    try:
+        for side in (left, right):
+            values.substitute(side, {name: values.number(solution)})
+    except UndecidedError:
+        return None
+    return name, solution
