@@ -10,7 +10,7 @@ from stepsight.core.equations.numbers import Comparison, Verdict
 from stepsight.core.equations.values import ONE, Monomial, Polynomial, UndecidedError, Value
 
 # The imaginary unit, the base of the natural logarithm, differentials: letters that are no variables.
-_CONSTANTS = frozenset({"i", "j", "e", "d", "omega", "ω", "ζ", "zeta"})
+CONSTANTS = frozenset({"i", "j", "e", "d", "omega", "ω", "ζ", "zeta"})
 
 
 def compare_identity(left: Member, right: Member) -> Comparison | None:
@@ -41,20 +41,44 @@ def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
     x, y = left.polynomial, right.polynomial
     if x is None or y is None or not (left.exact and right.exact) or a.choices or b.choices:
         return False
-    if a.letters & _CONSTANTS or b.letters & _CONSTANTS or a.has_percent or b.has_percent:
+    if a.letters & CONSTANTS or b.letters & CONSTANTS or a.has_percent or b.has_percent:
         return False
     if not any(x) or not any(y) or a.letters != b.letters or "π" in a.letters:
         return False
-    if is_reduced(a.node, x) or not is_reduced(b.node, y):
+    if is_reduced(a.node, x) == is_reduced(b.node, y) and not (is_product(a.node) and is_product(b.node)):
         return False
-    gap = values.difference(left, right).polynomial
-    if gap is None or len(gap) != 1:
+    if not is_product(b.node) and not is_reduced(b.node, y):
         return False
-    ((term, by),) = gap.items()
+    return _is_near_miss(a, x, y, values.difference(left, right).polynomial)
+
+
+def _is_near_miss(
+    a: Expression,
+    x: Mapping[Monomial, Fraction],
+    y: Mapping[Monomial, Fraction],
+    gap: Mapping[Monomial, Fraction] | None,
+) -> bool:
+    """Whether two polynomials differ in one term, or by a factor."""
+    if gap is None:
+        return False
     if len(x) == 1 and len(y) == 1:
         # 3x · 4 = 20x, rather than an equation such as x · x = 9x^2.
+        (term,) = x
         return any(node.kind is Kind.NUMBER for node in a.node.walk()) and x.keys() == y.keys() and not _near(x, y, term)
-    return not _near(x, y, term) and by != 0
+    if len(gap) == 1:
+        return not _near(x, y, next(iter(gap)))
+    if x.keys() != y.keys():
+        return False
+    term = next(iter(x))
+    ratio = x[term] / y[term]
+    return all(value == ratio * y[key] for key, value in x.items()) and not _near(x, y, term)
+
+
+def is_product(node: Node) -> bool:
+    """Whether it is a product, of which a factor is a sum."""
+    if node.kind in (Kind.MULTIPLY, Kind.DIVIDE, Kind.POWER):
+        return any(part.kind in (Kind.ADD, Kind.SUBTRACT) or is_product(part) for part in node.parts)
+    return node.kind is Kind.NEGATIVE and is_product(node.parts[0])
 
 
 def _near(x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], term: Monomial) -> bool:
@@ -124,7 +148,7 @@ def value_of(expression: Expression | None, letters: Mapping[str, Value] | None 
 def solve_linear(left: Value, right: Value) -> tuple[str, Fraction] | None:
     """The only letter of an equation and its only solution, None where it has several letters or is not linear."""
     letters = left.letters | right.letters
-    if len(letters) != 1 or letters & (_CONSTANTS | {"π"}) or not (left.exact and right.exact):
+    if len(letters) != 1 or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
         return None
     (name,) = letters
     try:

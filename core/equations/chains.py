@@ -28,6 +28,10 @@ class Member:
         return self.expression is not None and self.expression.node.is_literal
 
     @cached_property
+    def is_letter(self) -> bool:
+        return self.expression is not None and self.expression.node.kind is Kind.LETTER
+
+    @cached_property
     def operations(self) -> int:
         """How many operations it holds."""
         if self.expression is None:
@@ -143,7 +147,7 @@ def _may_begin(tokens: Sequence[Token], index: int) -> bool:
 _CHANGING = frozenset(
     """half twice double triple thrice third quarter fourth fifth tenth square cube root factorial average mean median
     remainder reciprocal inverse negative opposite absolute gcd lcm minus plus times over divided by percent log sin cos
-    tan mod modulo digits digit difference ratio choose per least most of fraction logarithm sine cosine tangent subtract add adding""".split()
+    tan mod modulo digits digit difference ratio choose per least most of fraction logarithm sine cosine tangent""".split()
 )
 _SUMS = frozenset("total sum product number area perimeter volume cost amount value out sums products".split())
 
@@ -183,7 +187,7 @@ def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
         return following is not None and not following.spaced
     if before.sort is Sort.BREAK and before.text == "\n":
         return not following.spaced
-    return True
+    return before.sort in (Sort.BREAK, Sort.RELATION) or before.is_sign("(", "[", "{")
 
 
 def _is_changed(tokens: Sequence[Token], index: int) -> bool:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 
-from stepsight.core.equations import values
-from stepsight.core.equations.algebra import compare_identity
+from stepsight.core.equations import solutions, values
+from stepsight.core.equations.algebra import compare_identity, value_of
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains
-from stepsight.core.equations.context import has_own_arithmetic, is_modular, is_stated
+from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_stated
 from stepsight.core.equations.expressions import Kind, evaluate
 from stepsight.core.equations.numbers import Comparison, Verdict, compare, decimals_in
 from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens
@@ -44,6 +44,7 @@ class Check:
     fault_end: int = 0
     right: str = ""
     difference: str = ""
+    opposite: bool = False
 
 
 @dataclass
@@ -53,6 +54,8 @@ class Checker:
     problem: str
     exact_texts: set[str] = field(default_factory=set)
     is_plain: bool = True
+    step: int = -1
+    memory: solutions.Memory = field(default_factory=solutions.Memory)
 
     def __post_init__(self) -> None:
         problem = self.problem[:MAX_TEXT]
@@ -66,16 +69,22 @@ class Checker:
         return tuple(sorted(self._checks(text), key=lambda check: (check.start, check.end)))
 
     def _checks(self, text: str) -> Iterator[Check]:
+        self.step += 1
         if holds_table(text) or is_modular(text):
             return
         blanked, notes = annotations(text)
+        noted = []
         for note, place in notes[:40]:
             for chain in find_chains(read_tokens(note)):
-                yield from self._of_chain(chain, text, place)
+                noted.append((place, chain.members[0]))
+                yield from self._of_chain(chain, text, place, [])
         for chain in find_chains(read_tokens(blanked)):
-            yield from self._of_chain(chain, text, 0)
+            yield from self._of_chain(chain, text, 0, noted)
+            yield from self._of_unknowns(chain, text)
 
-    def _of_chain(self, chain: Chain, text: str, offset: int) -> Iterator[Check]:
+    def _of_chain(
+        self, chain: Chain, text: str, offset: int, notes: list[tuple[int, Member]]
+    ) -> Iterator[Check]:
         for _, left, right, relation in chain.pairs():
             if relation not in ("=", "≈"):
                 continue
@@ -83,8 +92,66 @@ class Checker:
             if check is None:
                 continue
             works_out = right.is_literal and left.operations > 0
-            if check.holds or is_stated(text, chain.start + offset, chain.end + offset, works_out):
+            if check.holds or (
+                is_stated(text, chain.start + offset, chain.end + offset, works_out)
+                and not _is_noted_otherwise(left, right, notes)
+                and not _is_loss(check, text, right)
+            ):
                 yield check
+
+    def _of_unknowns(self, chain: Chain, text: str) -> Iterator[Check]:
+        """Checks of an equation with unknowns against the one before it."""
+        if any(relation != "=" for relation in chain.relations) or None in (m.expression for m in chain.members):
+            return
+        sides = [value_of(member.expression) for member in chain.members]
+        first, last = sides[0], sides[-1]
+        if first is None or last is None:
+            return
+        name = chain.members[0].expression.node.name if chain.members[0].expression else ""
+        if chain.members[0].is_letter and not last.letters and name:
+            yield from self._of_solution(chain, name, last, text)
+        elif len(sides) == 2 or not last.letters:
+            stated = solutions.equation(first, last, self.step, chain.end)
+            if stated is not None and is_assertion(text, chain.start, chain.end):
+                yield from self._of_consequence(chain, stated, text)
+                self.memory.keep(stated)
+
+    def _of_solution(self, chain: Chain, name: str, value: Value, text: str) -> Iterator[Check]:
+        earlier = self.memory.before(frozenset({name}), self.step)
+        polynomial = solutions.coefficients(earlier) if earlier else None
+        if earlier is None or polynomial is None or not is_assertion(text, chain.start, chain.end):
+            return
+        if not solutions.says_it_follows(self._words(earlier, chain, text)):
+            return
+        last = chain.members[-1]
+        holds = solutions.solves(polynomial, value, _decimals(last))
+        if holds is None:
+            return
+        if holds:
+            yield Check(chain.start, chain.end, True, Method.SOLUTION)
+        elif is_stated(text, chain.start, chain.end, True):
+            right = solutions.write_solutions(name, polynomial)
+            yield Check(chain.start, chain.end, False, Method.SOLUTION, last.start, last.end, right)
+
+    def _of_consequence(self, chain: Chain, stated: solutions.Stated, text: str) -> Iterator[Check]:
+        earlier = self.memory.before(stated.letters, self.step)
+        if earlier is None:
+            return
+        words = self._words(earlier, chain, text)
+        is_linear = len(stated.letters) == 1 and len(solutions.coefficients(stated) or ()) == 2
+        says = solutions.says_it_follows if is_linear else solutions.says_it_is_rewritten
+        if not says(words):
+            return
+        holds = solutions.follows(earlier, stated)
+        if holds:
+            yield Check(chain.start, chain.end, True, Method.SOLUTION)
+        elif holds is False and is_stated(text, chain.start, chain.end, True):
+            right = solutions.write_equation(earlier.polynomial)
+            yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
+
+    def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
+        """What stands between an equation and the next, in the same sub-step, or before it in this one."""
+        return text[earlier.end if earlier.step == self.step else 0 : chain.start]
 
     def _of_pair(self, left: Member, right: Member, relation: str, offset: int) -> Check | None:
         identity = compare_identity(left, right)
@@ -92,7 +159,7 @@ class Checker:
             if identity.verdict is Verdict.HOLDS:
                 return Check(left.start + offset, right.end + offset, True, Method.IDENTITY)
             return replace(_failing(left, right, identity, offset), method=Method.IDENTITY)
-        if left.is_literal and right.is_literal and not _converts(left, right):
+        if left.is_literal and right.is_literal:
             return None
         comparison = compare(left, right, relation, self.exact_texts)
         if comparison is None or comparison.verdict is Verdict.DOUBTFUL:
@@ -105,9 +172,25 @@ class Checker:
         return _failing(left, right, comparison, offset)
 
 
-def _converts(left: Member, right: Member) -> bool:
-    """Whether one of two literals is a percentage and the other is none."""
+def _decimals(member: Member) -> int:
+    """The digits behind the point of a number, or of the most exact of a member."""
+    if member.expression is None:
+        return 0
+    return max((node.decimals for node in member.expression.node.walk() if node.kind is Kind.NUMBER), default=0)
+
+
+def _is_noted_otherwise(left: Member, right: Member, notes: list[tuple[int, Member]]) -> bool:
+    """Whether a calculator's note within an equation works out something else than its left side."""
+    for place, member in notes:
+        if left.end <= place < right.end:
+            x, y = value_of(left.expression), value_of(member.expression)
+            return x is None or y is None or bool(values.difference(x, y).above)
     return False
+
+
+def _is_loss(check: Check, text: str, right: Member) -> bool:
+    """Whether only the sign is off, where words say so: 1800 - 2000 = 200 less."""
+    return check.opposite and compares(text[check.start - 80 if check.start > 80 else 0 : check.end + 60])
 
 
 def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
@@ -144,6 +227,7 @@ def _failing(left: Member, right: Member, comparison: Comparison, offset: int) -
         fault.end + offset,
         write_value(is_, decimal),
         _difference(is_, stated),
+        not values.add(is_, stated).above,
     )
 
 

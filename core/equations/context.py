@@ -54,6 +54,36 @@ def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     return works_out or _WISHED.search(text[first:start]) is None
 
 
+_POSITED = re.compile(
+    r"""\b(?:if|when|whenever|let|let's|suppose|assume|assuming|for|at|where|case|try|trying|test\w*|check\w*|plug\w*
+      |substitut\w+|set|setting|say|unless|either|not|guess\w*|choose|choosing|consider|take|taking|pick|with|example
+      |minimum|maximum|vertex|line|axis|asymptote\w*|want|could|might|would|would|say|suggest\w*)\b|n['’]t\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:or|and)\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
+
+
+def is_assertion(text: str, start: int, end: int) -> bool:
+    """Whether the equation with unknowns at `[start, end)` is asserted as such: not posited, nor one of several."""
+    first, last = sentence_around(text, start, end)
+    if text[first:last].rstrip().endswith("?") or _ALTERNATIVE.match(text, end):
+        return False
+    clause = _clause(text[first:start])
+    return _POSITED.search(clause) is None
+
+
+_COMPARED = re.compile(
+    r"""\b(?:less|fewer|cheaper|differ\w*|loss|lost|lose|short\w*|below|behind|owes?|debt|deficit|younger|apart|change\w*
+      |drop\w*|decreas\w+|lower|subtract\w*|from|between|remain\w*|down|off|under|away)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def compares(text: str) -> bool:
+    """Whether a text speaks of by how much something is less, so that the sign of a difference may be left out."""
+    return _COMPARED.search(text) is not None
+
+
 def _clause(before: str) -> str:
     """The last clause of the words before an equation."""
     clause = before

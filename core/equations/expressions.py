@@ -290,28 +290,32 @@ class Reader:
                 node = self._node(Kind.POWER, node, self._exponent(depth))
                 if self._is_sign("^"):
                     raise UndecidedError
-            elif token.is_sign("!") and not self._ends_sentence():
+            elif token.is_sign("!") and not token.spaced:
+                ends_sentence = self._may_end_sentence()
                 self.at += 1
                 if self._is_sign("!"):
                     raise UndecidedError
-                node = self._node(Kind.FACTORIAL, node)
+                factorial = self._node(Kind.FACTORIAL, node)
+                node = self._either(factorial, node) if ends_sentence else factorial
             elif token.is_sign("%") or (token.sort is Sort.WORD and token.text.lower() == "percent"):
                 self.at += 1
                 node = self._node(Kind.PERCENT, node)
             elif token.sort is Sort.UNIT:
                 self.at += 1
             elif token.sort is Sort.WORD and token.text.lower() in SCALES:
+                if self.at > 1 and self.tokens[self.at - 2].is_sign("/"):
+                    raise UndecidedError
                 self.at += 1
                 scale = Node(Kind.NUMBER, number=Fraction(SCALES[token.text.lower()]))
                 node = self._node(Kind.MULTIPLY, node, scale)
             else:
                 return node
 
-    def _ends_sentence(self) -> bool:
-        token, following = self.tokens[self.at], self._peek(1)
-        if token.spaced:
-            return True
-        return following is not None and following.sort in (Sort.WORD, Sort.BREAK) and not token.in_formula
+    def _may_end_sentence(self) -> bool:
+        following = self._peek(1)
+        if self.tokens[self.at].in_formula:
+            return False
+        return following is None or following.sort in (Sort.WORD, Sort.BREAK)
 
     def _exponent(self, depth: int) -> Node:
         token = self._peek()
@@ -520,7 +524,7 @@ class Reader:
         at, words = self.at, []
         while at < len(self.tokens) and len(words) < 7:
             token = self.tokens[at]
-            if token.sort is Sort.WORD and is_unit_word(token.text):
+            if token.sort is Sort.WORD and is_unit_word(token.text) and (words or token.text.lower() != "of"):
                 words.append(token.text.lower())
             elif words and token.is_sign("/") and self._word_at(at + 1):
                 pass

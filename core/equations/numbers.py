@@ -119,6 +119,9 @@ def _rounding(value: Fraction, node: Node, percent: Fraction) -> Verdict | None:
         return None
     if literal.cut:
         return Verdict.HOLDS if gap <= unit else None
+    if literal.decimals >= 8 and gap <= abs(value) / 10**10:
+        # As a computer writes it: 14.999999999999998.
+        return Verdict.HOLDS
     if literal.decimals:
         return Verdict.HOLDS if gap <= unit / 2 else Verdict.DOUBTFUL if gap < unit else None
     # Of integers, only what never ends may have been rounded.

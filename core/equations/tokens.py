@@ -229,6 +229,11 @@ def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
         return [Token(Sort.LETTER, "π", start, end, spaced, inside)]
     if len(text) == 1:
         return [Token(Sort.LETTER, text, start, end, spaced, inside)]
+    if "π" in text and len(text) <= 4:
+        return [
+            Token(Sort.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
+            for i, letter in enumerate(text)
+        ]
     # Three letters or more are a word or the corners of a figure, where a product would be shorter.
     if inside and len(text) <= 3 and text.islower() and text not in ("and", "for", "mod", "the", "or", "if", "cm"):
         return [

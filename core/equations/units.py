@@ -6,7 +6,7 @@ SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, 
 _NEVER = frozenset(
     """
     is are was were be been being am has have had do does did will would can could should shall may might must
-    and or but so then thus hence therefore because since if when where while which that who whose what why how
+    the and or but so then thus hence therefore because since if when where while which that who whose what why how
     this these those there here it its it's he she they we you i his her their our your my him them us
     than as not no nor only also too just about into onto from with without by between among until
     gives give gave get gets got makes make made leaves leave left need needs spend spends spent earn earns
