@@ -110,8 +110,9 @@ class Checker:
         name = chain.members[0].expression.node.name if chain.members[0].expression else ""
         if chain.members[0].is_letter and not last.letters and name:
             yield from self._of_solution(chain, name, last, text)
+            self.memory.last.pop(frozenset({name}), None)
         elif len(sides) == 2 or not last.letters:
-            stated = solutions.equation(first, last, self.step, chain.end)
+            stated = solutions.equation(first, last, self.step, chain.end, text[chain.end :])
             if stated is not None and is_assertion(text, chain.start, chain.end):
                 yield from self._of_consequence(chain, stated, text)
                 self.memory.keep(stated)
@@ -150,8 +151,10 @@ class Checker:
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
-        """What stands between an equation and the next, in the same sub-step, or before it in this one."""
-        return text[earlier.end if earlier.step == self.step else 0 : chain.start]
+        """What stands between an equation and the next."""
+        if earlier.step == self.step:
+            return text[earlier.end : chain.start]
+        return f"{earlier.behind} {text[: chain.start]}"
 
     def _of_pair(self, left: Member, right: Member, relation: str, offset: int) -> Check | None:
         identity = compare_identity(left, right)

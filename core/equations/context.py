@@ -18,7 +18,7 @@ _SUPPOSED = re.compile(
 )
 # Words before an equation that is wished for, or asked for, where no value is worked out.
 _WISHED = re.compile(
-    r"""\b(?:want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
+    r"""\b(?:suppos\w+|assum\w+|equating|want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
       | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*|substitut\w+)
       \b|n['’]t\b""",
     re.VERBOSE | re.IGNORECASE,

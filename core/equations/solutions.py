@@ -23,12 +23,13 @@ Coefficients = list[Fraction]
 
 @dataclass(frozen=True)
 class Stated:
-    """An equation that a sub-step states: its difference, a polynomial, and where it stands."""
+    """An equation that a sub-step states: its difference, a polynomial, where it ends, and the text behind it."""
 
     polynomial: Mapping[Monomial, Fraction]
     letters: frozenset[str]
     step: int
     end: int
+    behind: str = ""
 
 
 @dataclass
@@ -49,7 +50,7 @@ class Memory:
         self.last[stated.letters] = stated
 
 
-def equation(left: Value, right: Value, step: int, end: int) -> Stated | None:
+def equation(left: Value, right: Value, step: int, end: int, behind: str) -> Stated | None:
     """An equation with unknowns as it is remembered, None where it is none or too large."""
     letters = left.letters | right.letters
     if not letters or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
@@ -60,7 +61,7 @@ def equation(left: Value, right: Value, step: int, end: int) -> Stated | None:
         return None
     if not gap.above or len(gap.letters) != len(letters):
         return None
-    return Stated(dict(gap.above), gap.letters, step, end)
+    return Stated(dict(gap.above), gap.letters, step, end, behind)
 
 
 def coefficients(stated: Stated) -> Coefficients | None:
@@ -183,16 +184,27 @@ _ANOTHER = re.compile(
     r"""\b(?:another|second|third|other|also|given|similar\w*|new|case|when|if|let|suppose|assume|try|consider|
       first|derivative|differentiat\w+|minimum|maximum|vertex|both\s+equations|system|set|setting|equal\s+to|plug\w*
       |substitut\w+|instead|or\s+else|either|for|at|same|where|inequality|next|one|two|each|test|root|zero|zeros
-      |eliminat\w+|know|want|need)\b""",
+      |eliminat\w+|know|want|need|equations|only|smallest|largest|greatest|least|valid|option|answer|range)\b""",
     re.VERBOSE | re.IGNORECASE,
+)
+
+
+# What is done to an equation, in words that otherwise name another one.
+_GOAL = re.compile(
+    r"\b(?:to\s+)?(?:solv\w+|find)\s+(?:it\s+|this\s+|the\s+equation\s+)?for\s+(?:the\s+value\s+of\s+)?[\W]{0,3}[A-Za-z]\b"
+    r"|\b(?:from|on|of|to|by)\s+(?:both|each|all)\s+sides?\b|\bthe\s+value\s+of\b|\bset\s+up\s+the\s+equation\b(?=.{40})"
+    r"|^\W*step\s+\d+\b|\bnow\b|\bfirst\b(?=,)",
+    re.IGNORECASE,
 )
 
 
 def says_it_follows(words: str) -> bool:
     """Whether the words before an equation say that it follows from the one before, and from nothing else."""
+    words = _GOAL.sub(" ", words)
     return _FOLLOWING.search(words) is not None and _ANOTHER.search(words) is None
 
 
 def says_it_is_rewritten(words: str) -> bool:
     """Whether the words before an equation say that it is the one before, written in another way."""
+    words = _GOAL.sub(" ", words)
     return _REWRITING.search(words) is not None and _ANOTHER.search(words) is None
