@@ -45,33 +45,34 @@ def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
         return False
     if not any(x) or not any(y) or a.letters != b.letters or "π" in a.letters:
         return False
-    if is_reduced(a.node, x) == is_reduced(b.node, y) and not (is_product(a.node) and is_product(b.node)):
+    gap = values.difference(left, right).polynomial
+    if gap is None:
         return False
-    if not is_product(b.node) and not is_reduced(b.node, y):
+    done_a, done_b = is_reduced(a.node, x), is_reduced(b.node, y)
+    digits = max((node.decimals for node in b.node.walk()), default=0)
+    unit = Fraction(1, 10**digits) if digits else Fraction(0)
+    if len(x) == len(y) == 1:
+        return x.keys() == y.keys() and not (done_a and done_b) and _has_numbers(a.node) and not _near(x, y, gap, unit)
+    if done_a == done_b and not (is_product(a.node) and is_product(b.node)):
         return False
-    return _is_near_miss(a, x, y, values.difference(left, right).polynomial)
+    return (is_product(b.node) or done_b) and _is_near_miss(x, y, gap) and not _near(x, y, gap, unit)
+
+
+def _has_numbers(node: Node) -> bool:
+    return any(part.kind is Kind.NUMBER for part in node.walk())
 
 
 def _is_near_miss(
-    a: Expression,
-    x: Mapping[Monomial, Fraction],
-    y: Mapping[Monomial, Fraction],
-    gap: Mapping[Monomial, Fraction] | None,
+    x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction]
 ) -> bool:
     """Whether two polynomials differ in one term, or by a factor."""
-    if gap is None:
-        return False
-    if len(x) == 1 and len(y) == 1:
-        # 3x · 4 = 20x, rather than an equation such as x · x = 9x^2.
-        (term,) = x
-        return any(node.kind is Kind.NUMBER for node in a.node.walk()) and x.keys() == y.keys() and not _near(x, y, term)
     if len(gap) == 1:
-        return not _near(x, y, next(iter(gap)))
+        return True
     if x.keys() != y.keys():
         return False
     term = next(iter(x))
     ratio = x[term] / y[term]
-    return all(value == ratio * y[key] for key, value in x.items()) and not _near(x, y, term)
+    return all(value == ratio * y[key] for key, value in x.items())
 
 
 def is_product(node: Node) -> bool:
@@ -81,12 +82,17 @@ def is_product(node: Node) -> bool:
     return node.kind is Kind.NEGATIVE and is_product(node.parts[0])
 
 
-def _near(x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], term: Monomial) -> bool:
-    """Whether the coefficients of a term may be the same, rounded."""
-    left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
-    if left.denominator == 1 and right.denominator == 1:
-        return False
-    return abs(left - right) <= max(abs(left), abs(right)) / 50
+def _near(
+    x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction], unit: Fraction
+) -> bool:
+    """Whether all coefficients may be the same, rounded to units of the last digit."""
+    for term, by in gap.items():
+        left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
+        if (left.denominator == 1 and right.denominator == 1) or not left or not right:
+            return False
+        if abs(by) > max(unit, abs(left) / 200):
+            return False
+    return True
 
 
 def is_reduced(node: Node, polynomial: Mapping[Monomial, Fraction]) -> bool:

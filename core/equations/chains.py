@@ -267,7 +267,7 @@ def _behind_group(tokens: Sequence[Token], index: int) -> int:
     return index + 1
 
 
-_ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}=[^<>=\n]{1,80})>>")
+_ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")
 
 
 def annotations(text: str) -> tuple[str, list[tuple[str, int]]]:

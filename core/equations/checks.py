@@ -91,7 +91,7 @@ class Checker:
             check = self._of_pair(left, right, relation, offset)
             if check is None:
                 continue
-            works_out = right.is_literal and left.operations > 0
+            works_out = check.method is Method.IDENTITY or (right.is_literal and left.operations > 0)
             if check.holds or (
                 is_stated(text, chain.start + offset, chain.end + offset, works_out)
                 and not _is_noted_otherwise(left, right, notes)
@@ -104,15 +104,15 @@ class Checker:
         if any(relation != "=" for relation in chain.relations) or None in (m.expression for m in chain.members):
             return
         sides = [value_of(member.expression) for member in chain.members]
-        first, last = sides[0], sides[-1]
-        if first is None or last is None:
+        last = sides[-1]
+        if last is None:
             return
         name = chain.members[0].expression.node.name if chain.members[0].expression else ""
         if chain.members[0].is_letter and not last.letters and name:
             yield from self._of_solution(chain, name, last, text)
             self.memory.last.pop(frozenset({name}), None)
-        elif len(sides) == 2 or not last.letters:
-            stated = solutions.equation(first, last, self.step, chain.end, text[chain.end :])
+        elif (pair := _unknown_pair(sides)) is not None:
+            stated = solutions.equation(*pair, self.step, chain.end, text[chain.end :])
             if stated is not None and is_assertion(text, chain.start, chain.end):
                 yield from self._of_consequence(chain, stated, text)
                 self.memory.keep(stated)
@@ -147,14 +147,14 @@ class Checker:
         if holds:
             yield Check(chain.start, chain.end, True, Method.SOLUTION)
         elif holds is False and is_stated(text, chain.start, chain.end, True):
-            right = solutions.write_equation(earlier.polynomial)
+            right = solutions.write_equation(earlier)
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
         """What stands between an equation and the next."""
         if earlier.step == self.step:
             return text[earlier.end : chain.start]
-        return f"{earlier.behind} {text[: chain.start]}"
+        return f"{earlier.behind}\n{text[: chain.start]}"
 
     def _of_pair(self, left: Member, right: Member, relation: str, offset: int) -> Check | None:
         identity = compare_identity(left, right)
@@ -173,6 +173,15 @@ class Checker:
         if _runs_on(left, right, comparison):
             return None
         return _failing(left, right, comparison, offset)
+
+
+def _unknown_pair(sides: Sequence[Value | None]) -> tuple[Value, Value] | None:
+    """The two sides of an equation with unknowns, of a chain its side with letters and one without."""
+    if len(sides) == 2:
+        return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
+    unknown = [side for side in sides if side is not None and side.letters]
+    closed_sides = [side for side in sides if side is not None and not side.letters]
+    return (unknown[0], closed_sides[-1]) if len(unknown) == 1 and closed_sides else None
 
 
 def _decimals(member: Member) -> int:

@@ -11,7 +11,7 @@ _AFTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"""\b(?:if|suppos\w+|assum\w+|imagine|were|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
+    r"""\b(?:if|suppos\w+|assum\w+|imagine|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
       | such\s+that|so\s+that|check\w*|verif\w+|either|say|false|wrong|incorrect\w*|mistake\w*|instead|claim\w*
       | plug\w*)\b""",
     re.VERBOSE | re.IGNORECASE,
@@ -38,6 +38,9 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     return first, following.end() if following else len(text)
 
 
+_ASSUMED = re.compile(r"\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b", re.IGNORECASE)
+
+
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     """Whether a text states the equation at `[start, end)`, rather than supposing, wishing for or refuting it.
 
@@ -50,6 +53,8 @@ def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
         return False
     clause = _clause(text[first:start])
     if _SUPPOSED.search(clause):
+        return False
+    if _ASSUMED.search(text[first:start]):
         return False
     return works_out or _WISHED.search(text[first:start]) is None
 

@@ -333,7 +333,7 @@ class Reader:
         if token.sort is Sort.UNIT and token.text != "°":
             self.at += 1
             token = self._peek()
-            if token is None or token.sort is not Sort.NUMBER and not token.is_sign("(", "-"):
+            if token is None or token.sort not in (Sort.NUMBER, Sort.LETTER) and not token.is_sign("(", "-"):
                 raise UndecidedError
             if token.is_sign("-"):
                 self.at += 1

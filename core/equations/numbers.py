@@ -124,8 +124,8 @@ def _rounding(value: Fraction, node: Node, percent: Fraction) -> Verdict | None:
         return Verdict.HOLDS
     if literal.decimals:
         return Verdict.HOLDS if gap <= unit / 2 else Verdict.DOUBTFUL if gap < unit else None
-    # Of integers, only what never ends may have been rounded.
-    return Verdict.DOUBTFUL if gap < 1 and value.denominator != 1 else None
+    # An integer may be what is broken, rounded; it is rarely cut off without a word.
+    return Verdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
 
 
 def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:

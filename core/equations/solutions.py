@@ -15,7 +15,7 @@ from stepsight.core.equations.values import ONE, Monomial, UndecidedError, Value
 from stepsight.core.equations.wording import write_number, write_value
 
 MAX_DEGREE = 6
-MAX_BACK = 1
+MAX_BACK = 2
 """How many sub-steps back the equation may stand that another follows from."""
 
 Coefficients = list[Fraction]
@@ -163,8 +163,12 @@ def write_solutions(name: str, polynomial: Coefficients) -> str:
     return " or ".join(f"{name} = {write_number(root)}" for root in roots(polynomial))
 
 
-def write_equation(polynomial: Mapping[Monomial, Fraction]) -> str:
-    """An equation with its letters on the left and its number on the right."""
+def write_equation(stated: Stated) -> str:
+    """What an equation says: its solution, or itself with its letters on the left and its number on the right."""
+    polynomial = stated.polynomial
+    solved = coefficients(stated)
+    if solved is not None and roots(solved):
+        return write_solutions(next(iter(stated.letters)), solved)
     rest = {key: value for key, value in polynomial.items() if key != ONE}
     constant = -polynomial.get(ONE, Fraction(0))
     return f"{write_value(Value(rest, {ONE: Fraction(1)}))} = {write_number(constant)}"
@@ -193,7 +197,7 @@ _ANOTHER = re.compile(
 _GOAL = re.compile(
     r"\b(?:to\s+)?(?:solv\w+|find)\s+(?:it\s+|this\s+|the\s+equation\s+)?for\s+(?:the\s+value\s+of\s+)?[\W]{0,3}[A-Za-z]\b"
     r"|\b(?:from|on|of|to|by)\s+(?:both|each|all)\s+sides?\b|\bthe\s+value\s+of\b|\bset\s+up\s+the\s+equation\b(?=.{40})"
-    r"|^\W*step\s+\d+\b|\bnow\b|\bfirst\b(?=,)",
+    r"|(?:^|\n)\W*step\s+\d+\b|\bnow\b|\bfirst\b(?=,)",
     re.IGNORECASE,
 )
 
@@ -201,7 +205,8 @@ _GOAL = re.compile(
 def says_it_follows(words: str) -> bool:
     """Whether the words before an equation say that it follows from the one before, and from nothing else."""
     words = _GOAL.sub(" ", words)
-    return _FOLLOWING.search(words) is not None and _ANOTHER.search(words) is None
+    follows_at_once = not re.search("[A-Za-z]", words)
+    return (follows_at_once or _FOLLOWING.search(words) is not None) and _ANOTHER.search(words) is None
 
 
 def says_it_is_rewritten(words: str) -> bool:
