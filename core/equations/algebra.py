@@ -68,7 +68,7 @@ def _is_near_miss(
     """Whether two polynomials differ in one term, or by a factor."""
     if len(gap) == 1:
         return True
-    if x.keys() != y.keys():
+    if x.keys() != y.keys() or max(sum(exponent for _, exponent in key) for key in x) < 2:
         return False
     term = next(iter(x))
     ratio = x[term] / y[term]
@@ -144,6 +144,8 @@ def _factors(node: Node) -> Iterator[Node]:
 def value_of(expression: Expression | None, letters: Mapping[str, Value] | None = None) -> Value | None:
     """The value of an expression that can be read in one way, with values for letters, None where it has none."""
     if expression is None or expression.choices or expression.has_percent:
+        return None
+    if any(node.cut for node in expression.node.walk()):
         return None
     try:
         return evaluate(expression.node, letters=letters)

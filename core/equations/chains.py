@@ -163,7 +163,9 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     if before.sort in (Sort.BREAK, Sort.RELATION):
         return not (before.text == ":" and index > 1 and tokens[index - 2].sort is Sort.NUMBER and not token.spaced)
     if before.sort is Sort.WORD:
-        return not _is_changed(tokens, index)
+        # floor(42/16), gcd(12, 18)
+        is_function = token.is_sign("(") and not token.spaced and not token.in_formula
+        return not is_function and not _is_changed(tokens, index)
     if before.is_sign("(", "[", "{"):
         return index < 2 or tokens[index - 2].sort not in (Sort.LETTER, Sort.SUBSCRIPT, Sort.OBSTACLE) or token.spaced
     if before.is_sign(")"):

@@ -11,7 +11,7 @@ from fractions import Fraction
 from stepsight.core.equations import solutions, values
 from stepsight.core.equations.algebra import compare_identity, value_of
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains
-from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_stated
+from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_stated, sentence_around, speaks_of_whole_numbers
 from stepsight.core.equations.expressions import Kind, evaluate
 from stepsight.core.equations.numbers import Comparison, Verdict, compare, decimals_in
 from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens
@@ -45,6 +45,7 @@ class Check:
     right: str = ""
     difference: str = ""
     opposite: bool = False
+    near: bool = False
 
 
 @dataclass
@@ -72,6 +73,8 @@ class Checker:
         self.step += 1
         if holds_table(text) or is_modular(text):
             return
+        if solutions.takes_back(text):
+            self.memory.last.clear()
         blanked, notes = annotations(text)
         noted = []
         for note, place in notes[:40]:
@@ -96,6 +99,7 @@ class Checker:
                 is_stated(text, chain.start + offset, chain.end + offset, works_out)
                 and not _is_noted_otherwise(left, right, notes)
                 and not _is_loss(check, text, right)
+                and not (check.near and speaks_of_whole_numbers(text))
             ):
                 yield check
 
@@ -136,7 +140,7 @@ class Checker:
 
     def _of_consequence(self, chain: Chain, stated: solutions.Stated, text: str) -> Iterator[Check]:
         earlier = self.memory.before(stated.letters, self.step)
-        if earlier is None:
+        if earlier is None or (len(stated.letters) > 1 and earlier.step != self.step):
             return
         words = self._words(earlier, chain, text)
         is_linear = len(stated.letters) == 1 and len(solutions.coefficients(stated) or ()) == 2
@@ -151,10 +155,11 @@ class Checker:
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
-        """What stands between an equation and the next."""
+        """What stands between an equation and the next, and behind it in its sentence."""
+        behind = text[chain.end : sentence_around(text, chain.start, chain.end)[1]]
         if earlier.step == self.step:
-            return text[earlier.end : chain.start]
-        return f"{earlier.behind}\n{text[: chain.start]}"
+            return f"{text[earlier.end : chain.start]}\n{behind}"
+        return f"{earlier.behind}\n{text[: chain.start]}\n{behind}"
 
     def _of_pair(self, left: Member, right: Member, relation: str, offset: int) -> Check | None:
         identity = compare_identity(left, right)
@@ -240,7 +245,16 @@ def _failing(left: Member, right: Member, comparison: Comparison, offset: int) -
         write_value(is_, decimal),
         _difference(is_, stated),
         not values.add(is_, stated).above,
+        _is_near(is_, stated),
     )
+
+
+def _is_near(right: Value, stated: Value) -> bool:
+    """Whether an integer is stated for what is less than one from it."""
+    x, y = closed(right).number, closed(stated).number
+    if x is None or y is None or not right.exact:
+        return False
+    return y.denominator == 1 and x.denominator != 1 and abs(x - y) < 1
 
 
 def _difference(right: Value, stated: Value) -> str:

@@ -84,6 +84,18 @@ _COMPARED = re.compile(
 )
 
 
+_WHOLE = re.compile(
+    r"\b(?:remainder|left\s*over|floor|round\w*|whole|integer|complete\w*|full|fully|at\s+most|approximat\w*|about|nearly)\b"
+    r"|\\l?floor|\\lceil|⌊|⌈",
+    re.IGNORECASE,
+)
+
+
+def speaks_of_whole_numbers(text: str) -> bool:
+    """Whether a text says that it leaves out a part of a number."""
+    return _WHOLE.search(text) is not None
+
+
 def compares(text: str) -> bool:
     """Whether a text speaks of by how much something is less, so that the sign of a difference may be left out."""
     return _COMPARED.search(text) is not None

@@ -287,8 +287,8 @@ class Reader:
                         self.at += 4
                         continue
                 self.at += 1
-                node = self._node(Kind.POWER, node, self._exponent(depth))
-                if self._is_sign("^"):
+                base, node = node, self._node(Kind.POWER, node, self._exponent(depth))
+                if self._is_sign("^") or (base.name in ("f", "g", "h", "F", "G") and self._is_sign("(")):
                     raise UndecidedError
             elif token.is_sign("!") and not token.spaced:
                 ends_sentence = self._may_end_sentence()

@@ -124,7 +124,10 @@ def follows(earlier: Stated, later: Stated) -> bool | None:
             return _is_multiple(earlier.polynomial, later.polynomial)
         return None
     if len(first) == len(second) == 2:
-        return first[0] * second[1] == second[0] * first[1]
+        x, y = -first[0] / first[1], -second[0] / second[1]
+        if x != y and any(value.denominator != 1 for value in first + second) and abs(x - y) <= abs(x) / 100:
+            return None
+        return x == y
     return len(_common_divisor(first, second)) == min(len(first), len(second))
 
 
@@ -174,6 +177,17 @@ def write_equation(stated: Stated) -> str:
     return f"{write_value(Value(rest, {ONE: Fraction(1)}))} = {write_number(constant)}"
 
 
+_REFUTED = re.compile(
+    r"^\W*(?:no\b|wait|oops|actually|sorry|hmm)|\b(?:wrong|mistaken?|incorrect\w*|error|contradict\w*|not\s+true|false)\b",
+    re.IGNORECASE,
+)
+
+
+def takes_back(text: str) -> bool:
+    """Whether a sub-step takes back what was said before it."""
+    return _REFUTED.search(text) is not None
+
+
 _FOLLOWING = re.compile(
     r"""\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|combin\w+|rearrang\w+|rewrit\w+|rewrote|becomes?|which\s+is
       |subtract\w*|add|adding|divid\w+|multiply\w*|multipli\w+|solv\w+|isolat\w+|get|gives?|yields?|so|thus|therefore|hence
@@ -181,14 +195,14 @@ _FOLLOWING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _REWRITING = re.compile(
-    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|equivalent|combin\w+|becomes?)\b",
+    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+)\b",
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(
     r"""\b(?:another|second|third|other|also|given|similar\w*|new|case|when|if|let|suppose|assume|try|consider|
       first|derivative|differentiat\w+|minimum|maximum|vertex|both\s+equations|system|set|setting|equal\s+to|plug\w*
       |substitut\w+|instead|or\s+else|either|for|at|same|where|inequality|next|one|two|each|test|root|zero|zeros
-      |eliminat\w+|know|want|need|equations|only|smallest|largest|greatest|least|valid|option|answer|range)\b""",
+      |eliminat\w+|know|want|need|equations|only|smallest|largest|greatest|least|valid|option|answer|range|incorrectly|this\s+time|again|closer)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
 
