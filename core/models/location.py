@@ -23,6 +23,8 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"
 CARD = "stepsight.json"
+EQUATIONS = "equations"
+"""The evaluator that has no folder: it has no weights."""
 
 UNPICKLE = (
     "If you trust who made it, load the model with Transformers once and write it with save_pretrained, which "
@@ -51,14 +53,16 @@ def evaluator_folder(spec: str | Path) -> Path:
         return folder
     if is_hub_id(str(spec)):
         return download(str(spec))
-    names = ", ".join(shipped_evaluators()) or "none"
+    names = ", ".join([*shipped_evaluators(), EQUATIONS])
     raise UserError(
         f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
     )
 
 
 def can_load(spec: str | Path) -> bool:
-    """Whether this machine has a folder of that name, path or id; its content is not looked at."""
+    """Whether this machine has a folder of that name, path or id, whose content is not looked at, or needs none."""
+    if str(spec) == EQUATIONS:
+        return True
     folder = _local(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
     return folder is not None and (folder / "config.json").is_file()
 
