@@ -89,6 +89,7 @@ def judged_step(evidence: Evidence, i: int) -> dict[str, object]:
     offline = evidence.hindsight.offline.probs[i]
     return {
         "name": evidence.names[i],
+        "text": trace.substeps[i],
         "html": checked_html(trace, i),
         "starts": starts,
         "wrong": wrong,

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from stepsight.app.scoring.batcher import Batcher
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
@@ -190,3 +192,19 @@ def test_a_full_queue_says_when_to_come_again(evaluators, tmp_path, monkeypatch)
     for answer in refused:
         assert int(answer.headers["retry-after"]) >= 1
         assert "too many traces waiting" in answer.json()["error"]
+
+
+def test_an_evaluator_in_words_gives_verdicts_and_no_numbers(filled, tiny):
+    with asking(filled, Evaluators([tiny, EQUATIONS], shipped=False)) as client:
+        _check_words(client)
+
+
+def _check_words(client):
+    answer = post(client, evaluator="equations", mode="hindsight").json()
+    assert (answer["outputs"], answer["rationale"]) == ("checks", "Step 1: 2 + 3 = 6: is 5.")
+    assert [row["valid"] for row in answer["steps"]] == [False, True, True]
+    assert {row["validity"] for row in answer["steps"]} == {None}
+    assert answer["solution"] == {"validity": None, "redundancy": None, "valid": False, "redundant": None}
+    assert "hindsight" not in answer
+    silent = post(client, evaluator="equations", steps=["It is so."]).json()
+    assert (silent["steps"][0]["valid"], silent["solution"]["valid"]) == (None, None)

@@ -115,3 +115,16 @@ def test_the_first_wrong_step_follows_the_threshold_and_passes_over_silence():
 )
 def test_an_outcome_in_words(found, trace, expected):
     assert outcome_words(found, trace) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([NOTHING, NOTHING, NOTHING], "nothing to check"),
+        ([POS, NOTHING, NOTHING], "every equation that it can check holds, in 1 of 2 steps"),
+        ([NOTHING, POS, NEG], "an equation in step 2 fails, agrees with gold"),
+        ([NEG, NOTHING, NOTHING], "an equation in step 1 fails, gold at step 2"),
+    ],
+)
+def test_checks_say_what_fails_and_how_much_was_checked(rows, said):
+    assert words(rows, Outputs.CHECKS) == [said]

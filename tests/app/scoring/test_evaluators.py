@@ -165,3 +165,11 @@ def test_thresholds_that_were_changed_since_are_stored_anew(tmp_path, sqlite_sto
     again = register_loaded(sqlite_store, replace(evaluator, thresholds=Thresholds(0.9, 0.1)))
     assert again.thresholds == Thresholds(0.9, 0.1)
     assert list_evaluators(sqlite_store) == [again]
+
+
+def test_equations_are_scored_with_and_are_no_evaluator_of_scores():
+    evaluators = Evaluators()
+    assert evaluators.all_names == [*evaluators.names, "equations"]
+    assert evaluators.spec("equations") == "equations"
+    trace = Trace.of("Add.", ["2 + 2 = 5."])
+    assert evaluators.judge("equations", trace).rationale == "Step 1: 2 + 2 = 5: is 4."

@@ -68,3 +68,10 @@ def test_nothing_is_made_up_of_redundancy(tmp_path):
     rows = scored(open_pool(tmp_path, sums(3)), evaluator, [0])
     assert [row["redundancy"] for row in rows] == [None, None, None]
     assert all(0 < row["validity"] < 1 for row in rows)
+
+
+def test_equations_find_fault_with_what_is_wrong_alone(tmp_path):
+    rows = [{"instruction": "Add.", "output": text} for text in ("2 + 2 = 4.", "2 + 2 = 5.\nDone.", "It is so.")]
+    found = scored(open_pool(tmp_path, rows), load_evaluator("equations"), [0])
+    assert [row["validity"] for row in found] == [1, 0, 1]
+    assert {row["redundancy"] for row in found} == {None}

@@ -1,0 +1,48 @@
+"""Equations that fail, in the text of their step."""
+
+import pytest
+
+from stepsight.app.web.equations import checked_html
+from stepsight.app.web.marking import mark_spans
+from stepsight.app.web.text import text_html
+from stepsight.core.trace import Trace
+from tests.app.markup import read
+
+
+def shown(text: str):
+    return checked_html(Trace.of("A problem.", [text]), 0)
+
+
+def test_what_holds_is_left_as_it_is():
+    assert shown("So $2 + 3 = 5$ & more.") == text_html("So $2 + 3 = 5$ & more.")
+
+
+def test_an_equation_in_plain_text_is_marked_with_the_right_value():
+    html = shown("There are 74 - 5 = 70 left & <b>so on</b>.")
+    assert '<mark class="fails" title="74 - 5 = 70: is 69">74 - 5 = 70</mark> left &amp; &lt;b&gt;' in html
+    assert read(html).text.endswith("✕ 74 - 5 = 70: is 69")
+
+
+def test_a_formula_is_marked_whole_and_shown_as_one():
+    html = shown("We get $74 - 5 = 70$ apples.")
+    formula = '<span class="math" data-source="$74 - 5 = 70$">74 - 5 = 70</span>'
+    assert f'<mark class="fails" title="74 - 5 = 70: is 69">{formula}</mark> apples' in html
+    assert f"{formula}: is 69</small>" in html
+
+
+def test_each_failing_equation_has_a_line():
+    html = shown("First 1 + 1 = 3. Then 2 + 2 = 4. Last 3 + 3 = 7.")
+    assert html.count("<mark") == html.count('<small class="fails"') == 2
+    assert "2 + 2 = 4" not in html.split("<small")[1]
+
+
+def test_a_place_is_found_among_signs_of_markdown():
+    html = shown("*First*, 1 + 1 = 3. **Then** we go on.")
+    assert "<i>First</i>, <mark" in html
+    assert html.count("<mark") == 1
+
+
+@pytest.mark.parametrize("spans", [[], [(0, 3)], [(0, 1), (2, 5)], [(3, 9)]])
+def test_marks_change_no_text(spans):
+    html = text_html("ab < c $x^2$ & d")
+    assert read(mark_spans(html, spans)).text == read(html).text
