@@ -63,8 +63,7 @@ class Chain:
 
 def find_chains(tokens: Sequence[Token]) -> list[Chain]:
     """The chains of a text, in order."""
-    relations = sum(token.sort is Sort.RELATION for token in tokens)
-    if not relations or relations > MAX_RELATIONS:
+    if not 0 < sum(_is_relation(tokens, index) for index in range(len(tokens))) <= MAX_RELATIONS:
         return []
     reader, chains, index = Reader(tokens), [], 0
     while index < len(tokens):
@@ -77,7 +76,7 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
         if reader.steps < 0:
             return []
         last = expression.last if expression else index
-        if (is_relation or expression) and last < len(tokens) and tokens[last].sort is Sort.RELATION:
+        if (is_relation or expression) and _is_relation(tokens, last):
             chain, index = _read_chain(reader, tokens, index, expression)
             chains.append(chain)
         else:
@@ -93,8 +92,9 @@ def _read_chain(
     last = first.last if first else index
     members = [_member(tokens, first if is_whole else None, index, last)]
     relations = []
-    while last < len(tokens) and tokens[last].sort is Sort.RELATION:
-        relations.append(tokens[last].text)
+    while _is_relation(tokens, last):
+        is_spoken = tokens[last].sort is Sort.WORD
+        relations.append("=" if is_spoken else tokens[last].text)
         begin = last + 1
         expression = reader.read(begin)
         if expression is None:
@@ -102,7 +102,11 @@ def _read_chain(
             last = begin
             break
         last = expression.last
-        ends_well = (last < len(tokens) and tokens[last].sort is Sort.RELATION) or _is_whole_behind(tokens, last)
+        ends_well = _is_relation(tokens, last) or _is_whole_behind(tokens, last)
+        if is_spoken:
+            # What "is" a number is an expression; what is an expression may be named so.
+            ends_well &= expression.node.is_literal and _is_worked_out(members[-1])
+            ends_well &= not (last < len(tokens) and tokens[last].sort is Sort.WORD)
         members.append(_member(tokens, expression if ends_well else None, begin, last))
     return Chain(tuple(members), tuple(relations)), max(last, index + 1)
 
@@ -118,6 +122,27 @@ def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bo
     if not expression.node.is_literal or index == 0 or tokens[index - 1].sort is not Sort.WORD:
         return False
     return tokens[index - 1].text.lower() not in _STATING
+
+
+def _is_relation(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a sign of relation stands here, or the word "is" between an operation and a number."""
+    if index >= len(tokens):
+        return False
+    token = tokens[index]
+    if token.sort is Sort.RELATION:
+        return True
+    if token.sort is not Sort.WORD or token.text != "is" or not 0 < index < len(tokens) - 1:
+        return False
+    before, behind = tokens[index - 1], tokens[index + 1]
+    ends = before.sort is Sort.NUMBER or before.is_sign(")", "}", "!")
+    return ends and (behind.sort is Sort.NUMBER or behind.is_sign("-") or behind.text in ("$", "frac"))
+
+
+def _is_worked_out(member: Member) -> bool:
+    """Whether a member is an operation on two numbers or more."""
+    if member.expression is None or member.expression.letters:
+        return False
+    return not member.is_literal and not member.expression.node.is_fraction
 
 
 def _member(tokens: Sequence[Token], expression: Expression | None, first: int, last: int) -> Member:

@@ -11,8 +11,8 @@ from fractions import Fraction
 from stepsight.core.equations import solutions, values
 from stepsight.core.equations.algebra import compare_identity, value_of
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains
-from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_stated, sentence_around, speaks_of_whole_numbers
-from stepsight.core.equations.expressions import Kind, evaluate
+from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_stated, remainder_behind, sentence_around, speaks_of_whole_numbers, tells_time
+from stepsight.core.equations.expressions import Kind, Node, evaluate
 from stepsight.core.equations.numbers import Comparison, Verdict, compare, decimals_in
 from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens
 from stepsight.core.equations.values import UndecidedError, Value
@@ -65,13 +65,13 @@ class Checker:
 
     def check(self, text: str) -> tuple[Check, ...]:
         """The checks of the next sub-step, in the order of the text."""
-        if len(text) > MAX_TEXT or not self.is_plain:
+        self.step += 1
+        if len(text) > MAX_TEXT:
             return ()
         return tuple(sorted(self._checks(text), key=lambda check: (check.start, check.end)))
 
     def _checks(self, text: str) -> Iterator[Check]:
-        self.step += 1
-        if holds_table(text) or is_modular(text):
+        if holds_table(text) or tells_time(text):
             return
         if solutions.takes_back(text):
             self.memory.last.clear()
@@ -82,8 +82,11 @@ class Checker:
                 noted.append((place, chain.members[0]))
                 yield from self._of_chain(chain, text, place, [])
         for chain in find_chains(read_tokens(blanked)):
+            if is_modular(text, chain.end):
+                continue
             yield from self._of_chain(chain, text, 0, noted)
-            yield from self._of_unknowns(chain, text)
+            if self.is_plain:
+                yield from self._of_unknowns(chain, text)
 
     def _of_chain(
         self, chain: Chain, text: str, offset: int, notes: list[tuple[int, Member]]
@@ -91,7 +94,10 @@ class Checker:
         for _, left, right, relation in chain.pairs():
             if relation not in ("=", "≈"):
                 continue
-            check = self._of_pair(left, right, relation, offset)
+            if not self.is_plain and not (_names_bases(left) and _names_bases(right)):
+                continue
+            divided = offset == 0 and self._of_division(left, right, text)
+            check = divided or self._of_pair(left, right, relation, offset)
             if check is None:
                 continue
             works_out = check.method is Method.IDENTITY or (right.is_literal and left.operations > 0)
@@ -126,7 +132,8 @@ class Checker:
         polynomial = solutions.coefficients(earlier) if earlier else None
         if earlier is None or polynomial is None or not is_assertion(text, chain.start, chain.end):
             return
-        if not solutions.says_it_follows(self._words(earlier, chain, text)):
+        behind = text[chain.end : sentence_around(text, chain.start, chain.end)[1]]
+        if not solutions.says_it_follows(self._words(earlier, chain, text)) or solutions.is_restricted(behind):
             return
         last = chain.members[-1]
         holds = solutions.solves(polynomial, value, _decimals(last))
@@ -155,11 +162,24 @@ class Checker:
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
-        """What stands between an equation and the next, and behind it in its sentence."""
-        behind = text[chain.end : sentence_around(text, chain.start, chain.end)[1]]
+        """What stands between an equation and the next."""
         if earlier.step == self.step:
-            return f"{text[earlier.end : chain.start]}\n{behind}"
-        return f"{earlier.behind}\n{text[: chain.start]}\n{behind}"
+            return text[earlier.end : chain.start]
+        return f"{earlier.behind}\n{text[: chain.start]}"
+
+    def _of_division(self, left: Member, right: Member, text: str) -> Check | None:
+        """The check of a division with a remainder, as in 129 ÷ 11 = 11 with a remainder of 8."""
+        if left.expression is None or not right.is_literal or left.expression.node.kind is not Kind.DIVIDE:
+            return None
+        rest = remainder_behind(text, right.end)
+        dividend, divisor = (_integer(part) for part in left.expression.node.parts)
+        quotient = value_of(right.expression)
+        if rest is None or dividend is None or not divisor or quotient is None or quotient.number is None:
+            return None
+        if divisor * quotient.number + rest == dividend:
+            return Check(left.start, right.end, True, Method.ARITHMETIC)
+        proper = f"{dividend // divisor} with a remainder of {dividend % divisor}"
+        return Check(left.start, right.end, False, Method.ARITHMETIC, right.start, right.end, proper)
 
     def _of_pair(self, left: Member, right: Member, relation: str, offset: int) -> Check | None:
         identity = compare_identity(left, right)
@@ -178,6 +198,14 @@ class Checker:
         if _runs_on(left, right, comparison):
             return None
         return _failing(left, right, comparison, offset)
+
+
+def _names_bases(member: Member) -> bool:
+    return member.expression is not None and member.expression.names_bases
+
+
+def _integer(node: Node) -> int | None:
+    return int(node.number) if node.number is not None and node.number.denominator == 1 else None
 
 
 def _unknown_pair(sides: Sequence[Value | None]) -> tuple[Value, Value] | None:

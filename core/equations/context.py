@@ -25,8 +25,8 @@ _WISHED = re.compile(
 )
 _CLAUSE = re.compile(r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$|[\"'”’)\]$])|\n")
-_MODULAR = re.compile(r"\\p?mod\b|\\bmod|\bmod(?:ulo)?\b|≡|\\equiv|o'clock|\b[ap]\.?m\b|\bcongruen", re.IGNORECASE)
-_CHECKED = re.compile(r"\b(?:check\w*|verif\w+|test\w*|try\w*|tried|plug\w*)\b", re.IGNORECASE)
+_MODULAR = re.compile(r"\\p?mod\b|\\bmod|\bmod(?:ulo)?\b|≡|\\equiv|\bcongruen", re.IGNORECASE)
+_CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
@@ -69,12 +69,16 @@ _ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:or|and)\b|\s*,\s*\$?[-\d]", re.I
 
 
 def is_assertion(text: str, start: int, end: int) -> bool:
-    """Whether the equation with unknowns at `[start, end)` is asserted as such: not posited, nor one of several."""
+    """Whether the equation with unknowns at `[start, end)` is asserted rather than posited."""
     first, last = sentence_around(text, start, end)
-    if text[first:last].rstrip().endswith("?") or _ALTERNATIVE.match(text, end):
+    if text[first:last].rstrip().endswith("?"):
         return False
-    clause = _clause(text[first:start])
-    return _POSITED.search(clause) is None
+    return _POSITED.search(_clause(text[first:start])) is None
+
+
+def is_one_of_several(text: str, end: int) -> bool:
+    """Whether another equation or value stands beside the one that ends here, as in x = 2 or x = 3."""
+    return _ALTERNATIVE.match(text, end) is not None
 
 
 _COMPARED = re.compile(
@@ -109,9 +113,25 @@ def _clause(before: str) -> str:
     return clause
 
 
-def is_modular(text: str) -> bool:
-    """Whether a text counts modulo something, or tells times of day."""
-    return _MODULAR.search(text) is not None
+def is_modular(text: str, end: int) -> bool:
+    """Whether what ends at `end` counts modulo something."""
+    return _MODULAR.search(text, end, min(len(text), end + 40)) is not None
+
+
+def tells_time(text: str) -> bool:
+    """Whether a text tells times of day, with which one counts to twelve."""
+    return _CLOCK.search(text) is not None
+
+
+_REMAINDER = re.compile(
+    r"[\s$,.\\)]*(?:with\s+)?(?:an?\s+)?(?:remainder|rem\.?|r)\s*(?:of\s+|is\s+|=\s*)?[\s$\\(]*(\d{1,9})\b(?![.,]\d)", re.IGNORECASE
+)
+
+
+def remainder_behind(text: str, end: int) -> int | None:
+    """The remainder that a text states behind a quotient, None where it states none."""
+    match = _REMAINDER.match(text, end)
+    return int(match[1]) if match else None
 
 
 _OWN_ARITHMETIC = re.compile(

@@ -96,6 +96,11 @@ class Expression:
     def letters(self) -> frozenset[str]:
         return frozenset(node.name for node in self.node.walk() if node.kind is Kind.LETTER)
 
+    @property
+    def names_bases(self) -> bool:
+        """Whether each number says the base it is written in."""
+        return all("_" in node.name for node in self.node.walk() if node.kind is Kind.NUMBER)
+
 
 @dataclass
 class Reader:
@@ -404,7 +409,7 @@ class Reader:
             value = int(token.text, int(foot))
         except ValueError:
             raise UndecidedError from None
-        return Node(Kind.NUMBER, name=token.text, number=Fraction(value), cut=False)
+        return Node(Kind.NUMBER, name=f"{token.text}_{foot}", number=Fraction(value))
 
     def _subscript(self) -> str:
         """What a subscript holds, as text."""

@@ -183,6 +183,17 @@ _REFUTED = re.compile(
 )
 
 
+_RESTRICTED = re.compile(
+    r"\b(?:only|smallest|largest|greatest|least|valid|option|answer|range|works?|case|either|impossible|reject\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def is_restricted(words: str) -> bool:
+    """Whether the words behind a solution say that it was chosen for something else than solving the equation."""
+    return _RESTRICTED.search(words) is not None
+
+
 def takes_back(text: str) -> bool:
     """Whether a sub-step takes back what was said before it."""
     return _REFUTED.search(text) is not None
@@ -195,7 +206,7 @@ _FOLLOWING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _REWRITING = re.compile(
-    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+)\b",
+    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+|written)\b",
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(

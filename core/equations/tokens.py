@@ -108,7 +108,8 @@ _RELATIONS = {
 _SPOKEN = {"plus": "+", "minus": "-", "times": "*", "multiplied": "*", "divided": "/"}
 _SPOKEN_RELATIONS = {"equals": "=", "equalling": "=", "equaling": "="}
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[A-Za-z]+\*?\}(?:\{[^{}]{0,20}\}|\[[^\]]{0,20}\])?")
-_MATRIX = re.compile(r"\\begin\{(?:[bpvBV]?matrix|array|cases|tabular|asy)\}|\[asy\]|```")
+_MATRIX = re.compile(r"\\begin\{([bpvBV]?matrix|smallmatrix)\}.{0,2000}?\\end\{\1\}", re.DOTALL)
+_TABLE = re.compile(r"\\begin\{(?:array|cases|tabular|asy)\}|\[asy\]|```")
 
 
 def read_tokens(text: str) -> list[Token]:
@@ -122,9 +123,10 @@ def read_tokens(text: str) -> list[Token]:
     spaced = False
     position = 0
     while position < len(text):
-        match = _ENVIRONMENT.match(text, position) or _TOKEN.match(text, position)
+        match = text[position] == "\\" and (_MATRIX.match(text, position) or _ENVIRONMENT.match(text, position)) or None
+        match = match or _TOKEN.match(text, position)
         assert match is not None
-        kind, start, position = match.lastgroup or "break", match.start(), match.end()
+        kind, start, position = match.lastgroup or "environment", match.start(), match.end()
         if kind == "above" or kind == "below":
             kind = "fraction"
         elif kind == "inner":
@@ -196,9 +198,11 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
             return [token(Sort.BREAK, "\n")]
         case "break":
             return [token(Sort.BREAK, text)]
+        case "environment":
+            # Its beginning or end is as the end of a line; a matrix is one thing.
+            return [token(Sort.OBSTACLE if match.re is _MATRIX else Sort.BREAK, text[:20])]
         case _:
-            # An environment is as the end of a line.
-            return [token(Sort.BREAK if text.startswith(("\\begin", "\\end")) else Sort.OBSTACLE, text)]
+            return [token(Sort.OBSTACLE, text)]
 
 
 def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Token:
@@ -290,5 +294,5 @@ def _command(name: str, token: Callable[[Sort, str], Token]) -> Token:
 
 
 def holds_table(text: str) -> bool:
-    """Whether a text holds a matrix, a table, a drawing or code, whose equations are not in lines."""
-    return _MATRIX.search(text) is not None
+    """Whether a text holds a table, a drawing or code, whose equations are not in lines."""
+    return _TABLE.search(text) is not None
