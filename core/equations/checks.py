@@ -3,6 +3,7 @@
 Only what a step states is checked, and only where its text leaves one reading: everything else is left alone.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,9 +12,10 @@ from fractions import Fraction
 from stepsight.core.equations import solutions, values
 from stepsight.core.equations.algebra import compare_identity, value_of
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains
-from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_stated, remainder_behind, sentence_around, speaks_of_whole_numbers, tells_time
+from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_one_of_several, is_stated, remainder_behind, sentence_around, speaks_of_whole_numbers, tells_time
 from stepsight.core.equations.expressions import Kind, Node, evaluate
 from stepsight.core.equations.numbers import Comparison, Verdict, compare, decimals_in
+from stepsight.core.equations.systems import System
 from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens
 from stepsight.core.equations.values import UndecidedError, Value
 from stepsight.core.equations.wording import closed, write_value
@@ -57,6 +59,7 @@ class Checker:
     is_plain: bool = True
     step: int = -1
     memory: solutions.Memory = field(default_factory=solutions.Memory)
+    system: System = field(default_factory=System)
 
     def __post_init__(self) -> None:
         problem = self.problem[:MAX_TEXT]
@@ -75,6 +78,7 @@ class Checker:
             return
         if solutions.takes_back(text):
             self.memory.last.clear()
+            self.system.rows.clear()
         blanked, notes = annotations(text)
         noted = []
         for note, place in notes[:40]:
@@ -115,17 +119,20 @@ class Checker:
             return
         sides = [value_of(member.expression) for member in chain.members]
         last = sides[-1]
-        if last is None:
-            return
         name = chain.members[0].expression.node.name if chain.members[0].expression else ""
-        if chain.members[0].is_letter and not last.letters and name:
-            yield from self._of_solution(chain, name, last, text)
+        if last is None:
             self.memory.last.pop(frozenset({name}), None)
+            return
+        if chain.members[0].is_letter and not last.letters and name:
+            checks = list(self._of_solution(chain, name, last, text))
+            self.memory.last.pop(frozenset({name}), None)
+            yield from checks or self._of_system(chain, values.letter(name), last, text)
         elif (pair := _unknown_pair(sides)) is not None:
             stated = solutions.equation(*pair, self.step, chain.end, text[chain.end :])
             if stated is not None and is_assertion(text, chain.start, chain.end):
-                yield from self._of_consequence(chain, stated, text)
+                checks = list(self._of_consequence(chain, stated, text))
                 self.memory.keep(stated)
+                yield from checks or self._of_system(chain, *pair, text)
 
     def _of_solution(self, chain: Chain, name: str, value: Value, text: str) -> Iterator[Check]:
         earlier = self.memory.before(frozenset({name}), self.step)
@@ -161,10 +168,26 @@ class Checker:
             right = solutions.write_equation(earlier)
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
+    def _of_system(self, chain: Chain, left: Value, right: Value, text: str) -> Iterator[Check]:
+        """Checks of a linear equation against all those before it."""
+        stated = solutions.equation(left, right, self.step, chain.end, "")
+        if stated is None or not is_assertion(text, chain.start, chain.end) or is_one_of_several(text, chain.end):
+            self.system.rows.clear()
+            return
+        is_value = chain.members[0].is_letter and not right.letters
+        if any(_decimals(member) > 1 for member in chain.members) or (len(stated.letters) == 1 and not is_value):
+            return
+        if self.system.add(stated.polynomial) is False:
+            first, _ = sentence_around(text, chain.start, chain.end)
+            if solutions.says_it_is_derived(text[first : chain.start]) and is_stated(text, chain.start, chain.end, True):
+                yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, "")
+            self.system.rows.clear()
+
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
         """What stands between an equation and the next."""
         if earlier.step == self.step:
-            return text[earlier.end : chain.start]
+            between = text[earlier.end : chain.start]
+            return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
         return f"{earlier.behind}\n{text[: chain.start]}"
 
     def _of_division(self, left: Member, right: Member, text: str) -> Check | None:

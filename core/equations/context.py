@@ -135,11 +135,12 @@ def remainder_behind(text: str, end: int) -> int | None:
 
 
 _OWN_ARITHMETIC = re.compile(
-    r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|five|six|seven|eight|nine|twelve|sixteen)|_\{?\(?\d+\)?\}?\$?\s*[+\-=]
-      | base-?\d | \b(?:binary|octal|hexadecimal)\b | \boperations?\b | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit
-      | diamond\w*|heartsuit|bigstar|dagger|circledast|nabla|bowtie|triangle(?:left|right)|S\b|Join)\b | [★☆♣♠♡♦◇⊕⊗△@#]
-      | \b(?:define|defined|denote)\b[^.]{0,60}[*\\] | \bletters?\s+represents? | \bcryptarithm | different\s+digit
-      | \bmagic\s+square """,
+    r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|four|five|six|seven|eight|nine|twelve|sixteen)|\d_\{?\(?\d+\)?\}?
+      | base-?\d | \b(?:binary|octal|hexadecimal)\b(?!\s+oper) | \boperations?\s*[$\\*@#] | \bbinary\s+operation
+      | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit|diamond\w*|heartsuit|bigstar|dagger|circledast|nabla|bowtie
+      |triangle(?:left|right)|Join)\b | [★☆♣♠♡♦◇⊕⊗] | [a-z0-9]\s*[△@#&~*]\s*[a-z0-9]\s*\$?\s*(?:=|is\s+defined|denote|mean)
+      | \bdefined?\s+(?:as\s+)?\$[^$]{0,20}(?:\\\$|!|\*)[^$]{0,20}(?:=|\$\s+(?:to|as|by)) | \bletters?\s+represents?
+      | \bcryptarithm | different\s+digit""",
     re.VERBOSE | re.IGNORECASE,
 )
 

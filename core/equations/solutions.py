@@ -234,6 +234,21 @@ def says_it_follows(words: str) -> bool:
     return (follows_at_once or _FOLLOWING.search(words) is not None) and _ANOTHER.search(words) is None
 
 
+_DERIVED = re.compile(
+    r"""\b(?:subtract\w*|add|adding|eliminat\w+|substitut\w+|simplif\w+|divid\w+|solv\w+|combin\w+|rearrang\w+
+      |multipl\w+|expand\w*|isolat\w+|collect\w*)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NOT_DERIVED = re.compile(
+    r"\b(?:if|let|suppose|assume|case|when|another|given|try|instead|derivative|for\s+\$?\w\s*=|would|also)\b", re.IGNORECASE
+)
+
+
+def says_it_is_derived(words: str) -> bool:
+    """Whether the words before an equation say that it was worked out from equations before."""
+    return _DERIVED.search(words) is not None and _NOT_DERIVED.search(words) is None
+
+
 def says_it_is_rewritten(words: str) -> bool:
     """Whether the words before an equation say that it is the one before, written in another way."""
     words = _GOAL.sub(" ", words)
