@@ -9,8 +9,8 @@ from stepsight.core.equations.expressions import Expression, Kind, Node, evaluat
 from stepsight.core.equations.numbers import Comparison, Verdict
 from stepsight.core.equations.values import ONE, Monomial, Polynomial, UndecidedError, Value
 
-# The imaginary unit, the base of the natural logarithm, differentials: letters that are no variables.
-CONSTANTS = frozenset({"i", "j", "e", "d", "omega", "ω", "ζ", "zeta"})
+# The imaginary unit, the base of the natural logarithm, roots of unity: letters that are no variables.
+CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
 
 
 def compare_identity(left: Member, right: Member) -> Comparison | None:

@@ -294,6 +294,34 @@ def _behind_group(tokens: Sequence[Token], index: int) -> int:
     return index + 1
 
 
+def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
+    """By where they start, the chains that go on with the one before: lines that begin with the same name.
+
+        C(4, 2) = 4! / (2!2!)
+        C(4, 2) = 24 / 2
+    """
+    joined: dict[int, Chain] = {}
+    before: tuple[str, Member] | None = None
+    for chain in chains:
+        name = _name(chain, text)
+        start = chain.start
+        if before is not None and name and name == before[0] and chain.members[0].expression is None:
+            chain = Chain((before[1], *chain.members[1:]), chain.relations)
+            joined[start] = chain
+        last = chain.members[-1]
+        is_known = last.expression is not None and set(chain.relations) == {"="}
+        before = (name, last) if name and is_known else None
+    return joined
+
+
+def _name(chain: Chain, text: str) -> str:
+    """What a line begins with before its first sign of equality, where that is a name of several letters."""
+    relation = text.find("=", chain.start)
+    line = text[text.rfind("\n", 0, chain.start) + 1 : relation] if relation >= 0 else ""
+    name = "".join(line.split()).strip("$-*&\\[")
+    return name if len(name) >= 4 and len(name) < 80 and name[0].isalpha() else ""
+
+
 _ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")
 
 

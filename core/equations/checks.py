@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from stepsight.core.equations import solutions, values
 from stepsight.core.equations.algebra import compare_identity, value_of
-from stepsight.core.equations.chains import Chain, Member, annotations, find_chains
+from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
 from stepsight.core.equations.context import compares, has_own_arithmetic, is_assertion, is_modular, is_one_of_several, is_stated, remainder_behind, sentence_around, speaks_of_whole_numbers, tells_time
 from stepsight.core.equations.expressions import Kind, Node, evaluate
 from stepsight.core.equations.numbers import Comparison, Verdict, compare, decimals_in
@@ -78,17 +78,19 @@ class Checker:
             return
         if solutions.takes_back(text):
             self.memory.last.clear()
-            self.system.rows.clear()
+            self.system = System()
         blanked, notes = annotations(text)
         noted = []
         for note, place in notes[:40]:
             for chain in find_chains(read_tokens(note)):
                 noted.append((place, chain.members[0]))
                 yield from self._of_chain(chain, text, place, [])
-        for chain in find_chains(read_tokens(blanked)):
+        chains = find_chains(read_tokens(blanked))
+        named = join_named(chains, blanked)
+        for chain in chains:
             if is_modular(text, chain.end):
                 continue
-            yield from self._of_chain(chain, text, 0, noted)
+            yield from self._of_chain(named.get(chain.start, chain), text, 0, noted)
             if self.is_plain:
                 yield from self._of_unknowns(chain, text)
 
@@ -154,9 +156,14 @@ class Checker:
 
     def _of_consequence(self, chain: Chain, stated: solutions.Stated, text: str) -> Iterator[Check]:
         earlier = self.memory.before(stated.letters, self.step)
-        if earlier is None or (len(stated.letters) > 1 and earlier.step != self.step):
+        if earlier is None:
             return
         words = self._words(earlier, chain, text)
+        is_near = earlier.step == self.step or (
+            earlier.step == self.step - 1 and solutions.names_the_equation(text[: chain.start])
+        )
+        if len(stated.letters) > 1 and not is_near:
+            return
         is_linear = len(stated.letters) == 1 and len(solutions.coefficients(stated) or ()) == 2
         says = solutions.says_it_follows if is_linear else solutions.says_it_is_rewritten
         if not says(words):
@@ -172,16 +179,19 @@ class Checker:
         """Checks of a linear equation against all those before it."""
         stated = solutions.equation(left, right, self.step, chain.end, "")
         if stated is None or not is_assertion(text, chain.start, chain.end) or is_one_of_several(text, chain.end):
-            self.system.rows.clear()
+            self.system = System()
             return
         is_value = chain.members[0].is_letter and not right.letters
         if any(_decimals(member) > 1 for member in chain.members) or (len(stated.letters) == 1 and not is_value):
             return
-        if self.system.add(stated.polynomial) is False:
-            first, _ = sentence_around(text, chain.start, chain.end)
-            if solutions.says_it_is_derived(text[first : chain.start]) and is_stated(text, chain.start, chain.end, True):
-                yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, "")
-            self.system.rows.clear()
+        if is_value and not stated.letters.isdisjoint(self.system.given):
+            # A letter that gets another value stands for something else now.
+            self.system = System()
+        if self.system.add(stated.polynomial, is_value) is False:
+            words = text[max(0, chain.start - 300) : chain.start]
+            if solutions.says_it_is_derived(words) and is_stated(text, chain.start, chain.end, True):
+                yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end)
+            self.system = System()
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
         """What stands between an equation and the next."""

@@ -230,7 +230,9 @@ class Reader:
             return ""
         if token.is_sign("("):
             return ""
-        return None
+        # 2!3!
+        is_behind_factorial = token.sort is Sort.NUMBER and not token.spaced and self.tokens[self.at - 1].is_sign("!")
+        return "" if is_behind_factorial else None
 
     def _is_part(self) -> bool:
         """Whether `of` stands behind a percentage or a fraction, of which it makes a part."""

@@ -239,8 +239,16 @@ _DERIVED = re.compile(
       |multipl\w+|expand\w*|isolat\w+|collect\w*)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
+_SAME = re.compile(r"\b(?:simplif\w+|combin\w+|expand\w*)\b[^.]{0,30}\b(?:the|this|that)\s+(?:\w+\s+)?equation\b", re.IGNORECASE)
+
+
+def names_the_equation(words: str) -> bool:
+    """Whether the words before an equation say that it is the equation before, simplified."""
+    return _SAME.search(words) is not None
+
+
 _NOT_DERIVED = re.compile(
-    r"\b(?:if|let|suppose|assume|case|when|another|given|try|instead|derivative|for\s+\$?\w\s*=|would|also)\b", re.IGNORECASE
+    r"\b(?:if|let|suppose|assume|case|when|another|given|try|similarly|likewise|setting|instead|derivative|for\s+\$?\w\s*=|would|also)\b", re.IGNORECASE
 )
 
 

@@ -16,11 +16,15 @@ Row = dict[str, Fraction]
 
 @dataclass
 class System:
-    """Linear equations in reduced form: each row has a letter that no other row has."""
+    """Linear equations in reduced form: each row has a letter that no other row has.
+
+    `given` are the letters whose value was stated as such.
+    """
 
     rows: dict[str, Row] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
 
-    def add(self, polynomial: Mapping[Monomial, Fraction]) -> bool | None:
+    def add(self, polynomial: Mapping[Monomial, Fraction], is_value: bool) -> bool | None:
         """Whether an equation agrees with those before it, None where it says something new, which is kept.
 
         One that contradicts them is not kept. What is not linear, or too large, says nothing.
@@ -28,6 +32,8 @@ class System:
         row = _linear(polynomial)
         if row is None:
             return None
+        if is_value:
+            self.given.update(name for name in row if name)
         for pivot, known in self.rows.items():
             if pivot in row:
                 row = _without(row, known, pivot)
