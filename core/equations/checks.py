@@ -92,7 +92,16 @@ class Checker:
                 continue
             yield from self._of_chain(named.get(chain.start, chain), text, 0, noted)
             if self.is_plain:
+                yield from self._of_values(chain, text)
                 yield from self._of_unknowns(chain, text)
+
+    def _of_values(self, chain: Chain, text: str) -> Iterator[Check]:
+        """Checks of numbers put in for letters, as in A = 2a + 3b = 2 · 5 + 3 · 4 with values given before."""
+        for i, left, right, relation in chain.pairs():
+            if i and relation == "=" and (comparison := self._with_values(left, right)) is not None:
+                check = _failing(left, right, comparison, 0)
+                if is_stated(text, chain.start, chain.end, True):
+                    yield replace(check, method=Method.SUBSTITUTION)
 
     def _of_chain(
         self, chain: Chain, text: str, offset: int, notes: list[tuple[int, Member]]
@@ -213,6 +222,21 @@ class Checker:
             return Check(left.start, right.end, True, Method.ARITHMETIC)
         proper = f"{dividend // divisor} with a remainder of {dividend % divisor}"
         return Check(left.start, right.end, False, Method.ARITHMETIC, right.start, right.end, proper)
+
+    def _with_values(self, left: Member, right: Member) -> Comparison | None:
+        """An expression in letters and one in numbers compared, where they differ with the values of the letters."""
+        x, y = value_of(left.expression), value_of(right.expression)
+        if x is None or y is None or left.is_letter or right.is_literal or not x.letters or y.letters:
+            return None
+        given = {name: value for name in x.letters & self.system.given if (value := self.system.value(name)) is not None}
+        if given.keys() != x.letters or _decimals(left) or _decimals(right):
+            return None
+        try:
+            with_values = values.substitute(x, {name: values.number(value) for name, value in given.items()})
+            differs = values.difference(with_values, y).above
+        except UndecidedError:
+            return None
+        return Comparison(Verdict.FAILS, with_values, y) if differs else None
 
     def _of_pair(self, left: Member, right: Member, relation: str, offset: int) -> Check | None:
         identity = compare_identity(left, right)

@@ -139,7 +139,7 @@ _OWN_ARITHMETIC = re.compile(
       | base-?\d | \b(?:binary|octal|hexadecimal)\b(?!\s+oper) | \boperations?\s*[$\\*@#] | \bbinary\s+operation
       | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit|diamond\w*|heartsuit|bigstar|dagger|circledast|nabla|bowtie
       |triangle(?:left|right)|Join)\b | [★☆♣♠♡♦◇⊕⊗] | [a-z0-9]\s*[△@#&~*]\s*[a-z0-9]\s*\$?\s*(?:=|is\s+defined|denote|mean)
-      | \bdefined?\s+(?:as\s+)?\$[^$]{0,20}(?:\\\$|!|\*)[^$]{0,20}(?:=|\$\s+(?:to|as|by)) | \bletters?\s+represents?
+      | \bdefined?\s+(?:as\s+)?\$[^$]{0,20}\*[^$]{0,20}(?:=|\$\s+(?:to|as|by)) | \bletters?\s+represents?
       | \bcryptarithm | different\s+digit""",
     re.VERBOSE | re.IGNORECASE,
 )

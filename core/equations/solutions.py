@@ -206,7 +206,7 @@ _FOLLOWING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _REWRITING = re.compile(
-    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+|written)\b",
+    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+|written|(?:both|each)\s+sides?)\b",
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(
@@ -259,5 +259,4 @@ def says_it_is_derived(words: str) -> bool:
 
 def says_it_is_rewritten(words: str) -> bool:
     """Whether the words before an equation say that it is the one before, written in another way."""
-    words = _GOAL.sub(" ", words)
-    return _REWRITING.search(words) is not None and _ANOTHER.search(words) is None
+    return _REWRITING.search(words) is not None and _ANOTHER.search(_GOAL.sub(" ", words)) is None
