@@ -226,7 +226,7 @@ def _is_changed(tokens: Sequence[Token], index: int) -> bool:
     return word in _CHANGING or (word in ("the", "a", "to", "from") and earlier in _CHANGING - {"of", "by"})
 
 
-_ENDING_WORDS = frozenset("times mod modulo remainder r or dozen million billion thousand hundred percent choose".split())
+_ENDING_WORDS = frozenset("times mod modulo remainder r dozen million billion thousand hundred percent choose".split())
 
 
 def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
@@ -257,9 +257,9 @@ def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
     words = 0
     while index < len(tokens) and tokens[index].sort is Sort.WORD and words < 4:
         word = tokens[index].text.lower()
-        if word in _ENDING_WORDS:
-            return True
         following = tokens[index + 1] if index + 1 < len(tokens) else None
+        if word in _ENDING_WORDS or (word == "or" and following is not None and following.sort is Sort.NUMBER):
+            return True
         if word == "and" and following is not None and following.sort is Sort.NUMBER:
             behind = tokens[index + 2] if index + 2 < len(tokens) else None
             # "12 and 3 + 4 = 7" begins another equation.

@@ -65,6 +65,22 @@ class Checker:
         problem = self.problem[:MAX_TEXT]
         self.exact_texts = decimals_in(problem)
         self.is_plain = not has_own_arithmetic(problem)
+        if self.is_plain and not holds_table(problem):
+            self._read_problem(problem)
+
+    def _read_problem(self, problem: str) -> None:
+        """Remember the equations that the problem states, save where two in the same letters may be cases."""
+        several: set[frozenset[str]] = set()
+        for chain in find_chains(read_tokens(problem)):
+            sides = [value_of(member.expression) for member in chain.members]
+            pair = _unknown_pair(sides) if set(chain.relations) == {"="} else None
+            stated = solutions.equation(*pair, -1, chain.end, problem[chain.end :]) if pair else None
+            if stated is not None and not chain.members[0].is_letter:
+                if stated.letters in self.memory.last:
+                    several.add(stated.letters)
+                self.memory.keep(stated)
+        for letters in several:
+            self.memory.last.pop(letters)
 
     def check(self, text: str) -> tuple[Check, ...]:
         """The checks of the next sub-step, in the order of the text."""
@@ -136,11 +152,14 @@ class Checker:
             return
         if chain.members[0].is_letter and not last.letters and name:
             checks = list(self._of_solution(chain, name, last, text))
-            self.memory.last.pop(frozenset({name}), None)
+            if not is_one_of_several(text, chain.start, chain.end):
+                self.memory.last.pop(frozenset({name}), None)
             yield from checks or self._of_system(chain, values.letter(name), last, text)
         elif (pair := _unknown_pair(sides)) is not None:
             stated = solutions.equation(*pair, self.step, chain.end, text[chain.end :])
-            if stated is not None and is_assertion(text, chain.start, chain.end):
+            if stated is not None and is_one_of_several(text, chain.start, chain.end):
+                self.memory.last.pop(stated.letters, None)
+            elif stated is not None and is_assertion(text, chain.start, chain.end):
                 checks = list(self._of_consequence(chain, stated, text))
                 self.memory.keep(stated)
                 yield from checks or self._of_system(chain, *pair, text)
@@ -149,6 +168,8 @@ class Checker:
         earlier = self.memory.before(frozenset({name}), self.step)
         polynomial = solutions.coefficients(earlier) if earlier else None
         if earlier is None or polynomial is None or not is_assertion(text, chain.start, chain.end):
+            return
+        if len(polynomial) == 2 and is_one_of_several(text, chain.start, chain.end):
             return
         behind = text[chain.end : sentence_around(text, chain.start, chain.end)[1]]
         if not solutions.says_it_follows(self._words(earlier, chain, text)) or solutions.is_restricted(behind):
@@ -187,7 +208,7 @@ class Checker:
     def _of_system(self, chain: Chain, left: Value, right: Value, text: str) -> Iterator[Check]:
         """Checks of a linear equation against all those before it."""
         stated = solutions.equation(left, right, self.step, chain.end, "")
-        if stated is None or not is_assertion(text, chain.start, chain.end) or is_one_of_several(text, chain.end):
+        if stated is None or not is_assertion(text, chain.start, chain.end) or is_one_of_several(text, chain.start, chain.end):
             self.system = System()
             return
         is_value = chain.members[0].is_letter and not right.letters
@@ -300,6 +321,9 @@ def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
     if right.expression is None or right.expression.node.is_literal:
         return False
     node = right.expression.node
+    if node.kind is Kind.DIVIDE and not node.parts[1].is_literal:
+        # A fraction whose denominator is worked out as well: 3!/(2! · 1!) = 3/(2 · 1).
+        return False
     while node.parts and node.kind in (
         Kind.ADD, Kind.SUBTRACT, Kind.MULTIPLY, Kind.DIVIDE, Kind.EITHER, Kind.POWER, Kind.PERCENT,
     ):  # fmt: skip

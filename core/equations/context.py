@@ -65,7 +65,7 @@ _POSITED = re.compile(
       |minimum|maximum|vertex|line|axis|asymptote\w*|want|could|might|would|would|say|suggest\w*)\b|n['’]t\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:or|and)\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
 
 
 def is_assertion(text: str, start: int, end: int) -> bool:
@@ -76,9 +76,14 @@ def is_assertion(text: str, start: int, end: int) -> bool:
     return _POSITED.search(_clause(text[first:start])) is None
 
 
-def is_one_of_several(text: str, end: int) -> bool:
-    """Whether another equation or value stands beside the one that ends here, as in x = 2 or x = 3."""
-    return _ALTERNATIVE.match(text, end) is not None
+_BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNORECASE)
+
+
+def is_one_of_several(text: str, start: int, end: int) -> bool:
+    """Whether another equation or value stands beside the one at `[start, end)`, as in x = 2 or x = 3."""
+    if _ALTERNATIVE.match(text, end):
+        return True
+    return _BEHIND_ANOTHER.search(text, max(0, start - 30), start) is not None
 
 
 _COMPARED = re.compile(
