@@ -8,7 +8,7 @@ from functools import cached_property
 from stepsight.core.equations.expressions import Expression, Kind, Reader
 from stepsight.core.equations.tokens import Sort, Token
 
-MAX_RELATIONS = 120
+MAX_RELATIONS = 60
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class Reader:
     """A recursive descent through tokens. `steps` is what may still be read of the text."""
 
     tokens: Sequence[Token]
-    steps: int = 12_000
+    steps: int = 3_000
     at: int = 0
     nodes: int = 0
     choices: int = 0

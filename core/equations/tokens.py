@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from stepsight.core.formulas import formulas
 
-MAX_TEXT = 10_000
+MAX_TEXT = 3_000
 """Characters of the longest text that is read."""
 
 MAX_DIGITS = 40
