@@ -52,7 +52,9 @@ def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
     digits = max((node.decimals for node in b.node.walk()), default=0)
     unit = Fraction(1, 10**digits) if digits else Fraction(0)
     if len(x) == len(y) == 1:
-        return x.keys() == y.keys() and not (done_a and done_b) and _has_numbers(a.node) and not _near(x, y, gap, unit)
+        return (
+            x.keys() == y.keys() and not (done_a and done_b) and _has_numbers(a.node) and not _near(x, y, gap, unit)
+        )
     if done_a == done_b and not (is_product(a.node) and is_product(b.node)):
         return False
     return (is_product(b.node) or done_b) and _is_near_miss(x, y, gap) and not _near(x, y, gap, unit)

@@ -4,7 +4,8 @@ import re
 
 _AFTER = re.compile(
     r"""\b(?:false|incorrect|untrue|contradict\w*|impossible|wrong|invalid|inconsistent|absurd|mistaken?|oops|typo
-      | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|the\s+same|an?\s+(?:integer|solution)|what|enough)
+      | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|what|enough
+        |the\s+same|an?\s+(?:integer|solution))
       | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n['’]t)\b | can(?:not|['’]t)
       | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
       | fails?\b | instead\b | should\s+(?:be|have\s+been) | actually | never | wait)\b""",
@@ -19,11 +20,13 @@ _SUPPOSED = re.compile(
 # Words before an equation that is wished for, or asked for, where no value is worked out.
 _WISHED = re.compile(
     r"""\b(?:suppos\w+|assum\w+|equating|want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
-      | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*|substitut\w+)
-      \b|n['’]t\b""",
+      | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*
+      |substitut\w+)\b|n['’]t\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_CLAUSE = re.compile(r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$|[\"'”’)\]$])|\n")
 _MODULAR = re.compile(r"\\p?mod\b|\\bmod|\bmod(?:ulo)?\b|≡|\\equiv|\bcongruen", re.IGNORECASE)
 _CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
@@ -38,7 +41,9 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     return first, following.end() if following else len(text)
 
 
-_ASSUMED = re.compile(r"\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b", re.IGNORECASE)
+_ASSUMED = re.compile(
+    r"\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b", re.IGNORECASE
+)
 
 
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
@@ -129,7 +134,8 @@ def tells_time(text: str) -> bool:
 
 
 _REMAINDER = re.compile(
-    r"[\s$,.\\)]*(?:with\s+)?(?:an?\s+)?(?:remainder|rem\.?|r)\s*(?:of\s+|is\s+|=\s*)?[\s$\\(]*(\d{1,9})\b(?![.,]\d)", re.IGNORECASE
+    r"[\s$,.\\)]*(?:with\s+)?(?:an?\s+)?(?:remainder|rem\.?|r)\s*(?:of\s+|is\s+|=\s*)?[\s$\\(]*(\d{1,9})\b(?![.,]\d)",
+    re.IGNORECASE,
 )
 
 
@@ -142,8 +148,9 @@ def remainder_behind(text: str, end: int) -> int | None:
 _OWN_ARITHMETIC = re.compile(
     r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|four|five|six|seven|eight|nine|twelve|sixteen)|\d_\{?\(?\d+\)?\}?
       | base-?\d | \b(?:binary|octal|hexadecimal)\b(?!\s+oper) | \boperations?\s*[$\\*@#] | \bbinary\s+operation
-      | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit|diamond\w*|heartsuit|bigstar|dagger|circledast|nabla|bowtie
-      |triangle(?:left|right)|Join)\b | [★☆♣♠♡♦◇⊕⊗] | [a-z0-9]\s*[△@#&~*]\s*[a-z0-9]\s*\$?\s*(?:=|is\s+defined|denote|mean)
+      | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit|diamond\w*|heartsuit|bigstar|dagger|circledast|nabla
+      |bowtie|triangle(?:left|right)|Join)\b | [★☆♣♠♡♦◇⊕⊗] | [a-z0-9]\s*[△@#&~*]\s*[a-z0-9]\s*\$?\s*
+        (?:=|is\s+defined|denote|mean)
       | \bdefined?\s+(?:as\s+)?\$[^$]{0,20}\*[^$]{0,20}(?:=|\$\s+(?:to|as|by)) | \bletters?\s+represents?
       | \bcryptarithm | different\s+digit""",
     re.VERBOSE | re.IGNORECASE,

@@ -1,7 +1,7 @@
 """Equations with unknowns: whether one follows from that before it, and whether a stated value solves it.
 
-Only equations in one letter that follow each other closely are compared, as are equations of straight lines where the
-text says that one simplifies to the other.
+Only equations in one letter that follow each other closely are compared, as are equations of straight lines where
+the text says that one simplifies to the other.
 """
 
 import re
@@ -117,7 +117,7 @@ def _at(polynomial: Coefficients, number: Fraction) -> Fraction:
 
 
 def follows(earlier: Stated, later: Stated) -> bool | None:
-    """Whether two equations in the same letters have a solution in common, or all; None where that is not decided."""
+    """Whether two equations in the same letters have solutions in common, None where that is not decided."""
     first, second = coefficients(earlier), coefficients(later)
     if first is None or second is None:
         if _degree(earlier) == _degree(later) == 1:
@@ -239,7 +239,9 @@ _DERIVED = re.compile(
       |multipl\w+|expand\w*|isolat\w+|collect\w*)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_SAME = re.compile(r"\b(?:simplif\w+|combin\w+|expand\w*)\b[^.]{0,30}\b(?:the|this|that)\s+(?:\w+\s+)?equation\b", re.IGNORECASE)
+_SAME = re.compile(
+    r"\b(?:simplif\w+|combin\w+|expand\w*)\b[^.]{0,30}\b(?:the|this|that)\s+(?:\w+\s+)?equation\b", re.IGNORECASE
+)
 
 
 def names_the_equation(words: str) -> bool:
@@ -248,7 +250,8 @@ def names_the_equation(words: str) -> bool:
 
 
 _NOT_DERIVED = re.compile(
-    r"\b(?:if|let|suppose|assume|case|when|another|given|try|similarly|likewise|setting|instead|derivative|for\s+\$?\w\s*=|would|also)\b", re.IGNORECASE
+    r"\b(?:if|let|suppose|assume|case|when|another|given|try|similarly|likewise|setting|instead|derivative|for\s+\$?\w\s*=|would|also)\b",
+    re.IGNORECASE,
 )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from stepsight.core.equations.units import words
 from stepsight.core.formulas import formulas
 
 MAX_TEXT = 3_000
@@ -65,7 +66,7 @@ _TOKEN = re.compile(
         (?:\.\d*\\overline\{\d{1,12}\}|\.\d+(?:\.{3}|…|\\l?dots(?![A-Za-z]))?)?|\.\d+)
   | (?P<dots>\.{3}|…)
   | (?P<fraction>\\[dtc]?frac(?:\s*(?P<above>\d)\s*(?P<below>\d)|(?=[\s{])))
-  | (?P<text>\\(?:text|textrm|textup|mathrm|mbox|textbf|mathbf|textit|operatorname|rm)\*?\s*\{(?P<inner>[^{}]{0,200})\})
+  | (?P<text>\\(?:text(?:rm|up|bf|it)?|math(?:rm|bf)|mbox|operatorname|rm)\*?\s*\{(?P<inner>[^{}]{0,200})\})
   | (?P<command>\\[A-Za-z]+)
   | (?P<escaped>\\[$%{}\#&_|])
   | (?P<delimiter>\$\$?|\\[\[\]()])
@@ -97,9 +98,11 @@ _BREAKS = {
     "qquad", "begin", "end", "hline", "item", "square", "longrightarrow",
 }  # fmt: skip
 FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "binom", "dbinom", "tbinom", "boxed", "abs"})
-_GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon theta lambda mu nu phi varphi psi rho sigma tau omega zeta eta kappa"
-    " xi chi ell".split()
+_GREEK = words(
+    """
+    alpha beta gamma delta epsilon varepsilon theta lambda mu nu phi varphi psi rho sigma tau omega zeta
+    eta kappa xi chi ell
+    """
 )
 _RELATIONS = {
     "=": "=", "≈": "≈", "≃": "≈", "≅": "≡", "≡": "≡", "≠": "≠", "!=": "≠", "<": "<", ">": ">", "<=": "<",
@@ -123,7 +126,9 @@ def read_tokens(text: str) -> list[Token]:
     spaced = False
     position = 0
     while position < len(text):
-        match = text[position] == "\\" and (_MATRIX.match(text, position) or _ENVIRONMENT.match(text, position)) or None
+        match = None
+        if text[position] == "\\":
+            match = _MATRIX.match(text, position) or _ENVIRONMENT.match(text, position)
         match = match or _TOKEN.match(text, position)
         assert match is not None
         kind, start, position = match.lastgroup or "environment", match.start(), match.end()
@@ -251,10 +256,10 @@ def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Toke
     inner = match["inner"]
     if not inner.strip():
         return []
-    words = list(re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[^\s\w]", inner))
+    parts = list(re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[^\s\w]", inner))
     offset = match.start("inner")
     tokens = []
-    for word in words:
+    for word in parts:
         start, end = offset + word.start(), offset + word.end()
         if word[0][0].isdigit():
             tokens.append(Token(Sort.OBSTACLE, word[0], start, end, True, inside))
