@@ -55,9 +55,21 @@ def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
         return (
             x.keys() == y.keys() and not (done_a and done_b) and _has_numbers(a.node) and not _near(x, y, gap, unit)
         )
+    if (
+        gap.keys() == {ONE}
+        and not done_a
+        and not is_product(b.node)
+        and _count_terms(b.node) <= _count_terms(a.node)
+    ):
+        # As an equation it would have no solution.
+        return not _near(x, y, gap, unit)
     if done_a == done_b and not (is_product(a.node) and is_product(b.node)):
         return False
     return (is_product(b.node) or done_b) and _is_near_miss(x, y, gap) and not _near(x, y, gap, unit)
+
+
+def _count_terms(node: Node) -> int:
+    return sum(1 for _ in _terms(node))
 
 
 def _has_numbers(node: Node) -> bool:

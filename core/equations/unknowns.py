@@ -132,6 +132,9 @@ class Unknowns:
             self.system = System()
             return
         is_value = chain.members[0].is_letter and not right.letters
+        if chain.members[0].is_letter and not is_value:
+            # y = 2x + 3 may be one of several lines.
+            return
         if any(decimals_of(member) > 1 for member in chain.members) or (len(stated.letters) == 1 and not is_value):
             return
         if is_value and not stated.letters.isdisjoint(self.system.given):
