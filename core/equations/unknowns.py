@@ -29,7 +29,7 @@ class Unknowns:
         for chain in find_chains(read_tokens(problem)):
             sides = [value_of(member.expression) for member in chain.members]
             pair = _unknown_pair(sides) if set(chain.relations) == {"="} else None
-            stated = solutions.equation(*pair, -1, chain.end, problem[chain.end :]) if pair else None
+            stated = solutions.equation(*pair, -1, chain.end, "") if pair else None
             if stated is not None and not chain.members[0].is_letter:
                 if stated.letters in self.memory.last:
                     several.add(stated.letters)

@@ -5,10 +5,10 @@
 Reads the benchmarks' own files below `STEPSIGHT_DATA` (or FOLDER). Of each dataset it counts the labelled steps
 that have a check, those with an equation that fails, how many of these gold calls wrong, and how many of gold's
 errors they are. Every alarm on a step that gold calls right is listed; where `readings/gold_errors.csv` says that
-the step is wrong nevertheless, it counts as right in the precision after reading. `readings/mr_gsm8k_errors.csv` has
-what 100 of MR-GSM8K's errors are, read by hand: of the calculation slips among them, the share that is flagged is
-given. The solutions of `sft-pool` with a right answer are counted too: hardly any has an alarm. The process ends
-with 1 where a goal is missed.
+the step is wrong nevertheless, it counts as right in the precision after reading. What 100 of MR-GSM8K's errors
+are, read by hand, is in `readings/mr_gsm8k_errors.csv`: the share of the calculation slips among them that is
+flagged is given. The solutions of `sft-pool` with a right answer are counted too: hardly any has an alarm. The
+process ends with 1 where a goal is missed.
 """
 
 import csv
@@ -78,7 +78,8 @@ def main() -> None:
             f"{found:>16}"
         )
     for name, of in counts.items():
-        print(*(f"{name} {alarm}" for alarm in of.alarms), sep="\n")
+        for alarm in of.alarms:
+            print(f"{name} {alarm}")
     share, text = slips(counts["mr-gsm8k"])
     print(f"calculation slips among 100 errors of mr-gsm8k that are flagged: {text}")
     print(right_solutions(folder / "sft-pool" / "gsm8k_model_solutions.jsonl"))
