@@ -256,7 +256,8 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
         glued = following is not None and following.sort is Sort.NUMBER and not following.spaced
         return not (glued and token.text in (":", ".", ","))
     if token.sort is Sort.WORD:
-        return not _goes_on_in_words(tokens, index)
+        is_glued = not token.spaced and token.text[0].isupper() and tokens[index - 1].sort is Sort.NUMBER
+        return not is_glued and not _goes_on_in_words(tokens, index)
     if token.is_sign("(", "["):
         return token.spaced and (following is None or following.sort in (Sort.WORD, Sort.LETTER))
     if token.is_sign("!"):

@@ -449,6 +449,9 @@ class Reader:
         found: list[str] = []
         while at < len(self.tokens) and len(found) < 7:
             token = self.tokens[at]
+            if at == self.at and not token.spaced and token.text[:1].isupper() and not token.in_formula:
+                # 3Alice is three times what Alice has.
+                break
             if token.sort is Sort.WORD and is_unit_word(token.text) and (found or token.text.lower() != "of"):
                 found.append(token.text.lower())
             elif found and token.is_sign("(") and self._word_at(at + 1) and self._closes(at + 2):
