@@ -9,8 +9,8 @@ from stepsight.core.equations.expressions import Expression, Kind, Node, evaluat
 from stepsight.core.equations.numbers import Comparison, Verdict
 from stepsight.core.equations.values import ONE, Monomial, Polynomial, UndecidedError, Value
 
-# The imaginary unit, the base of the natural logarithm, differentials: letters that are no variables.
-CONSTANTS = frozenset({"i", "j", "e", "d", "omega", "ω", "ζ", "zeta"})
+# The imaginary unit, the base of the natural logarithm, roots of unity: letters that are no variables.
+CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
 
 
 def compare_identity(left: Member, right: Member) -> Comparison | None:
@@ -52,10 +52,24 @@ def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
     digits = max((node.decimals for node in b.node.walk()), default=0)
     unit = Fraction(1, 10**digits) if digits else Fraction(0)
     if len(x) == len(y) == 1:
-        return x.keys() == y.keys() and not (done_a and done_b) and _has_numbers(a.node) and not _near(x, y, gap, unit)
+        return (
+            x.keys() == y.keys() and not (done_a and done_b) and _has_numbers(a.node) and not _near(x, y, gap, unit)
+        )
+    if (
+        gap.keys() == {ONE}
+        and not done_a
+        and not is_product(b.node)
+        and _count_terms(b.node) <= _count_terms(a.node)
+    ):
+        # As an equation it would have no solution.
+        return not _near(x, y, gap, unit)
     if done_a == done_b and not (is_product(a.node) and is_product(b.node)):
         return False
     return (is_product(b.node) or done_b) and _is_near_miss(x, y, gap) and not _near(x, y, gap, unit)
+
+
+def _count_terms(node: Node) -> int:
+    return sum(1 for _ in _terms(node))
 
 
 def _has_numbers(node: Node) -> bool:

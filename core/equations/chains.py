@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stepsight.core.equations.expressions import Expression, Kind, Reader
+from stepsight.core.equations.expressions import Expression, Kind
+from stepsight.core.equations.parsing import Reader
 from stepsight.core.equations.tokens import Sort, Token
+from stepsight.core.equations.units import words
 
-MAX_RELATIONS = 120
+MAX_RELATIONS = 60
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,10 @@ class Member:
     def is_letter(self) -> bool:
         return self.expression is not None and self.expression.node.kind is Kind.LETTER
 
+    @property
+    def names_bases(self) -> bool:
+        return self.expression is not None and self.expression.names_bases
+
     @cached_property
     def operations(self) -> int:
         """How many operations it holds."""
@@ -52,6 +58,11 @@ class Chain:
         for i, relation in enumerate(self.relations):
             yield i, self.members[i], self.members[i + 1], relation
 
+    def moved(self, by: int) -> "Chain":
+        """The chain so many characters further on."""
+        moved = (replace(member, start=member.start + by, end=member.end + by) for member in self.members)
+        return Chain(tuple(moved), self.relations)
+
     @property
     def start(self) -> int:
         return self.members[0].start
@@ -63,8 +74,7 @@ class Chain:
 
 def find_chains(tokens: Sequence[Token]) -> list[Chain]:
     """The chains of a text, in order."""
-    relations = sum(token.sort is Sort.RELATION for token in tokens)
-    if not relations or relations > MAX_RELATIONS:
+    if not 0 < sum(_is_relation(tokens, index) for index in range(len(tokens))) <= MAX_RELATIONS:
         return []
     reader, chains, index = Reader(tokens), [], 0
     while index < len(tokens):
@@ -77,7 +87,7 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
         if reader.steps < 0:
             return []
         last = expression.last if expression else index
-        if (is_relation or expression) and last < len(tokens) and tokens[last].sort is Sort.RELATION:
+        if (is_relation or expression) and _is_relation(tokens, last):
             chain, index = _read_chain(reader, tokens, index, expression)
             chains.append(chain)
         else:
@@ -85,16 +95,15 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
     return chains if reader.steps >= 0 else []
 
 
-def _read_chain(
-    reader: Reader, tokens: Sequence[Token], index: int, first: Expression | None
-) -> tuple[Chain, int]:
+def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expression | None) -> tuple[Chain, int]:
     """The chain whose first member ends before a relation, and the token behind it."""
     is_whole = first is not None and _is_whole_before(tokens, index) and not _is_named(tokens, index, first)
     last = first.last if first else index
     members = [_member(tokens, first if is_whole else None, index, last)]
     relations = []
-    while last < len(tokens) and tokens[last].sort is Sort.RELATION:
-        relations.append(tokens[last].text)
+    while _is_relation(tokens, last):
+        is_spoken = tokens[last].sort is Sort.WORD
+        relations.append("=" if is_spoken else tokens[last].text)
         begin = last + 1
         expression = reader.read(begin)
         if expression is None:
@@ -102,14 +111,21 @@ def _read_chain(
             last = begin
             break
         last = expression.last
-        ends_well = (last < len(tokens) and tokens[last].sort is Sort.RELATION) or _is_whole_behind(tokens, last)
+        ends_well = _is_relation(tokens, last) or _is_whole_behind(tokens, last)
+        if is_spoken:
+            # What "is" a number is an expression; what is an expression may be named so.
+            ends_well &= expression.node.is_literal and _is_worked_out(members[-1])
+            ends_well &= not (last < len(tokens) and tokens[last].sort is Sort.WORD)
         members.append(_member(tokens, expression if ends_well else None, begin, last))
     return Chain(tuple(members), tuple(relations)), max(last, index + 1)
 
 
 # Words behind which a number alone is a side of an equation, rather than the last of a name such as "group 2".
-_STATING = frozenset(
-    "have has get gets is so that gives obtain since then therefore thus hence means see becomes and write yields".split()
+_STATING = words(
+    """
+    have has get gets is so that gives obtain since then therefore thus hence means see becomes and
+    write yields
+    """
 )
 
 
@@ -120,16 +136,37 @@ def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bo
     return tokens[index - 1].text.lower() not in _STATING
 
 
+def _is_relation(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a sign of relation stands here, or the word "is" between an operation and a number."""
+    if index >= len(tokens):
+        return False
+    token = tokens[index]
+    if token.sort is Sort.RELATION:
+        return True
+    if token.sort is not Sort.WORD or token.text != "is" or not 0 < index < len(tokens) - 1:
+        return False
+    before, behind = tokens[index - 1], tokens[index + 1]
+    ends = before.sort is Sort.NUMBER or before.is_sign(")", "}", "!")
+    return ends and (behind.sort is Sort.NUMBER or behind.is_sign("-") or behind.text in ("$", "frac"))
+
+
+def _is_worked_out(member: Member) -> bool:
+    """Whether a member is an operation on two numbers or more."""
+    if member.expression is None or member.expression.letters:
+        return False
+    return not member.is_literal and not member.expression.node.is_fraction
+
+
 def _member(tokens: Sequence[Token], expression: Expression | None, first: int, last: int) -> Member:
-    words = []
+    trailing = []
     for token in tokens[last : last + 4]:
         if token.sort is not Sort.WORD:
             break
-        words.append(token.text.lower())
+        trailing.append(token.text.lower())
     place = min(first, len(tokens) - 1)
     start = tokens[place].start
     end = tokens[last - 1].end if last > first else start
-    return Member(expression, start, end, tuple(words))
+    return Member(expression, start, end, tuple(trailing))
 
 
 def _may_begin(tokens: Sequence[Token], index: int) -> bool:
@@ -144,12 +181,15 @@ def _may_begin(tokens: Sequence[Token], index: int) -> bool:
 
 
 # Words that change the number behind them: half of 26 is not 26.
-_CHANGING = frozenset(
-    """half twice double triple thrice third quarter fourth fifth tenth square cube root factorial average mean median
-    remainder reciprocal inverse negative opposite absolute gcd lcm minus plus times over divided by percent log sin cos
-    tan mod modulo digits digit difference ratio choose per least most of fraction logarithm sine cosine tangent""".split()
+_CHANGING = words(
+    """
+    half twice double triple thrice third quarter fourth fifth tenth square cube root factorial average
+    mean median remainder reciprocal inverse negative opposite absolute gcd lcm minus plus times over
+    divided by percent log sin cos tan mod modulo digits digit difference ratio choose per least most of
+    fraction logarithm sine cosine tangent
+    """
 )
-_SUMS = frozenset("total sum product number area perimeter volume cost amount value out sums products".split())
+_SUMS = words("total sum product number area perimeter volume cost amount value out sums products")
 
 
 def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
@@ -167,12 +207,14 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
         is_function = token.is_sign("(") and not token.spaced and not token.in_formula
         return not is_function and not _is_changed(tokens, index)
     if before.is_sign("(", "[", "{"):
-        return index < 2 or tokens[index - 2].sort not in (Sort.LETTER, Sort.SUBSCRIPT, Sort.OBSTACLE) or token.spaced
+        return (
+            index < 2 or tokens[index - 2].sort not in (Sort.LETTER, Sort.SUBSCRIPT, Sort.OBSTACLE) or token.spaced
+        )
     if before.is_sign(")"):
         return token.spaced and not token.in_formula and not token.is_sign("(")
     if before.is_sign("-"):
         # The dash of a list.
-        begins_line = index == 1 or tokens[index - 2].sort is Sort.BREAK and tokens[index - 2].text == "\n"
+        begins_line = index == 1 or (tokens[index - 2].sort is Sort.BREAK and tokens[index - 2].text == "\n")
         return begins_line and token.in_formula and not before.in_formula
     return False
 
@@ -182,7 +224,7 @@ def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a minus belongs to the number behind it: it is no dash of a list, and no operation on what is before."""
+    """Whether a minus belongs to the number behind it: no dash of a list, no operation on what is before."""
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
     if following is None or before.sort is Sort.WORD:
@@ -201,7 +243,7 @@ def _is_changed(tokens: Sequence[Token], index: int) -> bool:
     return word in _CHANGING or (word in ("the", "a", "to", "from") and earlier in _CHANGING - {"of", "by"})
 
 
-_ENDING_WORDS = frozenset("times mod modulo remainder r or dozen million billion thousand hundred percent choose".split())
+_ENDING_WORDS = words("times mod modulo remainder r dozen million billion thousand hundred percent choose")
 
 
 def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
@@ -214,7 +256,8 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
         glued = following is not None and following.sort is Sort.NUMBER and not following.spaced
         return not (glued and token.text in (":", ".", ","))
     if token.sort is Sort.WORD:
-        return not _goes_on_in_words(tokens, index)
+        is_glued = not token.spaced and token.text[0].isupper() and tokens[index - 1].sort is Sort.NUMBER
+        return not is_glued and not _goes_on_in_words(tokens, index)
     if token.is_sign("(", "["):
         return token.spaced and (following is None or following.sort in (Sort.WORD, Sort.LETTER))
     if token.is_sign("!"):
@@ -229,27 +272,29 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
 
 def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
     """Whether the words behind a number change it: 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
-    words = 0
-    while index < len(tokens) and tokens[index].sort is Sort.WORD and words < 4:
+    count = 0
+    while index < len(tokens) and tokens[index].sort is Sort.WORD and count < 4:
         word = tokens[index].text.lower()
-        if word in _ENDING_WORDS:
-            return True
         following = tokens[index + 1] if index + 1 < len(tokens) else None
+        if word in _ENDING_WORDS or (word == "or" and following is not None and following.sort is Sort.NUMBER):
+            return True
         if word == "and" and following is not None and following.sort is Sort.NUMBER:
             behind = tokens[index + 2] if index + 2 < len(tokens) else None
             # "12 and 3 + 4 = 7" begins another equation.
             return behind is None or behind.sort in (Sort.WORD, Sort.BREAK)
-        index, words = index + 1, words + 1
+        index, count = index + 1, count + 1
     # A number behind the words (5 hours 30 minutes), or an operation whose second side is in words.
     if index >= len(tokens):
         return False
     token = tokens[index]
-    if words <= 2 and token.sort is Sort.NUMBER and tokens[index - 1].text.lower() not in _STARTS:
+    if count <= 2 and token.sort is Sort.NUMBER and tokens[index - 1].text.lower() not in _STARTS:
         return True
-    return token.is_sign("+", "*", "/", "^") or (token.is_sign("-") and token.spaced and not _is_dash(tokens, index))
+    return token.is_sign("+", "*", "/", "^") or (
+        token.is_sign("-") and token.spaced and not _is_dash(tokens, index)
+    )
 
 
-_STARTS = frozenset("and so then thus since because where when is with for in of are to step at after".split())
+_STARTS = words("and so then thus since because where when is with for in of are to step at after")
 
 
 def _is_dash(tokens: Sequence[Token], index: int) -> bool:
@@ -267,6 +312,34 @@ def _behind_group(tokens: Sequence[Token], index: int) -> int:
         if not depth:
             return at + 1
     return index + 1
+
+
+def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
+    """By where they start, the chains that go on with the one before: lines that begin with the same name.
+
+    C(4, 2) = 4! / (2!2!)
+    C(4, 2) = 24 / 2
+    """
+    joined: dict[int, Chain] = {}
+    before: tuple[str, Member] | None = None
+    for chain in chains:
+        name = _name(chain, text)
+        start = chain.start
+        if before is not None and name and name == before[0] and chain.members[0].expression is None:
+            chain = Chain((before[1], *chain.members[1:]), chain.relations)
+            joined[start] = chain
+        last = chain.members[-1]
+        is_known = last.expression is not None and set(chain.relations) == {"="}
+        before = (name, last) if name and is_known else None
+    return joined
+
+
+def _name(chain: Chain, text: str) -> str:
+    """What a line begins with before its first sign of equality, where that is a name of several letters."""
+    relation = text.find("=", chain.start)
+    line = text[text.rfind("\n", 0, chain.start) + 1 : relation] if relation >= 0 else ""
+    name = "".join(line.split()).strip("$-*&\\[")
+    return name if len(name) >= 4 and len(name) < 80 and name[0].isalpha() else ""
 
 
 _ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")

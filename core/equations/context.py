@@ -4,7 +4,8 @@ import re
 
 _AFTER = re.compile(
     r"""\b(?:false|incorrect|untrue|contradict\w*|impossible|wrong|invalid|inconsistent|absurd|mistaken?|oops|typo
-      | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|the\s+same|an?\s+(?:integer|solution)|what|enough)
+      | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|what|enough
+        |the\s+same|an?\s+(?:integer|solution))
       | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n['’]t)\b | can(?:not|['’]t)
       | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
       | fails?\b | instead\b | should\s+(?:be|have\s+been) | actually | never | wait)\b""",
@@ -19,14 +20,16 @@ _SUPPOSED = re.compile(
 # Words before an equation that is wished for, or asked for, where no value is worked out.
 _WISHED = re.compile(
     r"""\b(?:suppos\w+|assum\w+|equating|want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
-      | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*|substitut\w+)
-      \b|n['’]t\b""",
+      | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*
+      |substitut\w+)\b|n['’]t\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_CLAUSE = re.compile(r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$|[\"'”’)\]$])|\n")
-_MODULAR = re.compile(r"\\p?mod\b|\\bmod|\bmod(?:ulo)?\b|≡|\\equiv|o'clock|\b[ap]\.?m\b|\bcongruen", re.IGNORECASE)
-_CHECKED = re.compile(r"\b(?:check\w*|verif\w+|test\w*|try\w*|tried|plug\w*)\b", re.IGNORECASE)
+_MODULAR = re.compile(r"\\p?mod\b|\\bmod|\bmod(?:ulo)?\b|≡|\\equiv|\bcongruen", re.IGNORECASE)
+_CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
@@ -38,7 +41,9 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     return first, following.end() if following else len(text)
 
 
-_ASSUMED = re.compile(r"\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b", re.IGNORECASE)
+_ASSUMED = re.compile(
+    r"\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b", re.IGNORECASE
+)
 
 
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
@@ -65,16 +70,25 @@ _POSITED = re.compile(
       |minimum|maximum|vertex|line|axis|asymptote\w*|want|could|might|would|would|say|suggest\w*)\b|n['’]t\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:or|and)\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
 
 
 def is_assertion(text: str, start: int, end: int) -> bool:
-    """Whether the equation with unknowns at `[start, end)` is asserted as such: not posited, nor one of several."""
+    """Whether the equation with unknowns at `[start, end)` is asserted rather than posited."""
     first, last = sentence_around(text, start, end)
-    if text[first:last].rstrip().endswith("?") or _ALTERNATIVE.match(text, end):
+    if text[first:last].rstrip().endswith("?"):
         return False
-    clause = _clause(text[first:start])
-    return _POSITED.search(clause) is None
+    return _POSITED.search(_clause(text[first:start])) is None
+
+
+_BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNORECASE)
+
+
+def is_one_of_several(text: str, start: int, end: int) -> bool:
+    """Whether another equation or value stands beside the one at `[start, end)`, as in x = 2 or x = 3."""
+    if _ALTERNATIVE.match(text, end):
+        return True
+    return _BEHIND_ANOTHER.search(text, max(0, start - 30), start) is not None
 
 
 _COMPARED = re.compile(
@@ -109,17 +123,36 @@ def _clause(before: str) -> str:
     return clause
 
 
-def is_modular(text: str) -> bool:
-    """Whether a text counts modulo something, or tells times of day."""
-    return _MODULAR.search(text) is not None
+def is_modular(text: str, end: int) -> bool:
+    """Whether what ends at `end` counts modulo something."""
+    return _MODULAR.search(text, end, min(len(text), end + 40)) is not None
+
+
+def tells_time(text: str) -> bool:
+    """Whether a text tells times of day, with which one counts to twelve."""
+    return _CLOCK.search(text) is not None
+
+
+_REMAINDER = re.compile(
+    r"[\s$,.\\)]*(?:with\s+)?(?:an?\s+)?(?:remainder|rem\.?|r)\s*(?:of\s+|is\s+|=\s*)?[\s$\\(]*(\d{1,9})\b(?![.,]\d)",
+    re.IGNORECASE,
+)
+
+
+def remainder_behind(text: str, end: int) -> int | None:
+    """The remainder that a text states behind a quotient, None where it states none."""
+    match = _REMAINDER.match(text, end)
+    return int(match[1]) if match else None
 
 
 _OWN_ARITHMETIC = re.compile(
-    r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|five|six|seven|eight|nine|twelve|sixteen)|_\{?\(?\d+\)?\}?\$?\s*[+\-=]
-      | base-?\d | \b(?:binary|octal|hexadecimal)\b | \boperations?\b | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit
-      | diamond\w*|heartsuit|bigstar|dagger|circledast|nabla|bowtie|triangle(?:left|right)|S\b|Join)\b | [★☆♣♠♡♦◇⊕⊗△@#]
-      | \b(?:define|defined|denote)\b[^.]{0,60}[*\\] | \bletters?\s+represents? | \bcryptarithm | different\s+digit
-      | \bmagic\s+square """,
+    r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|four|five|six|seven|eight|nine|twelve|sixteen)|\d_\{?\(?\d+\)?\}?
+      | base-?\d | \b(?:binary|octal|hexadecimal)\b(?!\s+oper) | \boperations?\s*[$\\*@#] | \bbinary\s+operation
+      | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit|diamond\w*|heartsuit|bigstar|dagger|circledast|nabla
+      |bowtie|triangle(?:left|right)|Join)\b | [★☆♣♠♡♦◇⊕⊗] | [a-z0-9]\s*[△@#&~*]\s*[a-z0-9]\s*\$?\s*
+        (?:=|is\s+defined|denote|mean)
+      | \bdefined?\s+(?:as\s+)?\$[^$]{0,20}\*[^$]{0,20}(?:=|\$\s+(?:to|as|by)) | \bletters?\s+represents?
+      | \bcryptarithm | different\s+digit""",
     re.VERBOSE | re.IGNORECASE,
 )
 

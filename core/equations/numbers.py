@@ -79,6 +79,9 @@ def _verdict(
     left, right = (values.substitute(value, _PI).number for value in (x, y))
     if left is None or right is None:
         raise UndecidedError
+    if a.names_bases and b.names_bases and min(left, right) < 0:
+        # In another base, digits are borrowed from the place before.
+        return Verdict.DOUBTFUL
     if not values.difference(values.number(left, False), values.number(right, False)).above and not (
         x.exact and y.exact and not a.letters | b.letters
     ):

@@ -1,7 +1,7 @@
 """Equations with unknowns: whether one follows from that before it, and whether a stated value solves it.
 
-Only equations in one letter that follow each other closely are compared, as are equations of straight lines where the
-text says that one simplifies to the other.
+Only equations in one letter that follow each other closely are compared, as are equations of straight lines where
+the text says that one simplifies to the other.
 """
 
 import re
@@ -117,7 +117,7 @@ def _at(polynomial: Coefficients, number: Fraction) -> Fraction:
 
 
 def follows(earlier: Stated, later: Stated) -> bool | None:
-    """Whether two equations in the same letters have a solution in common, or all; None where that is not decided."""
+    """Whether two equations in the same letters have solutions in common, None where that is not decided."""
     first, second = coefficients(earlier), coefficients(later)
     if first is None or second is None:
         if _degree(earlier) == _degree(later) == 1:
@@ -183,6 +183,17 @@ _REFUTED = re.compile(
 )
 
 
+_RESTRICTED = re.compile(
+    r"\b(?:only|smallest|largest|greatest|least|valid|option|answer|range|works?|case|either|impossible|reject\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def is_restricted(words: str) -> bool:
+    """Whether the words behind a solution say that it was chosen for something else than solving the equation."""
+    return _RESTRICTED.search(words) is not None
+
+
 def takes_back(text: str) -> bool:
     """Whether a sub-step takes back what was said before it."""
     return _REFUTED.search(text) is not None
@@ -195,7 +206,7 @@ _FOLLOWING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _REWRITING = re.compile(
-    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+)\b",
+    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+|written|(?:both|each)\s+sides?)\b",
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(
@@ -223,7 +234,32 @@ def says_it_follows(words: str) -> bool:
     return (follows_at_once or _FOLLOWING.search(words) is not None) and _ANOTHER.search(words) is None
 
 
+_DERIVED = re.compile(
+    r"""\b(?:subtract\w*|add|adding|eliminat\w+|substitut\w+|simplif\w+|divid\w+|solv\w+|combin\w+|rearrang\w+
+      |multipl\w+|expand\w*|isolat\w+|collect\w*)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SAME = re.compile(
+    r"\b(?:simplif\w+|combin\w+|expand\w*)\b[^.]{0,30}\b(?:the|this|that)\s+(?:\w+\s+)?equation\b", re.IGNORECASE
+)
+
+
+def names_the_equation(words: str) -> bool:
+    """Whether the words before an equation say that it is the equation before, simplified."""
+    return _SAME.search(words) is not None
+
+
+_NOT_DERIVED = re.compile(
+    r"\b(?:if|let|suppose|assume|case|when|another|given|try|similarly|likewise|setting|instead|derivative|for\s+\$?\w\s*=|would|also)\b",
+    re.IGNORECASE,
+)
+
+
+def says_it_is_derived(words: str) -> bool:
+    """Whether the words before an equation say that it was worked out from equations before."""
+    return _DERIVED.search(words) is not None and _NOT_DERIVED.search(words) is None
+
+
 def says_it_is_rewritten(words: str) -> bool:
     """Whether the words before an equation say that it is the one before, written in another way."""
-    words = _GOAL.sub(" ", words)
-    return _REWRITING.search(words) is not None and _ANOTHER.search(words) is None
+    return _REWRITING.search(words) is not None and _ANOTHER.search(_GOAL.sub(" ", words)) is None

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from stepsight.core.equations.units import words
 from stepsight.core.formulas import formulas
 
-MAX_TEXT = 10_000
+MAX_TEXT = 3_000
 """Characters of the longest text that is read."""
 
 MAX_DIGITS = 40
@@ -65,7 +66,7 @@ _TOKEN = re.compile(
         (?:\.\d*\\overline\{\d{1,12}\}|\.\d+(?:\.{3}|…|\\l?dots(?![A-Za-z]))?)?|\.\d+)
   | (?P<dots>\.{3}|…)
   | (?P<fraction>\\[dtc]?frac(?:\s*(?P<above>\d)\s*(?P<below>\d)|(?=[\s{])))
-  | (?P<text>\\(?:text|textrm|textup|mathrm|mbox|textbf|mathbf|textit|operatorname|rm)\*?\s*\{(?P<inner>[^{}]{0,200})\})
+  | (?P<text>\\(?:text(?:rm|up|bf|it)?|math(?:rm|bf)|mbox|operatorname|rm)\*?\s*\{(?P<inner>[^{}]{0,200})\})
   | (?P<command>\\[A-Za-z]+)
   | (?P<escaped>\\[$%{}\#&_|])
   | (?P<delimiter>\$\$?|\\[\[\]()])
@@ -97,9 +98,11 @@ _BREAKS = {
     "qquad", "begin", "end", "hline", "item", "square", "longrightarrow",
 }  # fmt: skip
 FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "binom", "dbinom", "tbinom", "boxed", "abs"})
-_GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon theta lambda mu nu phi varphi psi rho sigma tau omega zeta eta kappa"
-    " xi chi ell".split()
+_GREEK = words(
+    """
+    alpha beta gamma delta epsilon varepsilon theta lambda mu nu phi varphi psi rho sigma tau omega zeta
+    eta kappa xi chi ell
+    """
 )
 _RELATIONS = {
     "=": "=", "≈": "≈", "≃": "≈", "≅": "≡", "≡": "≡", "≠": "≠", "!=": "≠", "<": "<", ">": ">", "<=": "<",
@@ -108,7 +111,8 @@ _RELATIONS = {
 _SPOKEN = {"plus": "+", "minus": "-", "times": "*", "multiplied": "*", "divided": "/"}
 _SPOKEN_RELATIONS = {"equals": "=", "equalling": "=", "equaling": "="}
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[A-Za-z]+\*?\}(?:\{[^{}]{0,20}\}|\[[^\]]{0,20}\])?")
-_MATRIX = re.compile(r"\\begin\{(?:[bpvBV]?matrix|array|cases|tabular|asy)\}|\[asy\]|```")
+_MATRIX = re.compile(r"\\begin\{([bpvBV]?matrix|smallmatrix)\}.{0,2000}?\\end\{\1\}", re.DOTALL)
+_TABLE = re.compile(r"\\begin\{(?:array|cases|tabular|asy)\}|\[asy\]|```")
 
 
 def read_tokens(text: str) -> list[Token]:
@@ -122,9 +126,12 @@ def read_tokens(text: str) -> list[Token]:
     spaced = False
     position = 0
     while position < len(text):
-        match = _ENVIRONMENT.match(text, position) or _TOKEN.match(text, position)
+        match = None
+        if text[position] == "\\":
+            match = _MATRIX.match(text, position) or _ENVIRONMENT.match(text, position)
+        match = match or _TOKEN.match(text, position)
         assert match is not None
-        kind, start, position = match.lastgroup or "break", match.start(), match.end()
+        kind, start, position = match.lastgroup or "environment", match.start(), match.end()
         if kind == "above" or kind == "below":
             kind = "fraction"
         elif kind == "inner":
@@ -196,9 +203,11 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
             return [token(Sort.BREAK, "\n")]
         case "break":
             return [token(Sort.BREAK, text)]
+        case "environment":
+            # Its beginning or end is as the end of a line; a matrix is one thing.
+            return [token(Sort.OBSTACLE if match.re is _MATRIX else Sort.BREAK, text[:20])]
         case _:
-            # An environment is as the end of a line.
-            return [token(Sort.BREAK if text.startswith(("\\begin", "\\end")) else Sort.OBSTACLE, text)]
+            return [token(Sort.OBSTACLE, text)]
 
 
 def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Token:
@@ -247,10 +256,10 @@ def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Toke
     inner = match["inner"]
     if not inner.strip():
         return []
-    words = list(re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[^\s\w]", inner))
+    parts = list(re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[^\s\w]", inner))
     offset = match.start("inner")
     tokens = []
-    for word in words:
+    for word in parts:
         start, end = offset + word.start(), offset + word.end()
         if word[0][0].isdigit():
             tokens.append(Token(Sort.OBSTACLE, word[0], start, end, True, inside))
@@ -290,5 +299,5 @@ def _command(name: str, token: Callable[[Sort, str], Token]) -> Token:
 
 
 def holds_table(text: str) -> bool:
-    """Whether a text holds a matrix, a table, a drawing or code, whose equations are not in lines."""
-    return _MATRIX.search(text) is not None
+    """Whether a text holds a table, a drawing or code, whose equations are not in lines."""
+    return _TABLE.search(text) is not None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
-from stepsight.core.equations.values import ONE, PI, Monomial, Value
+from stepsight.core.equations.values import ONE, PI, Monomial, Value, number, substitute
 
 _MAX_LENGTH = 60
 
@@ -92,6 +92,4 @@ def _power(name: str, exponent: int) -> str:
 
 def closed(value: Value) -> Value:
     """The value with π as a number, where that closes it."""
-    from stepsight.core.equations.values import number, substitute
-
     return substitute(value, {"π": number(PI, exact=False)})

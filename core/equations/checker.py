@@ -1,0 +1,99 @@
+"""The checker of a solution: goes through its sub-steps and checks the equations that each states.
+
+Only what a step states is checked, and only where its text leaves one reading: everything else is left alone.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from stepsight.core.equations.algebra import value_of
+from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
+from stepsight.core.equations.checks import Check, Method, check_division, check_pair
+from stepsight.core.equations.context import has_own_arithmetic, is_modular, is_stated, tells_time
+from stepsight.core.equations.numbers import decimals_in
+from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens
+from stepsight.core.equations.unknowns import Unknowns
+from stepsight.core.equations.values import UndecidedError, difference
+
+MAX_NOTES = 40
+
+
+class Checker:
+    """The checks of one solution, sub-step by sub-step: what one gets depends on the problem and those before."""
+
+    def __init__(self, problem: str) -> None:
+        problem = problem[:MAX_TEXT]
+        self._exact_texts = decimals_in(problem)
+        # In another base, only numbers that name theirs can be compared.
+        self._is_plain = not has_own_arithmetic(problem)
+        self._unknowns = Unknowns()
+        if self._is_plain and not holds_table(problem):
+            self._unknowns.read_problem(problem)
+
+    def check(self, text: str) -> tuple[Check, ...]:
+        """The checks of the next sub-step, in the order of the text; none where there is nothing to check."""
+        self._unknowns.begin(text)
+        if len(text) > MAX_TEXT or holds_table(text) or tells_time(text):
+            return ()
+        checks: list[Check] = []
+        blanked, notes = annotations(text)
+        # The equations of a calculator's notes, each with the place where it begins.
+        noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
+        for place, chain in noted:
+            checks += self._of_chain(chain.moved(place), text, [])
+        chains = find_chains(read_tokens(blanked))
+        named = join_named(chains, blanked)
+        for chain in chains:
+            if is_modular(text, chain.end):
+                continue
+            checks += self._of_chain(
+                named.get(chain.start, chain), text, [(place, note.members[0]) for place, note in noted]
+            )
+            if self._is_plain:
+                checks += _decided(self._unknowns.check(chain, text))
+        return tuple(sorted(checks, key=lambda check: (check.start, check.end)))
+
+    def _of_chain(self, chain: Chain, text: str, notes: list[tuple[int, Member]]) -> list[Check]:
+        pairs = (pair for pair in chain.pairs() if pair[3] in ("=", "≈"))
+        return [
+            check
+            for _, left, right, relation in pairs
+            for check in _decided(self._of_pair(left, right, relation, text))
+            if check.holds or self._is_claimed(chain, left, right, check, text, notes)
+        ]
+
+    def _of_pair(self, left: Member, right: Member, relation: str, text: str) -> Iterator[Check]:
+        if not self._is_plain and not (left.names_bases and right.names_bases):
+            return
+        check = check_division(left, right, text) or check_pair(left, right, relation, self._exact_texts, text)
+        if check is not None:
+            yield check
+
+    def _is_claimed(
+        self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
+    ) -> bool:
+        """Whether a step states an equation that fails, as what its left side comes to."""
+        works_out = check.method is Method.IDENTITY or (right.is_literal and left.operations > 0)
+        return is_stated(text, chain.start, chain.end, works_out) and not _is_noted_otherwise(left, right, notes)
+
+
+def _decided(checks: Iterable[Check]) -> list[Check]:
+    """The checks, none where their expressions grow too large on the way."""
+    try:
+        return list(checks)
+    except UndecidedError:
+        return []
+
+
+def _is_noted_otherwise(left: Member, right: Member, notes: list[tuple[int, Member]]) -> bool:
+    """Whether a calculator's note within an equation works out something else than its left side."""
+    for place, member in notes:
+        if left.end <= place < right.end:
+            x, y = value_of(left.expression), value_of(member.expression)
+            return x is None or y is None or bool(difference(x, y).above)
+    return False
+
+
+def check_steps(problem: str, substeps: Iterable[str]) -> list[tuple[Check, ...]]:
+    """The checks of each sub-step, in order."""
+    checker = Checker(problem)
+    return [checker.check(text) for text in substeps]

@@ -1,0 +1,492 @@
+"""A parser of expressions: numbers, fractions, powers, roots and letters, with units and currency passed over.
+
+It reads as far as an expression goes and never fails; how much of a text it may read is bounded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from stepsight.core.equations.expressions import Expression, Kind, Node
+from stepsight.core.equations.tokens import Sort, Token
+from stepsight.core.equations.units import SCALES, is_unit_word
+from stepsight.core.equations.values import UndecidedError
+
+MAX_DEPTH = 24
+MAX_NODES = 160
+MAX_STEPS = 3_000
+
+
+@dataclass
+class Reader:
+    """A recursive descent through tokens. `steps` is what may still be read of the text."""
+
+    tokens: Sequence[Token]
+    steps: int = MAX_STEPS
+    at: int = 0
+    nodes: int = 0
+    choices: int = 0
+    units: set[str] = field(default_factory=set)
+
+    def read(self, first: int) -> Expression | None:
+        """The longest expression that begins at a token, None where there is none."""
+        self.at, self.nodes, self.choices, self.units = first, 0, 0, set()
+        try:
+            node = self._sum(0)
+        except UndecidedError:
+            return None
+        percent = any(part.kind is Kind.PERCENT for part in node.walk())
+        return Expression(node, first, self.at, frozenset(self.units), self.choices, percent)
+
+    def _peek(self, ahead: int = 0) -> Token | None:
+        index = self.at + ahead
+        return self.tokens[index] if index < len(self.tokens) else None
+
+    def _is_sign(self, *signs: str) -> bool:
+        token = self._peek()
+        return token is not None and token.is_sign(*signs)
+
+    def _node(self, kind: Kind, *parts: Node) -> Node:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise UndecidedError
+        return Node(kind, parts)
+
+    def _either(self, first: Node, second: Node) -> Node:
+        self.choices += 1
+        return Node(Kind.EITHER, (first, second), choice=self.choices - 1)
+
+    def _sum(self, depth: int) -> Node:
+        self.steps -= 1
+        if depth > MAX_DEPTH or self.steps < 0:
+            raise UndecidedError
+        node = self._signed(depth)
+        while self._is_sign("+", "-"):
+            mark, sign = self.at, self.tokens[self.at].text
+            self.at += 1
+            try:
+                right = self._signed(depth)
+            except UndecidedError:
+                if self.steps < 0 or self.nodes > MAX_NODES:
+                    raise
+                self.at = mark
+                break
+            node = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, node, right)
+        return node
+
+    def _signed(self, depth: int) -> Node:
+        sign = ""
+        for _ in range(2):
+            if not self._is_sign("-", "+"):
+                break
+            sign = {"-": "" if sign else "-", "+": sign}[self.tokens[self.at].text]
+            self.at += 1
+        node = self._product(depth)
+        if not sign:
+            return node
+        negative = self._node(Kind.NEGATIVE, node)
+        base = node
+        while base.kind in (Kind.MULTIPLY, Kind.DIVIDE):
+            base = base.parts[0]
+        if base.kind is Kind.POWER and base.parts[0].kind is Kind.NUMBER:
+            # Some write -3^2 for the square of -3: the sign changes where the exponent is even.
+            return self._either(negative, node)
+        return negative
+
+    def _product(self, depth: int) -> Node:
+        node = self._power(depth)
+        slash: tuple[Node, Node] | None = None
+        while True:
+            self.steps -= 1
+            mark = self.at
+            sign = self._multiplier()
+            if sign is None:
+                break
+            try:
+                right = self._power(depth) if sign else self._implicit(depth)
+            except UndecidedError:
+                if self.steps < 0 or self.nodes > MAX_NODES:
+                    raise
+                self.at = mark
+                break
+            if sign == "/":
+                slash = (node, right)
+                node = self._node(Kind.DIVIDE, node, right)
+            elif not sign and slash:
+                # `1/2x` is a half of x or one over 2x.
+                below = self._node(Kind.MULTIPLY, slash[1], right)
+                other = self._node(Kind.DIVIDE, slash[0], below)
+                slash = (slash[0], below)
+                node = self._either(self._node(Kind.MULTIPLY, node, right), other)
+            else:
+                slash = None
+                node = self._node(Kind.MULTIPLY, node, right)
+        return node
+
+    def _multiplier(self) -> str | None:
+        """`*` or `/` where the sign stands here, empty where the next factor needs none, None at the end."""
+        token = self._peek()
+        if token is None:
+            return None
+        if token.is_sign("*", "/"):
+            self.at += 1
+            if token.end - token.start > 6 and (by := self._peek()) and by.text.lower() == "by":
+                self.at += 1
+            return token.text
+        if self._is_times(token):
+            self.at += 1
+            return "*"
+        if token.sort is Sort.WORD and token.text.lower() == "of" and self._is_part():
+            self.at += 1
+            return "*"
+        if token.sort is Sort.LETTER:
+            return "" if self._is_factor(token) else None
+        if token.sort is Sort.COMMAND and token.text not in ("boxed",):
+            return ""
+        if token.is_sign("("):
+            return ""
+        # 2!3!
+        is_behind_factorial = (
+            token.sort is Sort.NUMBER and not token.spaced and self.tokens[self.at - 1].is_sign("!")
+        )
+        return "" if is_behind_factorial else None
+
+    def _is_part(self) -> bool:
+        """Whether `of` stands behind a percentage or a fraction, of which it makes a part."""
+        before = self.tokens[self.at - 1]
+        if before.is_sign("%") or before.text.lower() == "percent":
+            return True
+        if before.sort is Sort.NUMBER and self.at >= 3 and self.tokens[self.at - 2].is_sign("/"):
+            return self.tokens[self.at - 3].sort is Sort.NUMBER
+        return before.is_sign("}") and any(t.text == "frac" for t in self.tokens[max(0, self.at - 7) : self.at])
+
+    def _is_times(self, token: Token) -> bool:
+        """Whether a letter x is the sign of multiplication: before it a factor, behind it a number."""
+        if token.text not in ("x", "X") or token.sort is not Sort.LETTER or self.at == 0:
+            return False
+        following, before = self._peek(1), self.tokens[self.at - 1]
+        if following is None:
+            return False
+        if following.sort is Sort.NUMBER or (following.sort is Sort.UNIT and following.text == "$"):
+            return before.sort in (Sort.NUMBER, Sort.UNIT, Sort.WORD) or before.is_sign(")", "%", "}")
+        # `2 x (3 + 4)`, but not `2x (3 + 4)`.
+        return following.is_sign("(") and token.spaced and following.spaced and not token.in_formula
+
+    def _is_factor(self, token: Token) -> bool:
+        """Whether a letter is a factor of what stands before it, rather than a word of prose."""
+        if token.in_formula or not token.spaced:
+            return True
+        following = self._peek(1)
+        if token.text in ("a", "A", "I") or following is None:
+            return False
+        return following.sort in (Sort.RELATION, Sort.SIGN) and not following.is_sign("(")
+
+    def _implicit(self, depth: int) -> Node:
+        token = self._peek()
+        if token is not None and token.is_sign("(") and token.spaced and not token.in_formula:
+            # In prose, a bracket behind a space is rarely a factor: it is one only if numbers or letters fill it.
+            following = self._peek(1)
+            if following is None or following.sort is Sort.WORD:
+                raise UndecidedError
+        return self._power(depth)
+
+    def _power(self, depth: int) -> Node:
+        node = self._postfix(self._base(depth + 1), depth)
+        self._skip_units()
+        return node
+
+    def _postfix(self, node: Node, depth: int) -> Node:
+        while True:
+            token = self._peek()
+            if token is None:
+                return node
+            if token.is_sign("^"):
+                following = self._peek(1)
+                if following is not None and following.sort is Sort.UNIT:  # degrees: ^\circ
+                    self.at += 2
+                    continue
+                if following is not None and following.is_sign("{"):
+                    degrees = self._peek(2)
+                    if degrees is not None and degrees.sort is Sort.UNIT:
+                        self.at += 4
+                        continue
+                self.at += 1
+                base, node = node, self._node(Kind.POWER, node, self._exponent(depth))
+                if self._is_sign("^") or (base.name in ("f", "g", "h", "F", "G") and self._is_sign("(")):
+                    raise UndecidedError
+            elif token.is_sign("!") and not token.spaced:
+                ends_sentence = self._may_end_sentence()
+                self.at += 1
+                if self._is_sign("!"):
+                    raise UndecidedError
+                factorial = self._node(Kind.FACTORIAL, node)
+                node = self._either(factorial, node) if ends_sentence else factorial
+            elif token.is_sign("%") or (token.sort is Sort.WORD and token.text.lower() == "percent"):
+                self.at += 1
+                node = self._node(Kind.PERCENT, node)
+            elif token.sort is Sort.UNIT:
+                self.at += 1
+            elif token.sort is Sort.WORD and token.text.lower() in SCALES:
+                if self.at > 1 and self.tokens[self.at - 2].is_sign("/"):
+                    raise UndecidedError
+                self.at += 1
+                scale = Node(Kind.NUMBER, number=Fraction(SCALES[token.text.lower()]))
+                node = self._node(Kind.MULTIPLY, node, scale)
+            else:
+                return node
+
+    def _may_end_sentence(self) -> bool:
+        following = self._peek(1)
+        if self.tokens[self.at].in_formula:
+            return False
+        return following is None or following.sort in (Sort.WORD, Sort.BREAK)
+
+    def _exponent(self, depth: int) -> Node:
+        token = self._peek()
+        if token is not None and token.is_sign("-", "+"):
+            self.at += 1
+            inner = self._base(depth + 1)
+            return self._node(Kind.NEGATIVE, inner) if token.text == "-" else inner
+        return self._base(depth + 1)
+
+    def _base(self, depth: int) -> Node:
+        self.steps -= 1
+        token = self._peek()
+        if token is None or depth > MAX_DEPTH or self.steps < 0:
+            raise UndecidedError
+        if token.sort is Sort.UNIT and token.text != "°":
+            self.at += 1
+            token = self._peek()
+            if token is None or (token.sort not in (Sort.NUMBER, Sort.LETTER) and not token.is_sign("(", "-")):
+                raise UndecidedError
+            if token.is_sign("-"):
+                self.at += 1
+                return self._node(Kind.NEGATIVE, self._base(depth + 1))
+        if token.sort is Sort.NUMBER:
+            return self._number(token)
+        if token.sort is Sort.LETTER:
+            return self._letter(token)
+        if token.sort is Sort.COMMAND:
+            return self._command(token, depth)
+        for opening, closing in (("(", ")"), ("[", "]"), ("{", "}"), ("|", "|")):
+            if token.is_sign(opening):
+                inner = self._group(closing, depth)
+                return self._node(Kind.ABSOLUTE, inner) if opening == "|" else inner
+        raise UndecidedError
+
+    def _group(self, closing: str, depth: int) -> Node:
+        self.at += 1
+        inner = self._sum(depth + 1)
+        self._skip_units()
+        if not self._is_sign(closing):
+            raise UndecidedError
+        self.at += 1
+        return inner
+
+    def _number(self, token: Token) -> Node:
+        assert token.number is not None
+        self.at += 1
+        node = Node(Kind.NUMBER, name=token.text, number=token.number, decimals=token.decimals, cut=token.cut)
+        self.nodes += 1
+        following = self._peek()
+        if following is None:
+            return node
+        if following.sort is Sort.SUBSCRIPT:
+            return self._in_base(token)
+        if token.decimals == 0 and self._is_mixed(token, following):
+            part = self._base(MAX_DEPTH - 2) if following.text == "frac" else self._plain_fraction()
+            whole = self._node(Kind.ADD, node, part)
+            return whole if following.text != "frac" else self._either(whole, self._node(Kind.MULTIPLY, node, part))
+        return node
+
+    def _is_mixed(self, token: Token, following: Token) -> bool:
+        """Whether a fraction follows an integer, as in `1 1/2`."""
+        if following.text == "frac" and following.sort is Sort.COMMAND:
+            return True
+        slash, below = self._peek(1), self._peek(2)
+        return (
+            following.sort is Sort.NUMBER
+            and following.spaced
+            and slash is not None
+            and slash.is_sign("/")
+            and below is not None
+            and below.sort is Sort.NUMBER
+            and (following.number or 0) < (below.number or 0)
+        )
+
+    def _plain_fraction(self) -> Node:
+        above, below = self.tokens[self.at], self.tokens[self.at + 2]
+        self.at += 3
+        parts = (Node(Kind.NUMBER, name=token.text, number=token.number) for token in (above, below))
+        return self._node(Kind.DIVIDE, *parts)
+
+    def _in_base(self, token: Token) -> Node:
+        foot = self._subscript()
+        if not foot.isdecimal() or len(foot) > 2 or not 2 <= int(foot) <= 36 or token.decimals:
+            raise UndecidedError
+        try:
+            value = int(token.text, int(foot))
+        except ValueError:
+            raise UndecidedError from None
+        return Node(Kind.NUMBER, name=f"{token.text}_{foot}", number=Fraction(value))
+
+    def _subscript(self) -> str:
+        """What a subscript holds, as text."""
+        self.at += 1
+        token = self._peek()
+        if token is None:
+            raise UndecidedError
+        self.at += 1
+        if not token.is_sign("{"):
+            if token.sort not in (Sort.NUMBER, Sort.LETTER, Sort.WORD):
+                raise UndecidedError
+            return token.text
+        inner: list[str] = []
+        while not self._is_sign("}"):
+            token = self._peek()
+            if token is None or len(inner) > 8 or token.sort in (Sort.RELATION, Sort.OBSTACLE):
+                raise UndecidedError
+            inner.append(token.text)
+            self.at += 1
+        self.at += 1
+        return " ".join(inner)
+
+    def _letter(self, token: Token) -> Node:
+        self.at += 1
+        self.nodes += 1
+        name = token.text
+        following = self._peek()
+        if following is not None and following.sort is Sort.SUBSCRIPT:
+            name = f"{name}_{self._subscript()}"
+            following = self._peek()
+        applied = following is not None and following.is_sign("(") and not following.spaced
+        # f(3) is a function's value; n(n + 1) a product.
+        if applied and (name not in "xyzabcdkmnrstuvπ"):
+            raise UndecidedError
+        return Node(Kind.LETTER, name=name)
+
+    def _command(self, token: Token, depth: int) -> Node:
+        self.at += 1
+        match token.text:
+            case "frac":
+                return self._node(Kind.DIVIDE, self._argument(depth), self._argument(depth))
+            case "binom":
+                return self._node(Kind.BINOMIAL, self._argument(depth), self._argument(depth))
+            case "boxed":
+                return self._argument(depth)
+            case "sqrt":
+                degree = self._group("]", depth) if self._is_sign("[") else Node(Kind.NUMBER, number=Fraction(2))
+                return self._node(Kind.ROOT, self._argument(depth), degree)
+            case _:
+                return self._applied(token.text, depth)
+
+    def _argument(self, depth: int) -> Node:
+        token = self._peek()
+        if token is None:
+            raise UndecidedError
+        if token.is_sign("{"):
+            return self._group("}", depth)
+        if token.is_sign("("):
+            return self._group(")", depth)
+        if token.sort is Sort.NUMBER or token.sort is Sort.LETTER:
+            self.at += 1
+            self.nodes += 1
+            kind = Kind.NUMBER if token.sort is Sort.NUMBER else Kind.LETTER
+            return Node(kind, name=token.text, number=token.number, decimals=token.decimals)
+        raise UndecidedError
+
+    def _applied(self, name: str, depth: int) -> Node:
+        """A function, its exponent or base, and its argument; without a bracket that is one number or letter."""
+        parts = []
+        exponent = None
+        following = self._peek()
+        if following is not None and following.sort is Sort.SUBSCRIPT and name == "log":
+            foot = self._subscript()
+            if not foot.isdecimal() or len(foot) > 9:
+                raise UndecidedError
+            parts.append(Node(Kind.NUMBER, number=Fraction(int(foot))))
+        elif following is not None and following.is_sign("^"):
+            self.at += 1
+            exponent = self._exponent(depth)
+            if exponent.kind is not Kind.NUMBER:
+                raise UndecidedError
+        is_degrees = False
+        mark = self.at
+        argument = self._argument(depth) if name != "log" or parts or exponent else self._common_log(depth)
+        token = self._peek()
+        if token is not None and token.is_sign("^") and not self.tokens[mark].is_sign("("):
+            following = self._peek(1)
+            if following is not None and following.sort is Sort.UNIT:
+                is_degrees, self.at = True, self.at + 2
+            elif following is not None and following.is_sign("{") and self._holds_degrees(2):
+                is_degrees, self.at = True, self.at + 4
+            else:
+                raise UndecidedError
+        elif token is not None and token.sort is Sort.UNIT and token.text == "°":
+            is_degrees, self.at = True, self.at + 1
+        if any(unit.sort is Sort.UNIT and unit.text == "°" for unit in self.tokens[mark : self.at]):
+            is_degrees = True
+        if is_degrees:
+            argument = self._node(Kind.MULTIPLY, argument, Node(Kind.LETTER, name="π/180"))
+        elif name in ("sin", "cos", "tan") and argument.kind is Kind.NUMBER and argument.number:
+            # sin 30: degrees without their sign, or radians.
+            raise UndecidedError
+        self.nodes += 1
+        node = Node(Kind.FUNCTION, (argument, *parts), name)
+        return node if exponent is None else self._node(Kind.POWER, node, exponent)
+
+    def _holds_degrees(self, ahead: int) -> bool:
+        token = self._peek(ahead)
+        return token is not None and token.sort is Sort.UNIT
+
+    def _common_log(self, depth: int) -> Node:
+        # Without its base, a logarithm may be the natural or the common one.
+        raise UndecidedError
+
+    def _skip_units(self) -> None:
+        """Go on behind the words of a unit, where an operation or a relation follows them."""
+        at = self.at
+        found: list[str] = []
+        while at < len(self.tokens) and len(found) < 7:
+            token = self.tokens[at]
+            if at == self.at and not token.spaced and token.text[:1].isupper() and not token.in_formula:
+                # 3Alice is three times what Alice has.
+                break
+            if token.sort is Sort.WORD and is_unit_word(token.text) and (found or token.text.lower() != "of"):
+                found.append(token.text.lower())
+            elif found and token.is_sign("(") and self._word_at(at + 1) and self._closes(at + 2):
+                found.append(self.tokens[at + 1].text.lower())
+                at += 2
+            elif not self._joins_units(token, at, bool(found)):
+                break
+            at += 1
+        if found and at < len(self.tokens) and self._goes_on(at):
+            self.at = at
+            self.units.update(found)
+
+    def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
+        """Whether a sign stands within a unit: km/hour, square-feet, dollars $."""
+        if token.sort is Sort.UNIT:
+            return is_behind_word
+        if token.is_sign("/"):
+            return self._word_at(at + 1)
+        return is_behind_word and token.is_sign("-") and not token.spaced and self._word_at(at + 1)
+
+    def _word_at(self, index: int) -> bool:
+        return (
+            index < len(self.tokens)
+            and self.tokens[index].sort is Sort.WORD
+            and is_unit_word(self.tokens[index].text)
+        )
+
+    def _closes(self, index: int) -> bool:
+        return index < len(self.tokens) and self.tokens[index].is_sign(")")
+
+    def _goes_on(self, at: int) -> bool:
+        token = self.tokens[at]
+        if token.sort is Sort.RELATION or token.is_sign("+", "-", "*", "/", ")", "}"):
+            return True
+        mark, self.at = self.at, at
+        is_times = self._is_times(token)
+        self.at = mark
+        return is_times

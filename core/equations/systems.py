@@ -1,0 +1,90 @@
+"""Systems of linear equations: whether an equation contradicts those that a solution has stated before it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from stepsight.core.equations.values import ONE, Monomial
+
+MAX_ROWS = 8
+MAX_LETTERS = 8
+_MAX_BITS = 400
+
+Row = dict[str, Fraction]
+"""The coefficient of each letter, and under the empty name the constant; the sum is zero."""
+
+
+@dataclass
+class System:
+    """Linear equations in reduced form: each row has a letter that no other row has.
+
+    `given` are the letters whose value was stated as such.
+    """
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+
+    def add(self, polynomial: Mapping[Monomial, Fraction], is_value: bool) -> bool | None:
+        """Whether an equation agrees with those before it, None where it says something new, which is kept.
+
+        One that contradicts them is not kept. What is not linear, or too large, says nothing.
+        """
+        row = _linear(polynomial)
+        if row is None:
+            return None
+        if is_value:
+            self.given.update(name for name in row if name)
+        for pivot, known in self.rows.items():
+            if pivot in row:
+                row = _without(row, known, pivot)
+        letters = [name for name in row if name]
+        if not letters:
+            return not row
+        if len(self.rows) >= MAX_ROWS or any(_is_large(value) for value in row.values()):
+            self.rows.clear()
+            return None
+        pivot = letters[0]
+        row = {name: value / row[pivot] for name, value in row.items()}
+        for other, known in self.rows.items():
+            if pivot in known:
+                self.rows[other] = _without(known, row, pivot)
+        self.rows[pivot] = row
+        if len({name for known in self.rows.values() for name in known}) > MAX_LETTERS:
+            self.rows.clear()
+        return None
+
+    def value(self, name: str) -> Fraction | None:
+        """The value that the equations give to a letter, None where they leave it open."""
+        row = self.rows.get(name)
+        if row is None or row.keys() - {name, ""}:
+            return None
+        return -row.get("", Fraction(0))
+
+
+def _linear(polynomial: Mapping[Monomial, Fraction]) -> Row | None:
+    row: Row = {}
+    for key, value in polynomial.items():
+        if key == ONE:
+            row[""] = value
+        elif len(key) == 1 and key[0][1] == 1:
+            row[key[0][0]] = value
+        else:
+            return None
+    return row
+
+
+def _without(row: Row, known: Row, pivot: str) -> Row:
+    """The row less so much of another that the pivot goes out."""
+    factor = row[pivot] / known[pivot]
+    result = dict(row)
+    for name, value in known.items():
+        total = result.get(name, Fraction(0)) - factor * value
+        if total:
+            result[name] = total
+        else:
+            result.pop(name, None)
+    return result
+
+
+def _is_large(value: Fraction) -> bool:
+    return value.numerator.bit_length() + value.denominator.bit_length() > _MAX_BITS

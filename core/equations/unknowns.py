@@ -1,0 +1,180 @@
+"""Unknowns of a solution: checks of its equations with letters against the problem's and those of steps before."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from stepsight.core.equations import solutions, values
+from stepsight.core.equations.algebra import value_of
+from stepsight.core.equations.chains import Chain, Member, find_chains
+from stepsight.core.equations.checks import Check, Method, decimals_of, failing
+from stepsight.core.equations.context import is_assertion, is_one_of_several, is_stated, sentence_around
+from stepsight.core.equations.numbers import Comparison, Verdict
+from stepsight.core.equations.systems import System
+from stepsight.core.equations.tokens import read_tokens
+from stepsight.core.equations.values import UndecidedError, Value
+
+
+@dataclass
+class Unknowns:
+    """What a solution has said of its letters up to a sub-step: its last equations, and those that are linear."""
+
+    step: int = -1
+    memory: solutions.Memory = field(default_factory=solutions.Memory)
+    system: System = field(default_factory=System)
+
+    def read_problem(self, problem: str) -> None:
+        """Remember the equations that the problem states, save where two in the same letters may be cases."""
+        several: set[frozenset[str]] = set()
+        for chain in find_chains(read_tokens(problem)):
+            sides = [value_of(member.expression) for member in chain.members]
+            pair = _unknown_pair(sides) if set(chain.relations) == {"="} else None
+            stated = solutions.equation(*pair, -1, chain.end, "") if pair else None
+            if stated is not None and not chain.members[0].is_letter:
+                if stated.letters in self.memory.last:
+                    several.add(stated.letters)
+                self.memory.keep(stated)
+        for letters in several:
+            self.memory.last.pop(letters)
+
+    def begin(self, text: str) -> None:
+        """Go on to the next sub-step, and forget what it takes back."""
+        self.step += 1
+        if solutions.takes_back(text):
+            self.memory.last.clear()
+            self.system = System()
+
+    def check(self, chain: Chain, text: str) -> Iterator[Check]:
+        """The checks of the unknowns in the next chain of a sub-step."""
+        yield from self._of_values(chain, text)
+        yield from self._of_unknowns(chain, text)
+
+    def _of_values(self, chain: Chain, text: str) -> Iterator[Check]:
+        """Checks of numbers put in for letters, as in A = 2a + 3b = 2 · 5 + 3 · 4 with values given before."""
+        for i, left, right, relation in chain.pairs():
+            comparison = self._with_values(left, right) if i and relation == "=" else None
+            if comparison is not None and is_stated(text, chain.start, chain.end, True):
+                yield failing(left, right, comparison, Method.SUBSTITUTION)
+
+    def _of_unknowns(self, chain: Chain, text: str) -> Iterator[Check]:
+        """Checks of an equation with unknowns against the one before it."""
+        if any(relation != "=" for relation in chain.relations) or None in (m.expression for m in chain.members):
+            return
+        sides = [value_of(member.expression) for member in chain.members]
+        last = sides[-1]
+        name = chain.members[0].expression.node.name if chain.members[0].expression else ""
+        if last is None:
+            self.memory.last.pop(frozenset({name}), None)
+            return
+        if chain.members[0].is_letter and not last.letters and name:
+            checks = list(self._of_solution(chain, name, last, text))
+            if not is_one_of_several(text, chain.start, chain.end):
+                self.memory.last.pop(frozenset({name}), None)
+            yield from checks or self._of_system(chain, values.letter(name), last, text)
+        elif (pair := _unknown_pair(sides)) is not None:
+            stated = solutions.equation(*pair, self.step, chain.end, text[chain.end :])
+            if stated is not None and is_one_of_several(text, chain.start, chain.end):
+                self.memory.last.pop(stated.letters, None)
+            elif stated is not None and is_assertion(text, chain.start, chain.end):
+                checks = list(self._of_consequence(chain, stated, text))
+                self.memory.keep(stated)
+                yield from checks or self._of_system(chain, *pair, text)
+
+    def _of_solution(self, chain: Chain, name: str, value: Value, text: str) -> Iterator[Check]:
+        earlier = self.memory.before(frozenset({name}), self.step)
+        polynomial = solutions.coefficients(earlier) if earlier else None
+        if earlier is None or polynomial is None or not is_assertion(text, chain.start, chain.end):
+            return
+        if len(polynomial) == 2 and is_one_of_several(text, chain.start, chain.end):
+            return
+        behind = text[chain.end : sentence_around(text, chain.start, chain.end)[1]]
+        if not solutions.says_it_follows(self._words(earlier, chain, text)) or solutions.is_restricted(behind):
+            return
+        last = chain.members[-1]
+        holds = solutions.solves(polynomial, value, decimals_of(last))
+        if holds is None:
+            return
+        if holds:
+            yield Check(chain.start, chain.end, True, Method.SOLUTION)
+        elif is_stated(text, chain.start, chain.end, True):
+            right = solutions.write_solutions(name, polynomial)
+            yield Check(chain.start, chain.end, False, Method.SOLUTION, last.start, last.end, right)
+
+    def _of_consequence(self, chain: Chain, stated: solutions.Stated, text: str) -> Iterator[Check]:
+        earlier = self.memory.before(stated.letters, self.step)
+        if earlier is None:
+            return
+        words = self._words(earlier, chain, text)
+        is_near = earlier.step == self.step or (
+            earlier.step == self.step - 1 and solutions.names_the_equation(text[: chain.start])
+        )
+        if len(stated.letters) > 1 and not is_near:
+            return
+        is_linear = len(stated.letters) == 1 and len(solutions.coefficients(stated) or ()) == 2
+        says = solutions.says_it_follows if is_linear else solutions.says_it_is_rewritten
+        if not says(words):
+            return
+        holds = solutions.follows(earlier, stated)
+        if holds:
+            yield Check(chain.start, chain.end, True, Method.SOLUTION)
+        elif holds is False and is_stated(text, chain.start, chain.end, True):
+            right = solutions.write_equation(earlier)
+            yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
+
+    def _of_system(self, chain: Chain, left: Value, right: Value, text: str) -> Iterator[Check]:
+        """Checks of a linear equation against all those before it."""
+        stated = solutions.equation(left, right, self.step, chain.end, "")
+        if (
+            stated is None
+            or not is_assertion(text, chain.start, chain.end)
+            or is_one_of_several(text, chain.start, chain.end)
+        ):
+            self.system = System()
+            return
+        is_value = chain.members[0].is_letter and not right.letters
+        if chain.members[0].is_letter and not is_value:
+            # y = 2x + 3 may be one of several lines.
+            return
+        if any(decimals_of(member) > 1 for member in chain.members) or (len(stated.letters) == 1 and not is_value):
+            return
+        if is_value and not stated.letters.isdisjoint(self.system.given):
+            # A letter that gets another value stands for something else now.
+            self.system = System()
+        if self.system.add(stated.polynomial, is_value) is False:
+            words = text[max(0, chain.start - 300) : chain.start]
+            if solutions.says_it_is_derived(words) and is_stated(text, chain.start, chain.end, True):
+                yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end)
+            self.system = System()
+
+    def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
+        """What stands between an equation and the next."""
+        if earlier.step == self.step:
+            between = text[earlier.end : chain.start]
+            return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
+        return f"{earlier.behind}\n{text[: chain.start]}"
+
+    def _with_values(self, left: Member, right: Member) -> Comparison | None:
+        """An expression in letters and one in numbers that differ with the values of the letters, compared."""
+        x, y = value_of(left.expression), value_of(right.expression)
+        if x is None or y is None or left.is_letter or right.is_literal or not x.letters or y.letters:
+            return None
+        given = {
+            name: value for name in x.letters & self.system.given if (value := self.system.value(name)) is not None
+        }
+        if given.keys() != x.letters or decimals_of(left) or decimals_of(right):
+            return None
+        try:
+            with_values = values.substitute(x, {name: values.number(value) for name, value in given.items()})
+            differs = values.difference(with_values, y).above
+        except UndecidedError:
+            return None
+        return Comparison(Verdict.FAILS, with_values, y) if differs else None
+
+
+def _unknown_pair(sides: Sequence[Value | None]) -> tuple[Value, Value] | None:
+    """The two sides of an equation with unknowns, of a chain its side with letters and one without."""
+    if len(sides) == 2:
+        return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
+    unknown = [side for side in sides if side is not None and side.letters]
+    closed_sides = [side for side in sides if side is not None and not side.letters]
+    return (unknown[0], closed_sides[-1]) if len(unknown) == 1 and closed_sides else None
