@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import huggingface_hub
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
@@ -119,11 +121,26 @@ def test_a_model_that_the_hub_does_not_know_is_named(at, published):
             download("GAIR/ReasonEval-8B")
 
 
-def test_a_model_with_pickles_alone_is_refused(at, published):
+def test_pickles_are_fetched_where_there_is_nothing_else(at, published):
+    tensors = load_file(published / "model.safetensors")
     (published / "model.safetensors").unlink()
+    torch.save(tensors, published / "pytorch_model.bin")
+    with hub(published) as (address, asked):
+        at(address)
+        evaluator = load_evaluator(MODEL)
+        assert (evaluator.name, evaluator.format) == ("ReasonEval-7B", "reasoneval")
+        assert not any("modeling" in path for path in asked)
+    assert can_load(MODEL)
+    save_file(tensors, published / "model.safetensors", {"format": "pt"})
+    assert evaluator.fingerprint == load_evaluator(published).fingerprint
+
+
+def test_a_model_without_weights_is_refused(at, published):
+    (published / "model.safetensors").unlink()
+    (published / "pytorch_model.bin").unlink()
     with hub(published) as (address, _):
         at(address)
-        with pytest.raises(UserError, match=r"'GAIR/ReasonEval-7B' has no safetensors on the model hub"):
+        with pytest.raises(UserError, match=r"'GAIR/ReasonEval-7B' has no weights on the model hub"):
             load_evaluator(MODEL)
     assert not can_load(MODEL)
 
