@@ -18,7 +18,9 @@ from stepsight.core.trace import Trace
 from tests.checkpoints import (
     QWEN2,
     pickled,
+    tiny_tokenizer,
     write_adapter,
+    write_backbone,
     write_language_model,
     write_shards,
     write_token_classifier,
@@ -146,6 +148,34 @@ def test_a_score_head_that_was_trained_whole(tmp_path):
         return of_two(softmax(model(torch.tensor([ids])).logits[0, places].numpy())[:, 1])
 
     check_modes(evaluator, rows)
+
+
+def test_an_adapter_of_our_own_format_with_more_tokens_than_its_base(tmp_path):
+    """A network without a head as the base, the head and the larger embedding trained whole."""
+    tokenizer, backbone = tiny_tokenizer(), write_backbone(tmp_path / "base", "llama")
+    rows = len(backbone.embed_tokens.weight)
+    whole = {
+        "embed_tokens.weight": torch.cat([backbone.embed_tokens.weight.data, torch.randn(3, 24)]),
+        "score.weight": torch.randn(3, 24),
+    }
+    adapter = write_adapter(tmp_path / "ours", str(tmp_path / "base"), backbone.state_dict(), whole=whole)
+    tokenizer.add_special_tokens(["<a>", "<b>", "<s>"])
+    tokenizer.save(str(tmp_path / "ours" / "tokenizer.json"))
+    card = {"format": "stepsight", "attention": "causal", "template": {"prompt": "{problem}", "separator": "<s>"}}
+    (tmp_path / "ours" / "stepsight.json").write_text(json.dumps(card))
+    evaluator = load_evaluator(tmp_path / "ours")
+    assert (evaluator.format, evaluator.outputs) == ("stepsight", Outputs.THREE_WAY)
+    assert len(evaluator.model.model.embed_tokens.weight) == rows + 3
+    backbone.embed_tokens.weight.data = whole["embed_tokens.weight"]
+    unmerged(backbone, adapter, lambda name: 32 / 4)
+
+    @torch.inference_mode()
+    def rows_of(trace, j):
+        encoded = evaluator.encode(trace)
+        hidden = backbone(torch.tensor(encoded.ids[None]))[0][0, encoded.reads[: j + 1]]
+        return softmax((hidden @ whole["score.weight"].T).numpy())
+
+    check_modes(evaluator, rows_of)
 
 
 def test_what_was_merged_is_kept_until_a_part_of_it_changes(tmp_path, cache):
