@@ -69,6 +69,16 @@ class Adapter:
         """The number of rows of each tensor that was trained whole, such as the classes of a score head."""
         return {name: len(tensor) for name, tensor in self.whole.items() if tensor.ndim}
 
+    @property
+    def size(self) -> int:
+        """The bytes that the merged weights take."""
+        matrices = (list(sides.values()) for sides in self.pairs.values())
+        # B has as many rows as W, A as many columns: their elements are r times one or the other.
+        changed = (
+            a.numel() * b.numel() // min(a.shape) ** 2 for a, b in (pair for pair in matrices if len(pair) == 2)
+        )
+        return 4 * sum(changed) + sum(tensor.nbytes for tensor in self.whole.values())
+
     def merged(self, base: Mapping[str, Path]) -> Iterator[tuple[str, Tensor]]:
         """The weights that differ from those of `base`, its tensors' files by name.
 

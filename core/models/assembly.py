@@ -107,8 +107,13 @@ class _Parts:
         return has_tokenizer and ((self.folder / _CONFIG).is_file() or "base" not in self.card)
 
     @cached_property
+    def _has_safetensors(self) -> bool:
+        return any((self.own / name).is_file() for name in (WEIGHTS, INDEX))
+
+    @cached_property
     def is_adapter(self) -> bool:
-        return (self.own / ADAPTER).is_file()
+        """A folder that has whole weights too was merged already."""
+        return (self.own / ADAPTER).is_file() and not self._has_safetensors
 
     @cached_property
     def adapter(self) -> Adapter | None:
@@ -117,8 +122,7 @@ class _Parts:
     @cached_property
     def pickles(self) -> list[Path]:
         """The pickle files with its weights, where it has no safetensors."""
-        has_safetensors = any((self.own / name).is_file() for name in (WEIGHTS, INDEX))
-        return [] if has_safetensors or self.is_adapter else pickle_files(self.own)
+        return [] if self._has_safetensors or self.is_adapter else pickle_files(self.own)
 
     @cached_property
     def base(self) -> Path | None:
@@ -215,7 +219,8 @@ def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir()
-        _check_room(partial, sum(path.stat().st_size for path in parts.pickles))
+        merged = parts.adapter.size if parts.adapter else 0
+        _check_room(partial, merged + sum(path.stat().st_size for path in parts.pickles))
         for path in parts.tokenizer:
             _link(path, partial / path.name)
         _write_weights(parts, partial)

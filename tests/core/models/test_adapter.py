@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -249,6 +250,29 @@ def test_missing_and_damaged_adapter_weights_are_named(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(UserError, match=r"adapter_model\.safetensors"):
         load_evaluator(tmp_path / "Math-psa")
+
+
+def test_a_folder_that_was_merged_already_is_read_as_it_is(tmp_path):
+    _, _, base = write(tmp_path)
+    folder = tmp_path / "Math-psa" / "checkpoint-2127"
+    for file in base.iterdir():
+        (tmp_path / "Math-psa" / file.name).write_bytes(file.read_bytes())
+        (folder / file.name).write_bytes(file.read_bytes())
+    write_language_model(tmp_path / "plain" / "Math-psa", QWEN2, tokenizer_of(QWEN2))
+    expected = load_evaluator(tmp_path / "plain" / "Math-psa").fingerprint
+    assert load_evaluator(tmp_path / "Math-psa").fingerprint == expected
+
+
+def test_room_is_looked_for_first(tmp_path, monkeypatch, cache):
+    write(tmp_path)
+    used = shutil.disk_usage(tmp_path)
+    # Two layers of two square matrices of 24 by 24 and 24 by 12, four bytes each: 6,912.
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=6_911))
+    with pytest.raises(UserError, match=r"0\.0 GB are free, the weights need 0\.0 GB\. Make room, or name another"):
+        load_evaluator(tmp_path / "Math-psa")
+    assert [path.suffix for path in (cache / "assembled").iterdir()] == [".lock"]
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=6_912))
+    assert load_evaluator(tmp_path / "Math-psa").format == "two-token"
 
 
 def test_a_full_disk_leaves_nothing_half_made(tmp_path, monkeypatch, cache):
