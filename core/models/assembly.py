@@ -64,8 +64,9 @@ def open_checkpoint(folder: Path) -> Checkpoint:
     return Checkpoint(whole, config, card, None if whole == folder else folder)
 
 
-def _whole(folder: Path, card: Mapping[str, Any]) -> Path:
-    parts = _Parts(folder, card)
+def _whole(folder: Path, card: Mapping[str, Any], above: tuple[Path, ...] = ()) -> Path:
+    """The folder itself, or the one put together; `above` are those whose base it is."""
+    parts = _Parts(folder, card, above)
     if parts.are_whole:
         return folder
     target = cache_folder() / "assembled" / f"{model_name(folder)}-{_digest(str(folder.resolve()))[:12]}"
@@ -90,6 +91,7 @@ class _Parts:
 
     folder: Path
     card: Mapping[str, Any]
+    above: tuple[Path, ...] = ()
 
     @cached_property
     def own(self) -> Path:
@@ -137,9 +139,12 @@ class _Parts:
             return None
         revision = None if "base" in self.card else config.get("revision")
         folder = self._elsewhere(named, "base", "its base model", weights=self.is_adapter, revision=revision)
-        if folder.resolve() == self.folder.resolve():
-            raise UserError(f"{self.folder}: it is named as its own base.", _name_base("OWNER/NAME"))
-        return _whole(folder, with_known(repository(folder), read_card(folder))) if self.is_adapter else folder
+        above = (*self.above, self.folder.resolve())
+        if folder.resolve() in above:
+            raise UserError(f"{self.folder}: its base is itself, or an adapter of it.", _name_base("OWNER/NAME"))
+        return (
+            _whole(folder, with_known(repository(folder), read_card(folder)), above) if self.is_adapter else folder
+        )
 
     @cached_property
     def config(self) -> Path:

@@ -233,9 +233,11 @@ def test_a_base_that_is_missing_or_itself_is_named(tmp_path):
         UserError, match=rf"its base model, '\.\./models/Qwen2\.5-Math-7B-Instruct/', is not there\. {hint}"
     ):
         load_evaluator(folder)
-    write_adapter(folder, str(folder), {})
-    with pytest.raises(UserError, match="it is named as its own base"):
-        load_evaluator(folder)
+    for base in (folder, tmp_path / "other"):
+        write_adapter(folder, str(base), {})
+        write_adapter(tmp_path / "other", str(folder), {})
+        with pytest.raises(UserError, match="its base is itself, or an adapter of it"):
+            load_evaluator(folder)
     write_adapter(folder, "", {})
     with pytest.raises(UserError, match="base_model_name_or_path is missing"):
         load_evaluator(folder)
