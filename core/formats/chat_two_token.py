@@ -20,12 +20,9 @@ it has one, is the one that the template of Llama 3.1 names, on any day.
 from collections.abc import Mapping
 from typing import Any
 
-from jinja2 import TemplateError
-from transformers.utils.chat_template_utils import render_jinja_template
-
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
 from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, softmax_of
+from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.placement import Placement
@@ -33,7 +30,6 @@ from stepsight.core.prompts.template import Separator, Strip
 
 NAME = "chat-two-token"
 
-_DATE = "26 Jul 2024"
 _ANSWERS = {"right": "+", "wrong": "-"}
 # Texts that no chat template has.
 _PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
@@ -45,7 +41,8 @@ def recognises(checkpoint: Checkpoint) -> bool:
 
 
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
-    before, first, *others = _rendered(checkpoint).split(_STEP)
+    steps = [f"{_PROBLEM} {_STEP}", _STEP, _STEP]
+    before, first, *others = rendered_chat(checkpoint, [(step, _ANSWER) for step in steps]).split(_STEP)
     turns = [text.split(_ANSWER) for text in (first, *others)]
     prompt, separated, _ = before.partition(f"{_PROBLEM} ")
     if not separated or len(turns) != 3 or any(len(turn) != 2 for turn in turns) or turns[0] != turns[1]:
@@ -72,40 +69,3 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     ids = answer_ids(checkpoint)
     loaded = answer_head(checkpoint, place, ids)
     return Loaded(loaded.backbone, loaded.head, loaded.rows, (*ids, str(softmax_of(checkpoint))))
-
-
-def _rendered(checkpoint: Checkpoint) -> str:
-    """A chat of three steps, with marks where problem, steps and answers are."""
-    contents = [f"{_PROBLEM} {_STEP}", _STEP, _STEP]
-    chat = [
-        {"role": role, "content": content}
-        for step in contents
-        for role, content in (("user", step), ("assistant", _ANSWER))
-    ]
-    special: dict[str, Any] = {role: checkpoint.special_token(role) or "" for role in ("bos_token", "eos_token")}
-    try:
-        rendered: Any = render_jinja_template(
-            [chat], chat_template=_chat_template(checkpoint), date_string=_DATE, **special
-        )
-    except (TemplateError, TypeError, ValueError, KeyError) as error:
-        raise UserError(
-            f"{checkpoint.folder}: its chat template cannot be read ({error}).", "Copy it again."
-        ) from None
-    return str(rendered[0][0])
-
-
-def _chat_template(checkpoint: Checkpoint) -> str:
-    """The template in its file, or in tokenizer_config.json. Raises `UserError` where there is none."""
-    file = checkpoint.folder / "chat_template.jinja"
-    if file.is_file():
-        return file.read_text(encoding="utf-8")
-    for name in ("chat_template.json", "tokenizer_config.json"):
-        path = checkpoint.folder / name
-        found = read_json(path).get("chat_template") if path.is_file() else None
-        if isinstance(found, list):
-            found = next((one.get("template") for one in found if one.get("name") == "default"), None)
-        if isinstance(found, str):
-            return found
-    raise UserError(
-        f"{checkpoint.folder}: there is no chat template.", "Copy tokenizer_config.json or chat_template.jinja too."
-    )

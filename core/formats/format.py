@@ -24,7 +24,8 @@ class Loaded:
 
 
 class CheckpointFormat(Protocol):
-    """A module of this package."""
+    """A module of this package. One whose inputs are more than a template can say has a kind of `Encoder` of
+    its own, as `ENCODER`."""
 
     NAME: str
     """The value of `Evaluator.format`, and of `format` in stepsight.json."""

@@ -10,6 +10,7 @@ from stepsight.core.formats import (
     chat_two_token,
     ensemble_prm,
     llemma_prm,
+    log_ratio,
     math_shepherd,
     qwen_prm,
     reasoneval,
@@ -44,6 +45,7 @@ FORMATS = cast(
         chat_two_token,
         llemma_prm,
         ensemble_prm,
+        log_ratio,
         token_classification,
         stepsight,
     ),
@@ -105,7 +107,7 @@ def load_evaluator(
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
         thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
         provenance = _object(checkpoint.card, "provenance")
-        encoder = Encoder(load_tokenizer(checkpoint.folder), template)
+        encoder = getattr(kind, "ENCODER", Encoder)(load_tokenizer(checkpoint.folder), template)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
     loaded = kind.load(checkpoint, place)

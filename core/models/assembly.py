@@ -64,6 +64,18 @@ def open_checkpoint(folder: Path) -> Checkpoint:
     return Checkpoint(whole, config, card, None if whole == folder else folder)
 
 
+def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
+    """The checkpoint that a key of the card names: a folder, from here or from that of the card, or a hub's id.
+
+    Raises `UserError`, with `what` it is, where it is not named or not there.
+    """
+    folder = checkpoint.source or checkpoint.folder
+    parts = _Parts(folder, checkpoint.card)
+    if key not in checkpoint.card:
+        raise UserError(f"{folder}: {what} is not known.", f'Name it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.')
+    return open_checkpoint(parts.elsewhere(parts.text(key), key, what, weights=True))
+
+
 def _whole(folder: Path, card: Mapping[str, Any], above: tuple[Path, ...] = ()) -> Path:
     """The folder itself, or the one put together; `above` are those whose base it is."""
     parts = _Parts(folder, card, above)
@@ -96,7 +108,7 @@ class _Parts:
     @cached_property
     def own(self) -> Path:
         """The folder that has the weights: the one that the card names, if it is there."""
-        below = self.folder / self._text("subfolder") if "subfolder" in self.card else self.folder
+        below = self.folder / self.text("subfolder") if "subfolder" in self.card else self.folder
         return below if below.is_dir() else self.folder
 
     @cached_property
@@ -130,7 +142,7 @@ class _Parts:
     def base(self) -> Path | None:
         """The folder of the base, itself whole; None where neither card nor adapter name one."""
         config = read_json(self.own / ADAPTER) if self.is_adapter else {}
-        named = self._text("base") if "base" in self.card else config.get("base_model_name_or_path")
+        named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
         if not isinstance(named, str) or not named:
             if self.is_adapter:
                 raise UserError(
@@ -138,7 +150,7 @@ class _Parts:
                 )
             return None
         revision = None if "base" in self.card else config.get("revision")
-        folder = self._elsewhere(named, "base", "its base model", weights=self.is_adapter, revision=revision)
+        folder = self.elsewhere(named, "base", "its base model", weights=self.is_adapter, revision=revision)
         above = (*self.above, self.folder.resolve())
         if folder.resolve() in above:
             raise UserError(f"{self.folder}: its base is itself, or an adapter of it.", _name_base("OWNER/NAME"))
@@ -166,7 +178,7 @@ class _Parts:
     def _tokenizer_folders(self) -> Iterator[Path]:
         yield from (self.own, self.folder)
         if "tokenizer" in self.card:
-            yield self._elsewhere(self._text("tokenizer"), "tokenizer", "its tokenizer", weights=False)
+            yield self.elsewhere(self.text("tokenizer"), "tokenizer", "its tokenizer", weights=False)
         if self.base:
             yield self.base
 
@@ -198,7 +210,7 @@ class _Parts:
             raise UserError(f"{self.folder}/{CARD}: added_tokens is {tokens!r:.40}, expected a list of texts.")
         return tokens
 
-    def _elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
+    def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
         """The folder of that path, from here or from this folder, or of that id on the hub."""
         for folder in (Path(named), self.folder / named):
             if folder.is_dir():
@@ -211,7 +223,7 @@ class _Parts:
         except UserError as error:
             raise UserError(f"{self.folder}: {what}, {named!r}, is not there: {error.message}", hint) from None
 
-    def _text(self, key: str) -> str:
+    def text(self, key: str) -> str:
         value = self.card[key]
         if not isinstance(value, str) or not value:
             raise UserError(f"{self.folder}/{CARD}: {key} is {value!r:.40}, expected a text.")

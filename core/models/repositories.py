@@ -58,6 +58,8 @@ _PQM: Card = {
     },
 }
 _LLEMMA: Card = {"format": "llemma-prm", "tokenizer": "EleutherAI/llemma_7b"}
+_EURUS: Card = {"format": "log-ratio", "reference": "Qwen/Qwen2.5-Math-7B-Instruct"}
+_IMPLICIT: Card = {"format": "log-ratio", "reference": "meta-llama/Llama-3.1-8B-Instruct"}
 _RLHFLOW: Card = {"format": "chat-two-token", "tokens": {"right": "+", "wrong": "-"}}
 
 _CARDS: Mapping[str, Card] = {
@@ -82,6 +84,10 @@ _CARDS: Mapping[str, Card] = {
     "llemma-7b-prm-prm800k-level-1to3-hf": _LLEMMA,
     "llemma-7b-prm-metamath-level-1to3-hf": _LLEMMA,
     "llemma-7b-oprm-prm800k-level-1to3-hf": _LLEMMA,
+    "EurusPRM-Stage1": _EURUS,
+    "EurusPRM-Stage2": _EURUS,
+    "ImplicitPRM_DPO": _IMPLICIT,
+    "ImplicitPRM_CE": _IMPLICIT,
     "mistal-7b-prm-openrlhf": {"format": "math-shepherd"},
 }
 _FOLDED = {name.casefold(): card for name, card in _CARDS.items()}
