@@ -43,7 +43,7 @@ from stepsight.core.models.assembly import open_part
 from stepsight.core.models.backbone import load_weights, main_device, read_config
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.evaluator import fingerprint
-from stepsight.core.models.location import CARD
+from stepsight.core.models.location import CARD, TOKENIZER
 from stepsight.core.models.model import SIGMOID, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded, Encoder
@@ -166,13 +166,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         )
     reference = open_part(checkpoint, "reference", "its reference model")
     check_language_head(reference, "a reference")
-    sizes = [one.size("vocab_size") for one in (checkpoint, reference)]
-    tokenizers = [load_tokenizer(one.folder).get_vocab() for one in (checkpoint, reference)]
-    if tokenizers[0] != tokenizers[1] or load_tokenizer(checkpoint.folder).get_vocab_size() > min(sizes):
-        raise UserError(
-            f"{checkpoint.folder}: its reference {reference.name} has another vocabulary.",
-            f'Name the model that it was trained from in {CARD}, such as {{"reference": "OWNER/NAME"}}.',
-        )
+    _check_vocabulary(checkpoint, reference)
     values = {**template(checkpoint), **checkpoint.card.get("template", {})}
     encoder = LogRatioEncoder(load_tokenizer(checkpoint.folder), PromptTemplate.from_dict(values))
     models = list(_models(place, checkpoint, reference))
@@ -186,6 +180,19 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> Iterator[PreTrainedMo
     for one in checkpoints:
         config = read_config(one.folder, one.config)
         yield load_weights(AutoModelForCausalLM, one.folder, config, place).train(False)
+
+
+def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
+    """Raises `UserError` where a token has another number in the reference, or none: both read the same numbers."""
+    own = load_tokenizer(checkpoint.folder).get_vocab()
+    there = (reference.folder / TOKENIZER).is_file()
+    others = load_tokenizer(reference.folder).get_vocab() if there else {}
+    different = any(others.get(token, number) != number for token, number in own.items())
+    if different or max(own.values()) >= reference.size("vocab_size"):
+        raise UserError(
+            f"{checkpoint.folder}: its reference {reference.name} has another vocabulary.",
+            f'Name the model that it was trained from in {CARD}, such as {{"reference": "OWNER/NAME"}}.',
+        )
 
 
 def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
