@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
 from importlib.resources import files
@@ -16,6 +17,9 @@ from stepsight.core.errors import UserError
 
 DATA_VARIABLE = "STEPSIGHT_DATA"
 """The environment variable with the folder of data: benchmark files that are not shipped."""
+
+CACHE_VARIABLE = "STEPSIGHT_CACHE"
+"""The environment variable with the folder of what was fetched or made once and can be made again."""
 
 # What begins a formula in a spreadsheet, at once or after white space.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -61,6 +65,19 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 def asset(*parts: str) -> Path:
     """The path of a shipped file or folder, such as `asset("evaluators", "mini-bidir")`."""
     return Path(str(files("stepsight.assets"))).joinpath(*parts)
+
+
+def cache_folder() -> Path:
+    """`STEPSIGHT_CACHE`, else the folder that the platform keeps caches in; it need not exist."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    home = Path.home()
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "stepsight"
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
+    # A relative XDG_CACHE_HOME is to be ignored, says the XDG specification.
+    return (Path(base) if os.path.isabs(base) else home / ".cache") / "stepsight"
 
 
 def inert(text: str) -> str:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import (
     AutoConfig,
     AutoModel,
+    AutoModelForCausalLM,
     AutoModelForTokenClassification,
     LlamaConfig,
     PretrainedConfig,
@@ -26,6 +27,8 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.training.train.init import train_tokenizer
 from tests import vocabularies
+
+Head = dict[str, torch.Tensor]
 
 WORDS = ["What is 2 + 3?", "2 + 3 = 5.", "So the answer is 5.", "Check: 5 - 3 = 2."]
 
@@ -192,6 +195,36 @@ QWEN_PRM = SMALL | {
     "use_sliding_window": False,
     "torch_dtype": "float32",
 }
+QWEN2 = {key: value for key, value in QWEN_PRM.items() if key != "auto_map"} | {
+    "architectures": ["Qwen2ForCausalLM"]
+}
+SKYWORK = QWEN_PRM | {
+    "architectures": ["Qwen2ForPrmModel"],
+    "auto_map": {
+        "AutoConfig": "configuration_qwen2_rm.Qwen2RMConfig",
+        "AutoModel": "modeling_qwen2_rm.Qwen2ForPrmModel",
+    },
+    "tie_word_embeddings": True,
+}
+ACTPRM = QWEN_PRM | {
+    "architectures": ["Qwen2ForEnsemblePRM"],
+    "auto_map": {"AutoModel": "modeling_qwen2.Qwen2ForEnsemblePRM"},
+    "num_ensemble": 5,
+    "learning_probability": 0.5,
+    "regularization_lambda": 0.1,
+    "rr_token": "<extra_0>",
+    "rr_token_id": None,
+}
+LLAMA3 = SMALL | {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "rope_theta": 500000.0,
+    "torch_dtype": "float32",
+}
+LLEMMA = LLAMA3 | {"bos_token_id": 1, "eos_token_id": 2, "rope_theta": 10000.0}
+DEEPSEEK = LLAMA3 | {"bos_token_id": 0, "rope_theta": 10000.0}
 
 
 def random_model(config: dict[str, Any], kind: Any = AutoModel, seed: int = 0) -> PreTrainedModel:
@@ -363,3 +396,140 @@ def write_token_classifier(
     model = random_model(config, AutoModelForTokenClassification)
     write_checkpoint(folder, config, model.state_dict(), tokenizer, special.get(kind), card)
     return model
+
+
+def pickled(folder: Path, shards: int = 1) -> Path:
+    """The folder with its weights as pickle files alone, as many repositories have them."""
+    tensors = {
+        name: tensor
+        for path in sorted(folder.glob("model*.safetensors"))
+        for name, tensor in load_file(path).items()
+    }
+    for path in folder.glob("model*.safetensors*"):
+        path.unlink()
+    if shards == 1:
+        torch.save(tensors, folder / "pytorch_model.bin")
+        return folder
+    names = sorted(tensors)
+    weight_map = {}
+    for shard in range(shards):
+        file = f"pytorch_model-{shard + 1:05d}-of-{shards:05d}.bin"
+        torch.save({name: tensors[name] for name in names[shard::shards]}, folder / file)
+        weight_map |= dict.fromkeys(names[shard::shards], file)
+    index = {"metadata": {"total_size": 0}, "weight_map": weight_map}
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    return folder
+
+
+def write_skywork(
+    folder: Path, *, card: dict[str, Any] | None = None, **changes: Any
+) -> tuple[PreTrainedModel, Head]:
+    """Skywork-o1-Open-PRM's layout, as safetensors. Returns the language model and the head's tensors."""
+    tokenizer = vocabularies.byte_level(learnt=("\n", "\n\n"))
+    config = SKYWORK | {"vocab_size": tokenizer.get_vocab_size() + 3} | changes
+    model = random_model({**config, "architectures": ["Qwen2ForCausalLM"]}, AutoModelForCausalLM)
+    head = {
+        "v_head.summary.weight": torch.randn(1, config["hidden_size"]),
+        "v_head.summary.bias": torch.randn(1),
+    }
+    write_checkpoint(folder, config, _untied(model) | head, tokenizer, {"bos_token": "<|endoftext|>"}, card)
+    return model, head
+
+
+def write_pqm(folder: Path, base: Path) -> tuple[PreTrainedModel, Head]:
+    """PQM's layout: weights alone, in a folder of their own, with one token more than their `base`, which is
+    written beside them without weights. Returns the language model and the head's tensors."""
+    tokenizer = vocabularies.byte_level(("<|begin_of_sentence|>",), added=(), bos="<|begin_of_sentence|>")
+    config = DEEPSEEK | {"vocab_size": tokenizer.get_vocab_size() + 20}
+    model = random_model(config | {"vocab_size": tokenizer.get_vocab_size() + 1}, AutoModelForCausalLM)
+    write_checkpoint(base, config, {"unread": torch.zeros(1)}, tokenizer, {"bos_token": "<|begin_of_sentence|>"})
+    (base / "model.safetensors").unlink()
+    head = {
+        "v_head.summary.weight": torch.randn(1, config["hidden_size"]),
+        "v_head.summary.bias": torch.randn(1),
+    }
+    tensors = {f"pretrained_model.{name}": tensor for name, tensor in model.state_dict().items()} | head
+    (folder / "zeta-2").mkdir(parents=True)
+    save_file({name: t.contiguous() for name, t in tensors.items()}, folder / "zeta-2" / "model.safetensors")
+    return model, head
+
+
+def write_language_model(
+    folder: Path,
+    config: dict[str, Any],
+    tokenizer: Tokenizer,
+    special: dict[str, Any] | None = None,
+    card: dict[str, Any] | None = None,
+) -> PreTrainedModel:
+    """A language model in Transformers' own layout, which it returns."""
+    model = random_model(config | {"vocab_size": tokenizer.get_vocab_size()}, AutoModelForCausalLM)
+    config = config | {"vocab_size": tokenizer.get_vocab_size()}
+    write_checkpoint(folder, config, _untied(model), tokenizer, special, card)
+    return model
+
+
+def write_actprm(folder: Path, **changes: Any) -> tuple[PreTrainedModel, Head]:
+    """ActPRM's layout. Returns the backbone and the heads' tensors."""
+    tokenizer = vocabularies.byte_level(learnt=(" \n\n",))
+    config = ACTPRM | {"vocab_size": tokenizer.get_vocab_size()} | changes
+    backbone = random_model(config)
+    heads, width, inner = config["num_ensemble"], config["hidden_size"], 16
+    shapes = {"nn1": (heads, width, inner), "nn2": (heads, inner, inner), "nn_out": (heads, inner, 1)}
+    head = {}
+    for part in ("model", "reg_model"):
+        for name, shape in shapes.items():
+            head[f"score.{part}.{name}.weight"] = torch.randn(shape) / shape[1] ** 0.5
+            head[f"score.{part}.{name}.bias"] = torch.randn(heads, shape[2])
+    tensors = {f"model.{name}": tensor for name, tensor in backbone.state_dict().items()} | head
+    write_checkpoint(folder, config, tensors, tokenizer, {"pad_token": "<|endoftext|>"})
+    return backbone, head
+
+
+def write_adapter(
+    folder: Path,
+    base: str,
+    tensors: dict[str, torch.Tensor],
+    targets: tuple[str, ...] = ("q_proj", "v_proj"),
+    *,
+    rank: int = 4,
+    whole: dict[str, torch.Tensor] | None = None,
+    **changes: Any,
+) -> dict[str, torch.Tensor]:
+    """A LoRA adapter in PEFT's layout for the linear layers `targets` of a base with these tensors, with `whole`
+    ones beside it. Returns its tensors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {
+        "alpha_pattern": {},
+        "base_model_name_or_path": base,
+        "bias": "none",
+        "fan_in_fan_out": False,
+        "inference_mode": True,
+        "init_lora_weights": True,
+        "lora_alpha": 32,
+        "lora_dropout": 0.1,
+        "modules_to_save": sorted({name.split(".")[-2] for name in whole or {}}) or None,
+        "peft_type": "LORA",
+        "r": rank,
+        "rank_pattern": {},
+        "revision": None,
+        "target_modules": list(targets),
+        "task_type": "CAUSAL_LM",
+        "use_dora": False,
+        "use_rslora": False,
+    }
+    (folder / "adapter_config.json").write_text(json.dumps(config | changes))
+    torch.manual_seed(7)
+    adapter = {f"base_model.model.{name}": tensor for name, tensor in (whole or {}).items()}
+    for name, tensor in tensors.items():
+        if name.split(".")[-2] in targets and name.endswith("weight"):
+            module = f"base_model.model.{name.removesuffix('.weight')}"
+            adapter[f"{module}.lora_A.weight"] = 0.2 * torch.randn(rank, tensor.shape[1])
+            adapter[f"{module}.lora_B.weight"] = 0.2 * torch.randn(tensor.shape[0], rank)
+    save_file(adapter, folder / "adapter_model.safetensors", {"format": "pt"})
+    return adapter
+
+
+def _untied(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """The tensors of a model, each once."""
+    tied = bool(model.config.tie_word_embeddings)
+    return {name: t for name, t in model.state_dict().items() if not (tied and name == "lm_head.weight")}

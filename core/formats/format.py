@@ -15,15 +15,17 @@ from stepsight.core.models.placement import Placement
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """A backbone with the head that makes three logits of its hidden states; `rows` are the checkpoint's classes
-    that they stand for."""
+    that they stand for, `reading` what else the scores depend on and neither weights nor template tell."""
 
     backbone: PreTrainedModel
     head: nn.Module
     rows: Rows = THREE_WAY
+    reading: tuple[object, ...] = ()
 
 
 class CheckpointFormat(Protocol):
-    """A module of this package."""
+    """A module of this package. One whose inputs are more than a template can say has a kind of `Encoder` of
+    its own, as `ENCODER`."""
 
     NAME: str
     """The value of `Evaluator.format`, and of `format` in stepsight.json."""

@@ -8,10 +8,23 @@ import torch
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator import Evaluator
-from stepsight.core.formats import math_shepherd, qwen_prm, reasoneval, stepsight, token_classification
+from stepsight.core.formats import (
+    chat_two_token,
+    ensemble_prm,
+    llemma_prm,
+    log_ratio,
+    math_shepherd,
+    qwen_prm,
+    reasoneval,
+    stepsight,
+    token_classification,
+    two_token,
+    value_head,
+)
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.models import llada
+from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.devices import check_placement, dtype_name
@@ -23,7 +36,22 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
 
-FORMATS = cast(tuple[CheckpointFormat, ...], (reasoneval, math_shepherd, qwen_prm, token_classification, stepsight))
+FORMATS = cast(
+    tuple[CheckpointFormat, ...],
+    (
+        reasoneval,
+        math_shepherd,
+        qwen_prm,
+        value_head,
+        two_token,
+        chat_two_token,
+        llemma_prm,
+        ensemble_prm,
+        log_ratio,
+        token_classification,
+        stepsight,
+    ),
+)
 
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
@@ -77,14 +105,14 @@ def load_evaluator(
         return EquationsEvaluator()
     name = dtype if isinstance(dtype, str) else dtype_name(dtype)
     place = check_placement(Placement(device, name, device_map))
-    checkpoint = Checkpoint.open(evaluator_folder(spec))
+    checkpoint = open_checkpoint(evaluator_folder(spec))
     kind = recognise(checkpoint)
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
         thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
         provenance = _object(checkpoint.card, "provenance")
-        encoder = Encoder(load_tokenizer(checkpoint.folder), template)
+        encoder = getattr(kind, "ENCODER", Encoder)(load_tokenizer(checkpoint.folder), template)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
     loaded = kind.load(checkpoint, place)
@@ -114,7 +142,7 @@ def _fingerprint(
 ) -> str:
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.
-    more: tuple[object, ...] = () if kind.NAME == OWN else (kind.NAME, loaded.rows)
+    more: tuple[object, ...] = () if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
     if dtype != "float32":
         more = (*more, dtype)
     return fingerprint(checkpoint.folder, template.to_dict(), attention, *more)

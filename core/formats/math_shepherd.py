@@ -18,22 +18,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.formats.answers import answer_head, check_language_head, has_language_head
 from stepsight.core.formats.format import Loaded
-from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
-from stepsight.core.models.devices import torch_dtype
-from stepsight.core.models.model import VALIDITY, linear_head
 from stepsight.core.models.placement import Placement
 
 NAME = "math-shepherd"
 
 _TAG, _WRONG, _RIGHT = "▁ки", "▁-", "▁+"
-_HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
     named = re.search(r"math[-_.]?shepherd", checkpoint.name, re.IGNORECASE)
-    return named is not None and any(name.endswith("ForCausalLM") for name in checkpoint.architectures)
+    return named is not None and has_language_head(checkpoint)
 
 
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
@@ -49,19 +46,8 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
-    if not any(name.endswith("ForCausalLM") for name in checkpoint.architectures):
-        raise UserError(
-            f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
-            "expected a language model's for Math-Shepherd.",
-            "Name another format in stepsight.json.",
-        )
-    tied = checkpoint.config.get("tie_word_embeddings", False) and _HEAD not in checkpoint.files
-    shape = (checkpoint.size("vocab_size"), checkpoint.size("hidden_size"))
-    weight = checkpoint.rows(_TIED if tied else _HEAD, _tokens(checkpoint, shape[0]), shape)
-    backbone = backbone_of(checkpoint, place)
-    return Loaded(
-        backbone, linear_head(weight, rows=VALIDITY).to(main_device(backbone), torch_dtype(place.dtype)), VALIDITY
-    )
+    check_language_head(checkpoint, "Math-Shepherd")
+    return answer_head(checkpoint, place, _tokens(checkpoint, checkpoint.size("vocab_size")))
 
 
 def _tokens(checkpoint: Checkpoint, vocabulary: int) -> list[int]:

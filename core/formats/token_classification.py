@@ -1,4 +1,4 @@
-"""Transformers' token classifiers: step evaluators of two or three classes on any of its backbones.
+"""Transformers' token classifiers: step evaluators of one, two or three classes on any of its backbones.
 
 Decoders as TRL's PRM trainer leaves them, and encoders such as BERT, ModernBERT and EuroBERT. config.json,
 abbreviated:
@@ -10,6 +10,8 @@ abbreviated:
 
 Tensors: the backbone's below `model.` or `bert.`, then `score.weight` and `score.bias` (Llama, Mistral, Qwen) or
 `classifier.weight` and `classifier.bias` (encoders; ModernBERT has `head.dense.weight` and `head.norm.weight` too).
+
+One class, as MATH-Minos has it, is a logit whose sigmoid is the probability that the step is valid.
 
 The input is TRL's: the token that begins an input, if the tokenizer has one, the problem, and each step with a line
 break after it, all turned into tokens by themselves; a step is read at the last token of its line break.
@@ -30,7 +32,7 @@ from stepsight.core.models.backbone import load_weights, looks_ahead, main_devic
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.location import CARD
-from stepsight.core.models.model import Rows, StepModel, linear_head
+from stepsight.core.models.model import SIGMOID, Rows, StepModel, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
 
@@ -149,6 +151,8 @@ def _check_head(checkpoint: Checkpoint, model: PreTrainedModel, loaded: Loaded) 
     theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
     ours: Tensor = StepModel(loaded.backbone, loaded.head)(ids, mask, ends)["logits"][0].float().cpu()
     within = 1e-4 if model.dtype == torch.float32 else 5e-2
+    if loaded.rows == SIGMOID:
+        ours = ours - ours[:, [Label.NEG]]
     for label, row in enumerate(loaded.rows):
         if row is not None and not torch.allclose(ours[:, label], theirs[:, row], rtol=within, atol=within):
             raise _not_taken_apart(checkpoint)
@@ -186,12 +190,14 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
 def class_rows(words: Sequence[object]) -> Rows:
     """The class of each of neg, neu and pos.
 
-    `words` are one per class: LABEL_0, neg, wrong, 0, -, good and the like. Raises `UserError` where they leave
-    open which class is which, or are not two or three.
+    `words` are one per class: LABEL_0, neg, wrong, 0, -, good and the like; a single one is right, whatever its
+    word. Raises `UserError` where they leave open which class is which, or are more than three.
     """
     listed = ", ".join(repr(word) for word in words)
-    if len(words) not in (2, 3):
-        raise UserError(f"there are {len(words)} classes ({listed:.200}), expected two or three.")
+    if len(words) not in (1, 2, 3):
+        raise UserError(f"there are {len(words)} classes ({listed:.200}), expected one, two or three.")
+    if len(words) == 1:
+        return SIGMOID
     labels = _labels_of([str(word).strip().casefold().removeprefix("label_") for word in words])
     expected = {Label.NEG, Label.POS} if len(words) == 2 else set(Label)
     if set(labels) != expected:

@@ -32,6 +32,9 @@ def load_backbone(folder: Path, place: Placement | None = None, attention: str |
     values = read_json(folder / "config.json")
     config = read_config(folder, values, attention)
     names = llada.NAMES if llada.recognises(values) else None
+    if names is None and any(name.startswith("pretrained_model.") for name in tensor_files(folder)):
+        # TRL's wrapper of a model with a value head, saved as it is.
+        names = {r"^pretrained_model\.model\.": ""}
     options: dict[str, Any] = {"key_mapping": names, "attn_implementation": "sdpa"}
     return load_weights(AutoModel, folder, config, place or Placement(), **options)
 

@@ -25,25 +25,23 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 class Checkpoint:
     """An evaluator's folder: `config` is its config.json, `card` its stepsight.json, empty where it has none.
 
-    Every error is a `UserError` that names the folder.
+    `source` is the folder that it was given as, where `folder` had to be put together from that and others. Every
+    error is a `UserError` that names the folder.
     """
 
     folder: Path
     config: dict[str, Any]
     card: dict[str, Any]
+    source: Path | None = None
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
         """Raises `UserError` where there is no config.json, or one of the two cannot be read."""
-        config = read_json(folder / "config.json")
-        return cls(folder, config, read_json(folder / CARD) if (folder / CARD).is_file() else {})
+        return cls(folder, read_json(folder / "config.json"), read_card(folder))
 
     @property
     def name(self) -> str:
-        """The folder's, or the model's in a hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
-        folder = self.folder.resolve()
-        cache = folder.parent.parent.name
-        return cache.split("--")[-1] if folder.parent.name == "snapshots" and "--" in cache else folder.name
+        return model_name(self.source or self.folder)
 
     @property
     def architectures(self) -> list[str]:
@@ -71,6 +69,13 @@ class Checkpoint:
             self._check(name, tuple(tensor.get_shape()), shape)
             return torch.cat([tensor[row : row + 1] for row in rows])
 
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """The shape of the tensor of that name, which is not read; None where there is none."""
+        if name not in self.files:
+            return None
+        with safe_open(self.files[name], framework="pt") as file:
+            return tuple(file.get_slice(name).get_shape())
+
     def special_token(self, role: str) -> str | None:
         """The token with a role such as `bos_token` in the tokenizer's files, or None."""
         for file in ("tokenizer_config.json", "special_tokens_map.json"):
@@ -97,6 +102,25 @@ class Checkpoint:
             )
 
 
+def repository(folder: Path) -> str:
+    """The folder's name, or the `OWNER/NAME` of a model in a hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
+    folder = folder.resolve()
+    cache = folder.parent.parent.name
+    if folder.parent.name != "snapshots" or "--" not in cache:
+        return folder.name
+    return "/".join(cache.removeprefix("models--").split("--"))
+
+
+def model_name(folder: Path) -> str:
+    """The same without the owner."""
+    return repository(folder).rpartition("/")[2]
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The stepsight.json of a folder, empty where it has none. Raises `UserError` where it cannot be read."""
+    return read_json(folder / CARD) if (folder / CARD).is_file() else {}
+
+
 def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer.json of a folder. Raises `UserError` where there is none or it is damaged."""
     path = folder / TOKENIZER
@@ -108,11 +132,22 @@ def load_tokenizer(folder: Path) -> Tokenizer:
             "packages sentencepiece and protobuf installed.",
         )
     if not path.is_file():
-        raise UserError(f"{TOKENIZER} is missing.", "An evaluator carries its tokenizer.")
+        raise UserError(
+            f"{TOKENIZER} is missing.",
+            f'Copy it there, or name the folder or OWNER/NAME that has it in {CARD}: {{"tokenizer": "a/b"}}.',
+        )
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception on a damaged file
         raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
+
+
+def first_token(tokenizer: Tokenizer) -> str | None:
+    """The token that a tokenizer puts before every text by itself, or None."""
+    bare, whole = (tokenizer.encode("a", add_special_tokens=special).ids for special in (False, True))
+    if len(whole) == len(bare) or whole[: len(bare)] == bare:
+        return None
+    return tokenizer.id_to_token(whole[0])
 
 
 def tensor_files(folder: Path) -> dict[str, Path]:

@@ -18,6 +18,7 @@ from huggingface_hub.errors import (
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
+from stepsight.core.models.repositories import known_card
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -25,6 +26,9 @@ TOKENIZER = "tokenizer.json"
 CARD = "stepsight.json"
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""
+ADAPTER = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+ADAPTER_PICKLE = "adapter_model.bin"
 
 UNPICKLE = (
     "If you trust who made it, load the model with Transformers once and write it with save_pretrained, which "
@@ -32,9 +36,11 @@ UNPICKLE = (
 )
 """What to do with a checkpoint that others saved as pickle files."""
 
-# Weights that are pickles, code, and copies in other formats are never fetched.
-_FETCHED = ["*.safetensors", "*.json", "tokenizer.model", "spiece.model", "vocab.txt", "merges.txt"]
-_IGNORED = ["*/*"]
+# Code and copies in other formats are never fetched; pickle files where there is nothing else.
+_DESCRIBED = ["*.json", "*.jinja", "tokenizer.model", "spiece.model", "vocab.txt", "merges.txt"]
+_FETCHED = ["*.safetensors", *_DESCRIBED]
+_PICKLES = ["pytorch_model*.bin", ADAPTER_PICKLE]
+_AT_ROOT = ["config.json", TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", CARD]
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -64,12 +70,15 @@ def can_load(spec: str | Path) -> bool:
     if str(spec) == EQUATIONS:
         return True
     folder = _local(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
-    return folder is not None and (folder / "config.json").is_file()
+    if folder is None:
+        return False
+    known = known_card(str(spec)).get("subfolder") is not None
+    return known or any((folder / name).is_file() for name in ("config.json", ADAPTER))
 
 
 def has_weights(folder: Path) -> bool:
-    """Whether a folder has safetensors; whether they are whole is not looked at."""
-    return any(folder.glob("*.safetensors"))
+    """Whether a folder has weights; whether they are whole is not looked at."""
+    return any(any(folder.glob(pattern)) for pattern in ("*.safetensors", *_PICKLES))
 
 
 def is_hub_id(spec: str) -> bool:
@@ -77,13 +86,16 @@ def is_hub_id(spec: str) -> bool:
     return _ID.fullmatch(spec) is not None
 
 
-def download(spec: str) -> Path:
+def download(spec: str, revision: str | None = None, weights: bool = True) -> Path:
     """The folder of a hub's model in the cache, fetched where it is not there or has changed.
 
+    `revision` is a branch or commit, None the newest. Without `weights` only what describes the model is fetched.
     Raises `UserError` where the hub has no such model, refuses it, or cannot be reached.
     """
     try:
-        folder = Path(snapshot_download(spec, allow_patterns=_FETCHED, ignore_patterns=_IGNORED))
+        folder = _snapshot(spec, _FETCHED if weights else _DESCRIBED, revision)
+        if weights and not _has_weights(folder, spec):
+            folder = _snapshot(spec, [*_FETCHED, *_PICKLES], revision)
     except RepositoryNotFoundError:
         raise UserError(
             f"there is no folder {spec!r}, and the model hub has no such model that it gives to you.",
@@ -102,20 +114,45 @@ def download(spec: str) -> Path:
     except (HfHubHTTPError, OSError) as error:
         message = " ".join(str(error).split())
         raise UserError(f"the model {spec!r} cannot be fetched: {message:.300}", "Try again.") from None
-    if not has_weights(folder):
-        raise UserError(f"the model {spec!r} has no safetensors on the model hub.", UNPICKLE)
+    if weights and not _has_weights(folder, spec):
+        raise UserError(f"the model {spec!r} has no weights on the model hub that can be read.", UNPICKLE)
     return folder
 
 
 def cached(spec: str) -> Path | None:
     """The folder of a hub's model that was fetched before, without asking the hub; None where there is none."""
     try:
-        folder = Path(
-            snapshot_download(spec, allow_patterns=_FETCHED, ignore_patterns=_IGNORED, local_files_only=True)
-        )
+        folder = _snapshot(spec, _FETCHED, local_files_only=True)
     except (OSError, ValueError):
         return None
-    return folder if has_weights(folder) else None
+    return folder if _has_weights(folder, spec) else None
+
+
+def _snapshot(
+    spec: str, patterns: list[str], revision: str | None = None, *, local_files_only: bool = False
+) -> Path:
+    """The folder of a model's files of these names, and of those below the folder that it is known to have them
+    in."""
+    below = known_card(spec).get("subfolder")
+    ignored = ["*/*"]
+    if below is not None:
+        # A star stands for folders too.
+        beside = [name for name in (*_AT_ROOT, *patterns) if "*" not in name]
+        patterns, ignored = [*beside, *(f"{below}/{pattern}" for pattern in patterns)], [f"{below}/*/*"]
+    return Path(
+        snapshot_download(
+            spec,
+            revision=revision,
+            allow_patterns=patterns,
+            ignore_patterns=ignored,
+            local_files_only=local_files_only,
+        )
+    )
+
+
+def _has_weights(folder: Path, spec: str) -> bool:
+    below = known_card(spec).get("subfolder")
+    return has_weights(folder) or (below is not None and has_weights(folder / below))
 
 
 def _local(spec: str | Path) -> Path | None:

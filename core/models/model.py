@@ -95,6 +95,8 @@ Rows = tuple[int | None, int | None, int | None]
 THREE_WAY: Rows = (0, 1, 2)
 VALIDITY: Rows = (0, None, 1)
 """The rows of a head of two classes, wrong and right."""
+SIGMOID: Rows = (None, None, 0)
+"""The rows of a head of one class, whose sigmoid is the probability of right."""
 
 
 def outputs_of(rows: Rows) -> Outputs:
@@ -106,7 +108,8 @@ def linear_head(weight: Tensor, bias: Tensor | None = None, rows: Rows = THREE_W
     """A head of three logits from the `weight`, shape (classes, hidden), and `bias` of a checkpoint's.
 
     A label without a class gets the logit -inf, whatever the hidden state, and so the probability 0: with two
-    classes the probabilities are `(1 - v, 0, v)`, with `v` the softmax of the two.
+    classes the probabilities are `(1 - v, 0, v)`, with `v` the softmax of the two. With one class, `SIGMOID`, the
+    logit of neg is 0, so that `v` is the sigmoid of the other.
     """
     complete = None not in rows
     head = nn.Linear(weight.shape[1], len(Label), bias=bias is not None or not complete, dtype=weight.dtype)
@@ -114,7 +117,7 @@ def linear_head(weight: Tensor, bias: Tensor | None = None, rows: Rows = THREE_W
     shift = weight.new_zeros(len(Label))
     for label, row in enumerate(rows):
         if row is None:
-            shift[label] = -float("inf")
+            shift[label] = 0.0 if rows == SIGMOID and label == Label.NEG else -float("inf")
             continue
         new[label] = weight[row]
         if bias is not None:

@@ -13,8 +13,8 @@ from tokenizers import AddedToken, Tokenizer
 
 from stepsight.core.arrays import Ints
 from stepsight.core.errors import UserError
+from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
-from stepsight.core.prompts.template import Read, Separator
 from stepsight.core.trace import Trace
 
 
@@ -125,6 +125,7 @@ class Encoder:
         self._added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
         self._added_ids = frozenset(self._added.values())
         self._prompt = self._split(template.prompt)
+        self._between = self._split(template.between)
         self._guard()
         # Otherwise a step that spells the separator would be cut in two.
         tokenizer.encode_special_tokens = True
@@ -159,12 +160,26 @@ class Encoder:
         separator: list[_Part] = [*self.closing] if kept else [_Mark.LEFT_OUT] * len(self.closing)
         yield from self.bos
         for part in self._prompt:
-            yield part.replace("{problem}", trace.problem) if isinstance(part, str) else part
+            problem = template.problem_text(trace.problem)
+            yield part.replace("{problem}", problem) if isinstance(part, str) else part
         if template.opening:
             yield from separator
         for number, text in enumerate(trace.substeps, start=1):
-            yield (template.between if number > 1 else "") + template.step_text(number, text)
+            *ahead, last = self._between if number > 1 and self._between else [""]
+            yield from ahead if isinstance(last, str) else [*ahead, last]
+            yield from self._lines(
+                (last if isinstance(last, str) else "") + template.step_text(number, text), separator
+            )
             yield from [*separator, _Mark.END] if kept else [_Mark.END, *separator]
+
+    def _lines(self, text: str, separator: list[_Part]) -> Iterable[_Part]:
+        """The text of a step; with the separator between its lines where the template says so."""
+        if self.template.lines != Lines.SEPARATORS:
+            yield text
+            return
+        for place, line in enumerate(text.split("\n")):
+            yield from separator if place else []
+            yield from [line] if line else []
 
     def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
         """The parts with adjacent texts joined, where the template is `joined`."""
@@ -222,7 +237,8 @@ class Encoder:
 
     def _guard(self) -> None:
         """Make the template's tokens special, so that no text can spell them."""
-        used = {*self.bos, *self.closing, *(part for part in self._prompt if isinstance(part, int))}
+        used = {*self.bos, *self.closing}
+        used |= {part for part in (*self._prompt, *self._between) if isinstance(part, int)}
         for number, token in self.tokenizer.get_added_tokens_decoder().items():
             if number in used and not token.special:
                 options = {"lstrip": token.lstrip, "rstrip": token.rstrip, "single_word": token.single_word}

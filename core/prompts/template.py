@@ -29,6 +29,23 @@ class Separator(StrEnum):
     TEXT = "text"
 
 
+class Strip(StrEnum):
+    """The texts that lose the white space around them: none, the steps, or the problem as well."""
+
+    NONE = "none"
+    STEPS = "steps"
+    ALL = "all"
+
+
+class Lines(StrEnum):
+    """What becomes of the line breaks in a step: they are part of its text; or each is the separator itself, with
+    the lines between turned into tokens one by one; or they are spaces. The step is read at its end in any case."""
+
+    KEPT = "kept"
+    SEPARATORS = "separators"
+    SPACES = "spaces"
+
+
 @dataclass(frozen=True, config=STRICT)
 class PromptTemplate(Record):
     """The template of an input; by default ReasonEval's prompt, then each step closed by a separator token.
@@ -36,8 +53,9 @@ class PromptTemplate(Record):
     The paper leaves the prompt open. `prompt` holds `{problem}` once; tokens of the vocabulary that it spells, such
     as those of a chat template, are those tokens. `separator` comes after each step and, where `opening` says so,
     after the prompt too. `step` holds `{step}` once and may hold `{number}`, counted from 1; a step that begins
-    that way by itself is left as it is. `between` is put before every step but the first. With `joined` the tokens
-    are those of one long text; otherwise the prompt and each step are turned into tokens by themselves.
+    that way by itself does not get it twice. `between` is put before every step but the first, and may spell tokens
+    as `prompt` does. With `joined` the tokens are those of one long text; otherwise the prompt and each step are
+    turned into tokens by themselves. `strip` and `lines` say what becomes of white space.
 
     A separator token is never produced by a problem or step that happens to contain its spelling.
     """
@@ -51,6 +69,8 @@ class PromptTemplate(Record):
     joined: bool = False
     separator_is: Annotated[Separator, Strict(False)] = Separator.TOKEN
     read: Annotated[Read, Strict(False)] = Read.SEPARATOR
+    strip: Annotated[Strip, Strict(False)] = Strip.NONE
+    lines: Annotated[Lines, Strict(False)] = Lines.KEPT
 
     @model_validator(mode="after")
     def _check(self) -> "PromptTemplate":
@@ -79,13 +99,16 @@ class PromptTemplate(Record):
             if field.name in always or values[field.name] != field.default
         }
 
+    def problem_text(self, problem: str) -> str:
+        return problem.strip() if self.strip == Strip.ALL else problem
+
     def step_text(self, number: int, text: str) -> str:
         """The text of a step, whose number counts from 1, without `between`."""
+        text = text if self.strip == Strip.NONE else text.strip()
+        text = text.replace("\n", " ") if self.lines == Lines.SPACES else text
         if self.step == "{step}":
             return text
-        head, tail = self.step.split("{step}")
+        head, tail = (part.replace("{number}", str(number)) for part in self.step.split("{step}"))
         # Benchmarks that number their steps in words keep the words in the text.
-        own = re.escape(head.strip()).replace(re.escape("{number}"), "[0-9]+")
-        if own and re.match(own, text.lstrip()):
-            return text
-        return head.replace("{number}", str(number)) + text + tail.replace("{number}", str(number))
+        own = re.escape(self.step.split("{step}")[0].strip()).replace(re.escape("{number}"), "[0-9]+")
+        return (text if own and re.match(own, text.lstrip()) else head + text) + tail

@@ -3,7 +3,6 @@
 import hashlib
 import http.client
 import os
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -14,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files import CACHE_VARIABLE, cache_folder
 
-VARIABLE = "STEPSIGHT_CACHE"
 _CHUNK = 1 << 16
 _SECONDS = 30
 _BY_HAND = "Check the network, or fetch the file by hand and import it by its path."
@@ -61,22 +60,9 @@ def fetch(file: PublicFile, progress: Progress | None = None) -> Path:
         os.replace(partial, path)
     except OSError as error:
         raise UserError(
-            f"{path}: cannot be written ({error.strerror or error}).", f"Name another folder with {VARIABLE}."
+            f"{path}: cannot be written ({error.strerror or error}).", f"Name another folder with {CACHE_VARIABLE}."
         ) from None
     return path
-
-
-def cache_folder() -> Path:
-    """`STEPSIGHT_CACHE`, else the folder that the platform keeps caches in; it need not exist."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return Path(chosen)
-    home = Path.home()
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "stepsight"
-    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
-    # A relative XDG_CACHE_HOME is to be ignored, says the XDG specification.
-    return (Path(base) if os.path.isabs(base) else home / ".cache") / "stepsight"
 
 
 def _transfer(file: PublicFile, partial: Path, progress: Progress | None) -> None:

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
+from stepsight.core.files import CACHE_VARIABLE
 from stepsight.storage.database.store import open_store
-from stepsight.storage.importers.downloads import VARIABLE
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.storage.samples import plain_row, write_lines
@@ -123,7 +123,7 @@ def test_a_benchmark_comes_with_its_scores_from_the_cache(command, db, data, tmp
 
     from stepsight.storage.importers.catalogue import find_benchmark
 
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     benchmark = find_benchmark("perturbation")
     content = (data / "perturbation" / "perturbation.json").read_bytes()
     assert hashlib.sha256(content).hexdigest() == benchmark.file.sha256

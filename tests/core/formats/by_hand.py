@@ -39,7 +39,8 @@ def of_two(validity):
 def check_modes(evaluator, rows, traces=TRACES):
     """`rows(trace, j)` gives the probabilities of the sub-steps up to `j`, shape (j + 1, 3), with nothing after it.
 
-    Compares all three modes, in batches of inputs of all lengths and one input at a time, with them.
+    Compares all three modes and the last step as a candidate, in batches of inputs of all lengths and one input at
+    a time, with them.
     """
     fast, padded = Scorer(evaluator), PaddedForward(evaluator.model)
     alone = PaddedForward(evaluator.model, token_budget=1)
@@ -53,3 +54,6 @@ def check_modes(evaluator, rows, traces=TRACES):
             online = judged["online"][place].online.probs
             np.testing.assert_allclose(online, [row[-1] for row in expected], atol=EXACT)
             np.testing.assert_allclose(judged["offline"][place].offline.probs, expected[-1], atol=EXACT)
+            *before, last = trace.substeps
+            candidates = scorer.score_next(trace.problem, before, [last])
+            np.testing.assert_allclose(candidates, expected[-1][-1:], atol=EXACT)

@@ -20,6 +20,7 @@ from stepsight.core.formats.token_classification import class_rows, class_words
         (["pos", "neg", "neu"], (1, 2, 0)),
         (["Negative", "Neutral", "Positive"], (0, 1, 2)),
         (["redundant", "correct", "incorrect"], (2, 0, 1)),
+        (["LABEL_0"], (None, None, 0)),
     ],
 )
 def test_words_that_are_known(words, rows):
@@ -33,8 +34,8 @@ def test_words_that_are_known(words, rows):
         (["good", "right"], "not clear"),
         (["neu", "pos"], "not clear"),
         (["2", "1"], "not clear"),
-        (["0", "2", "1", "3"], r"4 classes \('0', '2', '1', '3'\), expected two or three"),
-        (["LABEL_0"], r"1 classes \('LABEL_0'\)"),
+        (["0", "2", "1", "3"], r"4 classes \('0', '2', '1', '3'\), expected one, two or three"),
+        ([], r"0 classes \(\)"),
         (["0", "good"], "not clear"),
         (["-1", "-1"], "not clear"),
     ],

@@ -16,6 +16,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator, write_shards, write_token_classifier
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, of_two, softmax
+from tests.vocabularies import TEXTS, byte_level, sentencepiece
 
 DECODERS, ENCODERS = ("llama", "qwen2"), ("modernbert", "eurobert", "roberta")
 THREE = {"id2label": {"0": "pos", "1": "neg", "2": "neu"}, "label2id": {"pos": 0, "neg": 1, "neu": 2}}
@@ -68,6 +69,73 @@ def test_three_classes_in_another_order(tmp_path, kind):
         return softmax(logits_of(model, *trl(tmp_path / kind, trace, j)))[:, [1, 2, 0]]
 
     check_modes(evaluator, rows)
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "modernbert"])
+def test_one_class_is_a_logit_whose_sigmoid_is_validity(tmp_path, kind):
+    one = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "num_labels": 1}
+    model = write_token_classifier(tmp_path / kind, kind, **one)
+    evaluator = load_evaluator(tmp_path / kind)
+    assert (evaluator.outputs, evaluator.format) == (Outputs.VALIDITY, "token-classification")
+
+    def rows(trace, j):
+        logits = logits_of(model, *trl(tmp_path / kind, trace, j))[:, 0].astype(np.float64)
+        return of_two(1 / (1 + np.exp(-logits)))
+
+    check_modes(evaluator, rows)
+
+
+def test_math_minos_reads_its_tag_in_the_prompt_that_its_card_names(tmp_path):
+    """Mistral with one class: the input of PRMBench, as one text, with the tag's letters found by id."""
+    tokenizer = sentencepiece(places={"▁и": 839}, texts=[*TEXTS, " и" * 9])
+    template = {
+        "prompt": "Human: {problem}\n\nAssistant:",
+        "step": "Step {number}: {step}",
+        "separator": "▁и",
+        "separator_is": "token",
+        "between": "\n",
+        "bos": "<s>",
+        "joined": True,
+    }
+    one = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "num_labels": 1}
+    model = write_token_classifier(
+        tmp_path / "minos", "llama", tokenizer=tokenizer, card={"template": template}, **one
+    )
+
+    def rows(trace, j):
+        steps = [
+            f"{step} и" if step.startswith("Step ") else f"Step {number}: {step} и"
+            for number, step in enumerate(trace.substeps, start=1)
+        ]
+        text = f"Human: {trace.problem}\n\nAssistant:" + "\n".join(steps)
+        ids = Tokenizer.from_file(str(tmp_path / "minos" / "tokenizer.json")).encode(text).ids
+        places = [place for place, token in enumerate(ids) if token == 839]
+        return of_two(1 / (1 + np.exp(-logits_of(model, ids, places[: j + 1])[:, 0].astype(np.float64))))
+
+    check_modes(load_evaluator(tmp_path / "minos"), rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "card", "separator"),
+    [
+        ("Qwen2.5-0.5B-Math-Shepherd-PRM-0.2", None, "\n"),
+        ("Qwen2.5-Math-7B-Instruct-PRM-0.1", None, "\n\n"),
+        ("models--plaguss--Qwen2.5-Math-1.5B-Instruct-PRM-0.2/snapshots/0a1b", None, "\n\n"),
+        ("models--HuggingFaceH4--Qwen2.5-Math-1.5B-Instruct-PRM-0.2/snapshots/0a1b", None, "\\n\\n"),
+        ("Qwen2.5-Math-7B-Instruct-PRM-0.2", None, "\\n\\n"),
+        ("Qwen2.5-Math-7B-Instruct-PRM-0.2", {"template": {"separator": "\n\n"}}, "\n\n"),
+    ],
+)
+def test_the_separator_follows_the_repository_and_can_be_the_other_reading(tmp_path, name, card, separator):
+    tokenizer = byte_level(learnt=("\n\n",))
+    model = write_token_classifier(tmp_path / name, "qwen2", card=card, tokenizer=tokenizer)
+    evaluator = load_evaluator(tmp_path / name)
+    assert evaluator.encoder.template.separator == separator
+
+    def rows(trace, j):
+        return of_two(softmax(logits_of(model, *trl(tmp_path / name, trace, j, separator)))[:, 1])
+
+    check_modes(evaluator, rows, TRACES[:2])
 
 
 def test_bert_reads_steps_at_a_token_that_stepsight_json_names(tmp_path):

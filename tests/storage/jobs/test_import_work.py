@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.core.files import CACHE_VARIABLE
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers.catalogue import find_benchmark
 from stepsight.storage.importers.columns import ColumnMap
-from stepsight.storage.importers.downloads import VARIABLE, PublicFile
+from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.jobs.import_work import Imported, fetch_benchmark, run_import
 from stepsight.storage.jobs.imports import (
     BenchmarkImport,
@@ -205,7 +206,7 @@ def test_what_is_asked_for_twice_is_one_job(store: Store) -> None:
 
 @pytest.fixture
 def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublicServer]:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     with PublicServer().running() as server:
         yield server
 
@@ -266,7 +267,9 @@ def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, p
     wrong = replace(benchmark, file=replace(file, git_blob="0" * 40))
     with pytest.raises(UserError, match=f"the content has the Git name {name}, expected 0000"):
         fetch_benchmark(store, wrong, lambda done, total: None)
-    assert not [path for path in Path(os.environ[VARIABLE]).rglob("*") if "0" * 40 in str(path) and path.is_file()]
+    assert not [
+        path for path in Path(os.environ[CACHE_VARIABLE]).rglob("*") if "0" * 40 in str(path) and path.is_file()
+    ]
 
 
 def test_the_real_files_are_read_as_what_they_are(store: Store, data: Path) -> None:

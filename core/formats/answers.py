@@ -1,0 +1,122 @@
+"""Answer tokens: heads made of the rows that a language model's head has for its words for right and wrong."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.format import Loaded
+from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.location import CARD
+from stepsight.core.models.model import VALIDITY, linear_head
+from stepsight.core.models.placement import Placement
+
+_HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
+
+
+class Softmax(StrEnum):
+    """What the probability of the token for right is taken over: the two answers, or the whole vocabulary."""
+
+    ANSWERS = "answers"
+    VOCABULARY = "vocabulary"
+
+
+def has_language_head(checkpoint: Checkpoint) -> bool:
+    return any(name.endswith("ForCausalLM") for name in checkpoint.architectures)
+
+
+def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
+    """Raises `UserError` where the config is not a language model's; `kind` is the format's name in words."""
+    if not has_language_head(checkpoint):
+        raise UserError(
+            f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
+            f"expected a language model's for {kind}.",
+            f"Name another format in {CARD}.",
+        )
+
+
+def head_rows(checkpoint: Checkpoint, rows: list[int]) -> Tensor:
+    """Rows of the language model's head, or of the embedding where it is that. Raises `UserError`."""
+    return checkpoint.rows(head_name(checkpoint), rows, _shape(checkpoint))
+
+
+def head_name(checkpoint: Checkpoint) -> str:
+    tied = checkpoint.config.get("tie_word_embeddings", False) and _HEAD not in checkpoint.files
+    return _TIED if tied else _HEAD
+
+
+def answer_ids(checkpoint: Checkpoint) -> list[int]:
+    """The ids of the tokens for wrong and right that the card names: by their number, or as texts, of which the
+    last token counts. Raises `UserError` where it does not, or the weights do not know them."""
+    tokens = checkpoint.card.get("tokens")
+    if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:
+        raise UserError(
+            f"{checkpoint.folder}: the tokens for right and wrong are not known.",
+            f'Name them in {CARD}, such as {{"tokens": {{"right": " +", "wrong": " -"}}}}.',
+        )
+    ids = [_token_id(checkpoint, tokens[answer]) for answer in ("wrong", "right")]
+    if ids[0] == ids[1]:
+        raise UserError(
+            f"{checkpoint.folder}: {tokens['right']!r} and {tokens['wrong']!r} are the same token, {ids[0]}.",
+            "Name two tokens that differ.",
+        )
+    return ids
+
+
+def answer_head(checkpoint: Checkpoint, place: Placement, ids: list[int]) -> Loaded:
+    """The backbone with a head that gives the probability of the second of the tokens `ids`, wrong and right."""
+    over = softmax_of(checkpoint)
+    whole = checkpoint.tensor(head_name(checkpoint), _shape(checkpoint)) if over == Softmax.VOCABULARY else None
+    weight = head_rows(checkpoint, ids)
+    backbone = backbone_of(checkpoint, place)
+    head = linear_head(weight, rows=VALIDITY) if whole is None else VocabularyHead(whole, ids[1])
+    return Loaded(backbone, head.to(main_device(backbone), torch_dtype(place.dtype)), VALIDITY)
+
+
+def softmax_of(checkpoint: Checkpoint) -> Softmax:
+    value = checkpoint.card.get("softmax", Softmax.ANSWERS)
+    if value not in list(Softmax):
+        raise UserError(
+            f"{checkpoint.folder}/{CARD}: softmax is {value!r:.40}.", f"Give one of: {', '.join(Softmax)}."
+        )
+    return Softmax(value)
+
+
+class VocabularyHead(nn.Module):
+    """Logits whose softmax is `(1 - v, 0, v)`, with `v` the probability of one token among all."""
+
+    def __init__(self, weight: Tensor, token: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        self.token = token
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        logits = functional.linear(hidden, self.weight).float()
+        right = logits[..., self.token]
+        others = logits.clone()
+        others[..., self.token] = -torch.inf
+        return torch.stack([others.logsumexp(-1), torch.full_like(right, -torch.inf), right], dim=-1)
+
+
+def _shape(checkpoint: Checkpoint) -> tuple[int, int]:
+    return checkpoint.size("vocab_size"), checkpoint.size("hidden_size")
+
+
+def _token_id(checkpoint: Checkpoint, token: object) -> int:
+    number: int | None = None
+    if isinstance(token, int) and not isinstance(token, bool):
+        number = token
+    elif isinstance(token, str) and token:
+        ids = load_tokenizer(checkpoint.folder).encode(token, add_special_tokens=False).ids
+        number = ids[-1] if ids else None
+    if number is None or not 0 <= number < checkpoint.size("vocab_size"):
+        raise UserError(
+            f"{checkpoint.folder}: the tokenizer has no token {token!r} that the weights know.",
+            "Copy the tokenizer that belongs to the checkpoint.",
+        )
+    return number

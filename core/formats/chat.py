@@ -1,0 +1,53 @@
+"""Chats in the words of a folder's own chat template, rendered in Transformers' sandbox for such templates."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from jinja2 import TemplateError
+from transformers.utils.chat_template_utils import render_jinja_template
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.models.checkpoint import Checkpoint
+
+# That of Llama 3.1's template: scores do not follow the calendar.
+_DATE = "26 Jul 2024"
+
+
+def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> str:
+    """The text of a chat, whose turns are what the user says and what the assistant answers.
+
+    Raises `UserError` where there is no template, or it fails.
+    """
+    chat = [
+        {"role": role, "content": content}
+        for turn in turns
+        for role, content in zip(("user", "assistant"), turn, strict=True)
+    ]
+    special: dict[str, Any] = {role: checkpoint.special_token(role) or "" for role in ("bos_token", "eos_token")}
+    try:
+        rendered: Any = render_jinja_template(
+            [chat], chat_template=_chat_template(checkpoint), date_string=_DATE, **special
+        )
+    except (TemplateError, TypeError, ValueError, KeyError) as error:
+        raise UserError(
+            f"{checkpoint.folder}: its chat template cannot be read ({error}).", "Copy it again."
+        ) from None
+    return str(rendered[0][0])
+
+
+def _chat_template(checkpoint: Checkpoint) -> str:
+    """The template in its file, or in tokenizer_config.json. Raises `UserError` where there is none."""
+    file = checkpoint.folder / "chat_template.jinja"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    for name in ("chat_template.json", "tokenizer_config.json"):
+        path = checkpoint.folder / name
+        found = read_json(path).get("chat_template") if path.is_file() else None
+        if isinstance(found, list):
+            found = next((one.get("template") for one in found if one.get("name") == "default"), None)
+        if isinstance(found, str):
+            return found
+    raise UserError(
+        f"{checkpoint.folder}: there is no chat template.", "Copy tokenizer_config.json or chat_template.jinja too."
+    )

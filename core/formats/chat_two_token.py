@@ -1,0 +1,71 @@
+"""RLHFlow's Llama3.1-8B-PRM: a chat in which each user turn is a step and the assistant answers + or -.
+
+config.json, abbreviated, is that of any Llama:
+
+    {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 128256, …}
+
+so the repository is known by its name, or stepsight.json says so: `{"format": "chat-two-token"}`. Tensors:
+`model.embed_tokens.weight`, …, `lm_head.weight`, of which the rows of + and - are kept.
+
+The first user turn is the problem, a space and the first step, each later one a step, all without the white
+space around them. The authors ask the model about the last turn alone, once for each step, while the assistant
+has answered + to all before it: so one pass over the chat with + everywhere, read where each answer is about to
+come, gives the same. The texts between the turns are those of the folder's own chat template. Its date, where
+it has one, is the one that the template of Llama 3.1 names, on any day.
+
+`{"softmax": "vocabulary"}` in stepsight.json takes the softmax over the whole vocabulary, as PRMBench does;
+`{"tokens": {"right": …, "wrong": …}}` names other answers.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, softmax_of
+from stepsight.core.formats.chat import rendered_chat
+from stepsight.core.formats.format import Loaded
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.placement import Placement
+from stepsight.core.prompts.template import Separator, Strip
+
+NAME = "chat-two-token"
+
+_ANSWERS = {"right": "+", "wrong": "-"}
+# Texts that no chat template has.
+_PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    """Never: nothing in its config tells it from a language model that judges nothing."""
+    return False
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    steps = [f"{_PROBLEM} {_STEP}", _STEP, _STEP]
+    before, first, *others = rendered_chat(checkpoint, [(step, _ANSWER) for step in steps]).split(_STEP)
+    turns = [text.split(_ANSWER) for text in (first, *others)]
+    prompt, separated, _ = before.partition(f"{_PROBLEM} ")
+    if not separated or len(turns) != 3 or any(len(turn) != 2 for turn in turns) or turns[0] != turns[1]:
+        raise UserError(
+            f"{checkpoint.folder}: its chat template does not write one turn as the other.",
+            "Copy tokenizer_config.json again, or name the template in stepsight.json.",
+        )
+    closing, opening = turns[0]
+    right = {**_ANSWERS, **checkpoint.card.get("tokens", {})}["right"]
+    return {
+        "prompt": f"{prompt}{{problem}} ",
+        "separator": closing,
+        "separator_is": Separator.TEXT,
+        "bos": None,
+        "between": f"{right}{opening}",
+        "opening": False,
+        "joined": True,
+        "strip": Strip.ALL,
+    }
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    check_language_head(checkpoint, "answers in a chat")
+    ids = answer_ids(checkpoint)
+    loaded = answer_head(checkpoint, place, ids)
+    return Loaded(loaded.backbone, loaded.head, loaded.rows, (*ids, str(softmax_of(checkpoint))))

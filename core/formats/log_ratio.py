@@ -1,0 +1,202 @@
+"""Implicit process reward models: EurusPRM and ImplicitPRM, a language model and a reference beside it.
+
+config.json, abbreviated, is that of any language model:
+
+    {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
+
+so a repository is known by its name, or stepsight.json says what it is, and where the reference is:
+
+    {"format": "log-ratio", "reference": "Qwen/Qwen2.5-Math-7B-Instruct", "coefficient": 0.001}
+
+Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, in both.
+
+The input is the problem and the solution as a chat in the folder's own template, with "Step 1: …" and so on,
+two line breaks between. From the solution's first token on, the logarithm of a token's probability, less that
+under the reference, is added up; the sigmoid of the sum at a step's end, times the coefficient, is the
+probability that the solution is valid so far.
+
+Where a step ends is the authors' count: they turn the chat up to the step, its end token and two line breaks
+into tokens, and take the last but one of as many log-probabilities, which begin with the second token. That
+lies two tokens behind the step, in the words "Step 2" that begin the next; of the last step it is the token
+that ends the turn. Copied, since their figures were made so.
+
+The authors' code and card disagree: the reference is the model that the evaluator was trained from, as on the
+card, and the coefficient the code's own default; their script for ProcessBench has Qwen2.5-7B-Instruct, 0.005
+and a threshold of 0.5005, chosen on GSM8K. All values are close to 0.5: `stepsight calibrate` chooses a
+threshold.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.answers import check_language_head
+from stepsight.core.formats.chat import rendered_chat
+from stepsight.core.formats.format import Loaded
+from stepsight.core.models.assembly import open_part
+from stepsight.core.models.backbone import load_weights, main_device, read_config
+from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.evaluator import fingerprint
+from stepsight.core.models.location import CARD, TOKENIZER
+from stepsight.core.models.model import SIGMOID, linear_head
+from stepsight.core.models.placement import Placement
+from stepsight.core.prompts.encoding import Encoded, Encoder
+from stepsight.core.prompts.template import PromptTemplate
+from stepsight.core.trace import Trace
+
+NAME = "log-ratio"
+
+_COEFFICIENT = 0.001
+_PROBLEM, _SOLUTION = "⟦problem⟧", "⟦solution⟧"
+# Tokens whose probabilities are computed at once: each is over the whole vocabulary.
+_CHUNK = 512
+
+
+class LogRatioEncoder(Encoder):
+    """Encodes a trace as one chat, whose last token is the separator, and reads each step where the authors do."""
+
+    def encode(self, trace: Trace) -> Encoded:
+        template = self.template
+        steps = [template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
+        heads = [self._ids(trace, template.between.join(steps[:count])) for count in range(1, len(steps) + 1)]
+        ids = [*heads[-1], *self.closing]
+        beyond = len(self._pieces.encode([template.between], [True])[0])
+        reads = np.asarray([len(head) + beyond for head in heads[:-1]] + [len(ids) - 1], dtype=np.int64)
+        return Encoded(np.asarray(ids, dtype=np.int64), reads, reads)
+
+    def opening(self) -> tuple[int, int]:
+        """The last added token of the prompt, and how many tokens there are from it to the solution."""
+        last = max(place for place, part in enumerate(self._prompt) if isinstance(part, int))
+        texts = [part for part in self._prompt[last + 1 :] if isinstance(part, str)]
+        tokens = self._pieces.encode(texts, [False] * len(texts))
+        return cast(int, self._prompt[last]), 1 + sum(map(len, tokens))
+
+    def _ids(self, trace: Trace, solution: str) -> list[int]:
+        """The tokens of prompt and solution, as of one text."""
+        problem = self.template.problem_text(trace.problem)
+        parts = [part.replace("{problem}", problem) if isinstance(part, str) else part for part in self._prompt]
+        if isinstance(parts[-1], str):
+            parts[-1] += solution
+        else:
+            parts.append(solution)
+        texts = [part for part in parts if isinstance(part, str)]
+        pieces = iter(self._pieces.encode(texts, [False] * len(texts)))
+        return [one for part in parts for one in ([part] if isinstance(part, int) else next(pieces))]
+
+
+class LogRatio(nn.Module):
+    """A language model and its reference, seen as a backbone of one hidden number: the sum of the differences of
+    log-probabilities from the solution's first token on, in float32."""
+
+    _no_split_modules: ClassVar[list[str]] = []
+
+    def __init__(self, model: PreTrainedModel, reference: PreTrainedModel, opening: tuple[int, int]) -> None:
+        super().__init__()
+        self.model, self.reference = model, reference
+        self.opening, self._after = opening
+        config: Any = copy.deepcopy(model.config)
+        # What knows the model's own layers must not take this for them.
+        config.model_type = f"pair of {config.model_type}"
+        self.config: PretrainedConfig = config
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
+        """Sums of shape (batch, tokens, 1); `input_ids` has shape (batch, tokens)."""
+        places = torch.arange(input_ids.shape[1], device=input_ids.device)
+        marks = (input_ids == self.opening) & attention_mask.bool()
+        start = (marks * places).amax(1, keepdim=True) + self._after
+        logs, others = (self._logs(one, input_ids, attention_mask) for one in (self.model, self.reference))
+        return (((logs - others) * (places >= start)).cumsum(1).unsqueeze(-1),)
+
+    @staticmethod
+    def _logs(model: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The log-probability of each token after those before it, 0 for the first, shape (batch, tokens)."""
+        device = main_device(model, input_ids.device)
+        base = model.base_model
+        hidden = base(input_ids=input_ids.to(device), attention_mask=attention_mask.to(device), use_cache=False)[0]
+        head: nn.Module = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+        logs = hidden.new_zeros(input_ids.shape, dtype=torch.float32)
+        for row, states in enumerate(hidden):
+            for first in range(0, len(states) - 1, _CHUNK):
+                targets = input_ids[row, first + 1 : first + 1 + _CHUNK].to(states.device)
+                logits = head(states[first : first + len(targets)]).float().log_softmax(-1)
+                logs[row, first + 1 : first + 1 + len(targets)] = logits.gather(1, targets[:, None])[:, 0]
+        there: Tensor = logs.to(input_ids.device)
+        return there
+
+
+ENCODER = LogRatioEncoder
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    """Never: nothing in its config tells it from a language model that judges nothing."""
+    return False
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    prompt, solution, after = rendered_chat(checkpoint, [(_PROBLEM, _SOLUTION)]).partition(_SOLUTION)
+    before, problem, opening = prompt.partition(_PROBLEM)
+    end = _first_added(checkpoint, after)
+    if not solution or not problem or end is None or _first_added(checkpoint, opening) is None:
+        raise UserError(
+            f"{checkpoint.folder}: its chat template does not end a turn with a token.",
+            "Copy tokenizer_config.json again, or name the template in stepsight.json.",
+        )
+    return {
+        "prompt": f"{before}{{problem}}{opening}",
+        "separator": end,
+        "step": "Step {number}: {step}",
+        "between": "\n\n",
+        "opening": False,
+        "joined": True,
+    }
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    check_language_head(checkpoint, "a log-ratio")
+    coefficient = checkpoint.card.get("coefficient", _COEFFICIENT)
+    if isinstance(coefficient, bool) or not isinstance(coefficient, int | float) or coefficient <= 0:
+        raise UserError(
+            f"{checkpoint.folder}/{CARD}: coefficient is {coefficient!r:.40}, expected a number above 0."
+        )
+    reference = open_part(checkpoint, "reference", "its reference model")
+    check_language_head(reference, "a reference")
+    _check_vocabulary(checkpoint, reference)
+    values = {**template(checkpoint), **checkpoint.card.get("template", {})}
+    encoder = LogRatioEncoder(load_tokenizer(checkpoint.folder), PromptTemplate.from_dict(values))
+    models = list(_models(place, checkpoint, reference))
+    backbone = LogRatio(models[0], models[1], encoder.opening())
+    head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
+    compared = fingerprint(reference.folder, {}, "")
+    return Loaded(cast(PreTrainedModel, backbone), head, SIGMOID, (float(coefficient), compared))
+
+
+def _models(place: Placement, *checkpoints: Checkpoint) -> Iterator[PreTrainedModel]:
+    for one in checkpoints:
+        config = read_config(one.folder, one.config)
+        yield load_weights(AutoModelForCausalLM, one.folder, config, place).train(False)
+
+
+def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
+    """Raises `UserError` where a token has another number in the reference, or none: both read the same numbers."""
+    own = load_tokenizer(checkpoint.folder).get_vocab()
+    there = (reference.folder / TOKENIZER).is_file()
+    others = load_tokenizer(reference.folder).get_vocab() if there else {}
+    different = any(others.get(token, number) != number for token, number in own.items())
+    if different or max(own.values()) >= reference.size("vocab_size"):
+        raise UserError(
+            f"{checkpoint.folder}: its reference {reference.name} has another vocabulary.",
+            f'Name the model that it was trained from in {CARD}, such as {{"reference": "OWNER/NAME"}}.',
+        )
+
+
+def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
+    """The first token in a text that was added to the tokenizer."""
+    added = [token.content for token in load_tokenizer(checkpoint.folder).get_added_tokens_decoder().values()]
+    found = [(text.find(token), -len(token), token) for token in added if token in text]
+    return min(found)[2] if found else None

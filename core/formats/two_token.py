@@ -1,0 +1,63 @@
+"""Language models that answer each step with one of two tokens, read at a tag: Math-psa, VersaPRM, ER-PRM, and what
+OpenRLHF's trainer of process reward models left.
+
+config.json is that of any language model, abbreviated:
+
+    {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 128256, …}
+
+so stepsight.json says what the model is. What it says for Math-psa:
+
+    {"format": "two-token", "tokens": {"right": " +", "wrong": " -"},
+     "template": {"prompt": "{problem} ", "step": "Step {number}: {step}", "separator": " \\n\\n\\n\\n\\n",
+      "between": " "}}
+
+A public repository known by its name needs none. Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, of
+which two rows are kept; many are LoRA adapters of such a model.
+
+`separator` is the tag's text; at its last token the softmax over the logits of the two tokens gives the
+probability that the step is valid. `tokens` are texts, of which the last token counts, or ids. `{"softmax":
+"vocabulary"}` takes the softmax over the whole vocabulary, one of OpenRLHF's two ways. Where an input begins
+with a token is read off the tokenizer, as in the authors' code, which lets it do so.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, softmax_of
+from stepsight.core.formats.format import Loaded
+from stepsight.core.models.checkpoint import Checkpoint, first_token, load_tokenizer
+from stepsight.core.models.location import CARD
+from stepsight.core.models.placement import Placement
+from stepsight.core.prompts.template import Separator
+
+NAME = "two-token"
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    """Never: nothing in its config tells it from a language model that judges nothing."""
+    return False
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    own = checkpoint.card.get("template")
+    missing = [key for key in ("prompt", "separator") if not isinstance(own, dict) or key not in own]
+    if missing:
+        raise UserError(
+            f"{checkpoint.folder}/{CARD}: the template names no {' and no '.join(missing)}.",
+            'Name the text before the steps and the tag, such as {"template": {"prompt": "{problem} ", '
+            '"separator": " ки"}}.',
+        )
+    return {
+        "separator_is": Separator.TEXT,
+        "bos": first_token(load_tokenizer(checkpoint.folder)),
+        "opening": False,
+        "joined": True,
+    }
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    check_language_head(checkpoint, "two tokens")
+    ids = answer_ids(checkpoint)
+    loaded = answer_head(checkpoint, place, ids)
+    return Loaded(loaded.backbone, loaded.head, loaded.rows, (*ids, str(softmax_of(checkpoint))))

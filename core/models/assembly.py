@@ -1,0 +1,353 @@
+"""A whole checkpoint from what a repository has: pickled weights made into safetensors, an adapter merged into its
+base, a config or a tokenizer from elsewhere.
+
+It is put together once, as a folder in Hugging Face layout below `assembled` in the folder of caches: links to the
+files that are whole, beside those that had to be written. What reads a checkpoint knows of nothing else.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from safetensors import safe_open
+from tokenizers import AddedToken
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import CACHE_VARIABLE, cache_folder, read_json
+from stepsight.core.models.adapter import Adapter
+from stepsight.core.models.checkpoint import (
+    Checkpoint,
+    load_tokenizer,
+    model_name,
+    read_card,
+    repository,
+    tensor_files,
+)
+from stepsight.core.models.location import (
+    ADAPTER,
+    CARD,
+    INDEX,
+    TOKENIZER,
+    WEIGHTS,
+    download,
+    is_hub_id,
+)
+from stepsight.core.models.pickles import ShardWriter, pickle_files, read_pickle
+from stepsight.core.models.repositories import with_known
+
+_CONFIG = "config.json"
+_STAMP = "assembled.json"
+# Raised where what is written changes.
+_VERSION = 1
+_DESCRIBING = (
+    TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json",
+)  # fmt: skip
+# Files that a tokenizer.json can be made from: named in the error where there is none.
+_SLOW = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
+
+
+def open_checkpoint(folder: Path) -> Checkpoint:
+    """The checkpoint of a folder as it was given or fetched, put together in the cache where it is not whole.
+
+    Raises `UserError` where a part is missing, damaged or does not fit, and where the cache has no room.
+    """
+    card = with_known(repository(folder), read_card(folder))
+    whole = _whole(folder, card)
+    config = read_json(whole / _CONFIG)
+    return Checkpoint(whole, config, card, None if whole == folder else folder)
+
+
+def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
+    """The checkpoint that a key of the card names: a folder, from here or from that of the card, or a hub's id.
+
+    Raises `UserError`, with `what` it is, where it is not named or not there.
+    """
+    folder = checkpoint.source or checkpoint.folder
+    parts = _Parts(folder, checkpoint.card)
+    if key not in checkpoint.card:
+        raise UserError(f"{folder}: {what} is not known.", f'Name it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.')
+    return open_checkpoint(parts.elsewhere(parts.text(key), key, what, weights=True))
+
+
+def _whole(folder: Path, card: Mapping[str, Any], above: tuple[Path, ...] = ()) -> Path:
+    """The folder itself, or the one put together; `above` are those whose base it is."""
+    parts = _Parts(folder, card, above)
+    if parts.are_whole:
+        return folder
+    target = cache_folder() / "assembled" / f"{model_name(folder)}-{_digest(str(folder.resolve()))[:12]}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock"):
+            stamp = parts.stamp
+            if not _is_current(target, stamp):
+                _assemble(parts, target, stamp)
+    except OSError as error:
+        raise UserError(
+            f"{target}: cannot be written ({error.strerror or error}).",
+            f"Name another folder with {CACHE_VARIABLE}.",
+        ) from None
+    return target
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Where the parts of a checkpoint are: in its own folder, in one below it, in that of its base, or
+    elsewhere."""
+
+    folder: Path
+    card: Mapping[str, Any]
+    above: tuple[Path, ...] = ()
+
+    @cached_property
+    def own(self) -> Path:
+        """The folder that has the weights: the one that the card names, if it is there."""
+        below = self.folder / self.text("subfolder") if "subfolder" in self.card else self.folder
+        return below if below.is_dir() else self.folder
+
+    @cached_property
+    def are_whole(self) -> bool:
+        """Whether the folder needs no part from elsewhere and none in another form. What is missing and not named
+        either is for the reader of a checkpoint to say."""
+        if self.own != self.folder or self.is_adapter or self.pickles:
+            return False
+        has_tokenizer = (self.folder / TOKENIZER).is_file() or not {"tokenizer", "base"} & set(self.card)
+        return has_tokenizer and ((self.folder / _CONFIG).is_file() or "base" not in self.card)
+
+    @cached_property
+    def _has_safetensors(self) -> bool:
+        return any((self.own / name).is_file() for name in (WEIGHTS, INDEX))
+
+    @cached_property
+    def is_adapter(self) -> bool:
+        """A folder that has whole weights too was merged already."""
+        return (self.own / ADAPTER).is_file() and not self._has_safetensors
+
+    @cached_property
+    def adapter(self) -> Adapter | None:
+        return Adapter.open(self.own) if self.is_adapter else None
+
+    @cached_property
+    def pickles(self) -> list[Path]:
+        """The pickle files with its weights, where it has no safetensors."""
+        return [] if self._has_safetensors or self.is_adapter else pickle_files(self.own)
+
+    @cached_property
+    def base(self) -> Path | None:
+        """The folder of the base, itself whole; None where neither card nor adapter name one."""
+        config = read_json(self.own / ADAPTER) if self.is_adapter else {}
+        named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
+        if not isinstance(named, str) or not named:
+            if self.is_adapter:
+                raise UserError(
+                    f"{self.own}/{ADAPTER}: base_model_name_or_path is missing.", _name_base("OWNER/NAME")
+                )
+            return None
+        revision = None if "base" in self.card else config.get("revision")
+        folder = self.elsewhere(named, "base", "its base model", weights=self.is_adapter, revision=revision)
+        above = (*self.above, self.folder.resolve())
+        if folder.resolve() in above:
+            raise UserError(f"{self.folder}: its base is itself, or an adapter of it.", _name_base("OWNER/NAME"))
+        return (
+            _whole(folder, with_known(repository(folder), read_card(folder)), above) if self.is_adapter else folder
+        )
+
+    @cached_property
+    def config(self) -> Path:
+        """Its config.json, else its base's. Raises `UserError` where there is none."""
+        folders = [self.own, self.folder, *([self.base] if self.base else [])]
+        path = next((folder / _CONFIG for folder in folders if (folder / _CONFIG).is_file()), None)
+        if path is None:
+            raise UserError(f"{self.folder}: {_CONFIG} is missing.", _name_base("OWNER/NAME"))
+        return path
+
+    @cached_property
+    def tokenizer(self) -> list[Path]:
+        """The files of its tokenizer, else of the one that the card names, else of its base's."""
+        for folder in self._tokenizer_folders():
+            if (folder / TOKENIZER).is_file() or any((folder / name).is_file() for name in _SLOW):
+                return [folder / name for name in (*_DESCRIBING, *_SLOW) if (folder / name).is_file()]
+        return []
+
+    def _tokenizer_folders(self) -> Iterator[Path]:
+        yield from (self.own, self.folder)
+        if "tokenizer" in self.card:
+            yield self.elsewhere(self.text("tokenizer"), "tokenizer", "its tokenizer", weights=False)
+        if self.base:
+            yield self.base
+
+    @cached_property
+    def safetensors(self) -> list[Path]:
+        """The safetensors files that are linked: its own, or its base's."""
+        if self.pickles:
+            return []
+        folder = self.base if self.adapter else self.own
+        assert folder is not None
+        return sorted(set(tensor_files(folder).values()))
+
+    @cached_property
+    def stamp(self) -> dict[str, Any]:
+        """What tells whether the parts are still those that a folder was put together from."""
+        written = [path for path in self.own.glob("adapter_*") if path.is_file()] if self.is_adapter else []
+        files = [self.config, *self.tokenizer, *self.pickles, *self.safetensors, *written]
+        return {
+            "version": _VERSION,
+            "files": [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files],
+            "added_tokens": self.added_tokens,
+        }
+
+    @property
+    def added_tokens(self) -> list[str]:
+        """Tokens that the authors' code adds to the tokenizer when it loads the model."""
+        tokens = self.card.get("added_tokens", [])
+        if not isinstance(tokens, list) or not all(isinstance(token, str) and token for token in tokens):
+            raise UserError(f"{self.folder}/{CARD}: added_tokens is {tokens!r:.40}, expected a list of texts.")
+        return tokens
+
+    def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
+        """The folder of that path, from here or from this folder, or of that id on the hub."""
+        for folder in (Path(named), self.folder / named):
+            if folder.is_dir():
+                return folder
+        hint = f'Name the folder or OWNER/NAME that has it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.'
+        if not is_hub_id(named):
+            raise UserError(f"{self.folder}: {what}, {named!r:.120}, is not there.", hint)
+        try:
+            return download(named, revision if isinstance(revision, str) else None, weights)
+        except UserError as error:
+            raise UserError(f"{self.folder}: {what}, {named!r}, is not there: {error.message}", hint) from None
+
+    def text(self, key: str) -> str:
+        value = self.card[key]
+        if not isinstance(value, str) or not value:
+            raise UserError(f"{self.folder}/{CARD}: {key} is {value!r:.40}, expected a text.")
+        return value
+
+
+def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
+    """Write the folder beside its place, then give it its name. Raises `UserError` and `OSError`."""
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir()
+        merged = parts.adapter.size if parts.adapter else 0
+        _check_room(partial, merged + sum(path.stat().st_size for path in parts.pickles))
+        for path in parts.tokenizer:
+            _link(path, partial / path.name)
+        _write_weights(parts, partial)
+        _write_config(parts, partial)
+        _add_tokens(parts, partial)
+        _write(partial / _STAMP, stamp)
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _write_weights(parts: _Parts, folder: Path) -> None:
+    files: dict[str, str] = {}
+    for number, path in enumerate(parts.safetensors, start=1):
+        name = f"base-{number:05d}.safetensors"
+        _link(path, folder / name)
+        with safe_open(path, framework="pt") as file:
+            files |= dict.fromkeys(file.keys(), name)
+    if parts.adapter is not None:
+        assert parts.base is not None
+        # Where a tensor is in two files, the one that is later by name counts, for Transformers as for us.
+        writer = ShardWriter(folder, "merged")
+        writer.write(parts.adapter.merged(tensor_files(parts.base)))
+        files |= writer.files
+    for number, path in enumerate(parts.pickles, start=1):
+        writer = ShardWriter(folder, f"model-{number:05d}")
+        writer.write(read_pickle(path).items())
+        files |= writer.files
+    _write(folder / INDEX, {"metadata": {}, "weight_map": files})
+
+
+def _write_config(parts: _Parts, folder: Path) -> None:
+    """The config.json, with what an adapter or resized embeddings change in that of the base."""
+    config = read_json(parts.config)
+    rows = parts.adapter.rows if parts.adapter else {}
+    if parts.adapter and str(parts.adapter.config.get("task_type")) == "TOKEN_CLS":
+        names = config.get("architectures") or ["ForCausalLM"]
+        config["architectures"] = [str(name).replace("ForCausalLM", "ForTokenClassification") for name in names]
+        heads = [count for name, count in rows.items() if name in ("score.weight", "classifier.weight")]
+        config |= {"num_labels": heads[0]} if heads else {}
+    if parts.config.parent not in (parts.own, parts.folder):
+        vocabulary = _vocabulary(folder)
+        config |= {"vocab_size": vocabulary} if vocabulary and "vocab_size" in config else {}
+    _write(folder / _CONFIG, config)
+
+
+def _vocabulary(folder: Path) -> int | None:
+    """The rows of the embedding, None where it goes by another name."""
+    files = tensor_files(folder)
+    name = next((name for name in files if name.endswith("embed_tokens.weight")), None)
+    if name is None:
+        return None
+    with safe_open(files[name], framework="pt") as file:
+        return int(file.get_slice(name).get_shape()[0])
+
+
+def _add_tokens(parts: _Parts, folder: Path) -> None:
+    if not parts.added_tokens:
+        return
+    tokenizer = load_tokenizer(folder)
+    tokenizer.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False) for token in parts.added_tokens]
+    )
+    vocabulary = _vocabulary(folder)
+    for token in parts.added_tokens:
+        number = tokenizer.token_to_id(token)
+        if vocabulary is not None and (number is None or number >= vocabulary):
+            raise UserError(
+                f"{parts.folder}: the token {token!r} gets the id {number}, the weights know {vocabulary} tokens.",
+                "Name the base that it was trained on in stepsight.json.",
+            )
+    (folder / TOKENIZER).unlink()
+    tokenizer.save(str(folder / TOKENIZER))
+
+
+def _check_room(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise UserError(
+            f"{folder.parent}: {free / 1e9:.1f} GB are free, the weights need {needed / 1e9:.1f} GB.",
+            f"Make room, or name another folder with {CACHE_VARIABLE}.",
+        )
+
+
+def _link(path: Path, name: Path) -> None:
+    """A link to a file; a copy where the system makes no links."""
+    try:
+        name.symlink_to(path.resolve())
+    except OSError:
+        shutil.copyfile(path, name)
+
+
+def _is_current(target: Path, stamp: Mapping[str, Any]) -> bool:
+    """Whether the folder is the one of these parts, and all that it links to is still there."""
+    if not (target / _STAMP).is_file() or any(not path.exists() for path in target.iterdir()):
+        return False
+    try:
+        return read_json(target / _STAMP) == stamp
+    except UserError:
+        return False
+
+
+def _name_base(example: str) -> str:
+    return f'Name the folder or OWNER/NAME of its base in {CARD}, such as {{"base": "{example}"}}.'
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=1), encoding="utf-8")

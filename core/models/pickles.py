@@ -1,0 +1,122 @@
+"""Weights in PyTorch's pickle files, read without running what is in them, and written as safetensors.
+
+`torch.load` with `weights_only` takes a file apart by a list of what tensors need, and stops at anything else.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.models.location import UNPICKLE
+
+PICKLE = "pytorch_model.bin"
+_INDEX = "pytorch_model.bin.index.json"
+# What is written at once: a single file of a large model holds more than memory does.
+_SHARD = 2_000_000_000
+
+
+def pickle_files(folder: Path) -> list[Path]:
+    """The pickle files with the weights of a folder, by their index or the one; empty where there is none.
+
+    Raises `UserError` where one that the index names is missing.
+    """
+    if not (folder / _INDEX).is_file():
+        return [folder / PICKLE] if (folder / PICKLE).is_file() else []
+    shards = read_json(folder / _INDEX).get("weight_map")
+    if not isinstance(shards, dict):
+        raise UserError(f"{folder / _INDEX}: the key 'weight_map' is missing or no object.", "Copy it again.")
+    files = [folder / name for name in sorted({Path(str(name)).name for name in shards.values()})]
+    missing = next((file for file in files if not file.is_file()), None)
+    if missing is not None:
+        raise UserError(f"{folder}: {missing.name} is missing, which {_INDEX} names.", "Copy it again.")
+    return files
+
+
+def read_pickle(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name, mapped from the disk where it allows that.
+
+    Raises `UserError` where the file is damaged, or needs more than tensors: then nothing of it is run.
+    """
+    try:
+        values = _load(path)
+    except Exception as error:  # what a damaged file leads to can be of any kind
+        raise _unreadable(path, error) from None
+    if not isinstance(values, Mapping) or not values:
+        raise UserError(f"{path}: {type(values).__name__} found, expected tensors by name.", UNPICKLE)
+    for name, value in values.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise UserError(
+                f"{path}: {type(value).__name__} found as {name!r:.60}, expected tensors by name.", UNPICKLE
+            )
+    return dict(values)
+
+
+def _load(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except RuntimeError as error:
+        # Files of before 2020 are no archives, and cannot be mapped.
+        if "mmap can only be used" not in str(error):
+            raise
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    message = " ".join(str(error).split())
+    needed = re.search(r"GLOBAL ([\w.]+)|Trying to (?:call|instantiate) (\S+)", message)
+    if needed:
+        name = (needed[1] or needed[2]).rstrip(".")
+        return UserError(
+            f"{path}: the pickle file needs more than tensors ({name:.80}); it can run code, so it is not read.",
+            UNPICKLE,
+        )
+    return UserError(f"{path}: not a whole file of weights ({message:.120}).", "Copy it again.")
+
+
+class ShardWriter:
+    """Writes tensors to safetensors files of at most 2 GB, named `STEM-00001.safetensors` and so on."""
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        self._folder, self._stem = folder, stem
+        self._waiting: dict[str, Tensor] = {}
+        self.files: dict[str, str] = {}
+        """The file of each tensor that was written."""
+
+    def write(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
+        """Write them all. Raises `UserError` where a tensor cannot be written, and `OSError` as writing does."""
+        for name, tensor in tensors:
+            if self._waiting and sum(one.nbytes for one in self._waiting.values()) + tensor.nbytes > _SHARD:
+                self._flush()
+            self._waiting[name] = tensor
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        file = f"{self._stem}-{len(set(self.files.values())) + 1:05d}.safetensors"
+        try:
+            save_file(_apart(self._waiting), self._folder / file, metadata={"format": "pt"})
+        except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
+            message = " ".join(str(error).split())
+            raise UserError(f"{self._folder / file}: cannot be written ({message:.200}).") from None
+        self.files |= dict.fromkeys(self._waiting, file)
+        self._waiting = {}
+
+
+def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, none of them sharing memory with another, as tied weights do."""
+    seen: set[int] = set()
+    apart = {}
+    for name, tensor in tensors.items():
+        place = tensor.untyped_storage().data_ptr()
+        apart[name] = tensor.clone() if place in seen else tensor.contiguous()
+        seen.add(place)
+    return apart

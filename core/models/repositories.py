@@ -1,0 +1,111 @@
+"""What public repositories of step evaluators do not say of themselves: the values of a stepsight.json, by name.
+
+Most of them are language models like any other: their config tells neither that they judge steps, nor the
+prompt, nor the tokens that stand for right and wrong. What is here comes from their authors' code;
+`docs/evaluators.md` says what stays open. A folder's own stepsight.json wins, key by key. Needs no PyTorch.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Card = Mapping[str, Any]
+"""The values of a stepsight.json."""
+
+_LINE_BREAKS: Card = {"template": {"separator": "\n\n"}}
+# As the commands that trained and measured them are written, a shell hands over a backslash and an n, twice.
+_BACKSLASHES: Card = {"template": {"separator": r"\n\n"}}
+
+_VERSA_PRM: Card = {
+    "format": "two-token",
+    "tokens": {"right": "+", "wrong": "-"},
+    "template": {"prompt": "{problem} \n\n", "separator": " \n\n\n\n", "strip": "all"},
+}
+_MATH_PSA: Card = {
+    "format": "two-token",
+    "subfolder": "checkpoint-2127",
+    "base": "Qwen/Qwen2.5-Math-7B-Instruct",
+    "tokens": {"right": " +", "wrong": " -"},
+    "template": {
+        "prompt": "{problem} ",
+        "step": "Step {number}: {step}",
+        "separator": " \n\n\n\n\n",
+        "between": " ",
+    },
+}
+_ER_PRM: Card = {
+    "format": "two-token",
+    "tokens": {"right": " +", "wrong": " -"},
+    "template": {"prompt": "{problem} ", "step": "Step {number}: {step}", "separator": " ки"},
+}
+_PQM: Card = {
+    "format": "value-head",
+    "subfolder": "zeta-2",
+    "base": "deepseek-ai/deepseek-math-7b-base",
+    "added_tokens": ["[PRM]"],
+    "template": {
+        "prompt": (
+            "Below is an instruction that describes a task.\nWrite a response that appropriately completes the "
+            "request.\n\n### Instruction:\n{problem}\n\n### Response: Let's think step by step\n"
+        ),
+        "bos": None,
+        "step": "Step {number}: {step} ",
+        "separator": "[PRM]",
+        "separator_is": "token",
+        "between": "\n",
+        "joined": True,
+        "strip": "steps",
+        "lines": "kept",
+    },
+}
+_LLEMMA: Card = {"format": "llemma-prm", "tokenizer": "EleutherAI/llemma_7b"}
+_EURUS: Card = {"format": "log-ratio", "reference": "Qwen/Qwen2.5-Math-7B-Instruct"}
+_IMPLICIT: Card = {"format": "log-ratio", "reference": "meta-llama/Llama-3.1-8B-Instruct"}
+_RLHFLOW: Card = {"format": "chat-two-token", "tokens": {"right": "+", "wrong": "-"}}
+
+_CARDS: Mapping[str, Card] = {
+    "Qwen2.5-Math-1.5B-Instruct-PRM-0.1": _LINE_BREAKS,
+    "Qwen2.5-Math-7B-Instruct-PRM-0.1": _LINE_BREAKS,
+    "plaguss/Qwen2.5-Math-1.5B-Instruct-PRM-0.2": _LINE_BREAKS,
+    "Qwen2.5-Math-1.5B-Instruct-PRM-0.2": _BACKSLASHES,
+    "Qwen2.5-Math-7B-Instruct-PRM-0.2": _BACKSLASHES,
+    "VersaPRM": _VERSA_PRM,
+    "VersaPRM-Aug": _VERSA_PRM,
+    "VersaPRM-Base-3B": _VERSA_PRM,
+    "VersaPRM-Base-8B": _VERSA_PRM,
+    "VersaPRM-Math-Subset": _VERSA_PRM,
+    "VersaPRM-Small-Subset": _VERSA_PRM,
+    "Llama-PRM800K": _VERSA_PRM,
+    "Qwen-PRM800K": _VERSA_PRM,
+    "Math-psa": _MATH_PSA,
+    "Llama3.1-Math-PRM": _ER_PRM,
+    "PQM": _PQM,
+    "Llama3.1-8B-PRM-Mistral-Data": _RLHFLOW,
+    "Llama3.1-8B-PRM-Deepseek-Data": _RLHFLOW,
+    "llemma-7b-prm-prm800k-level-1to3-hf": _LLEMMA,
+    "llemma-7b-prm-metamath-level-1to3-hf": _LLEMMA,
+    "llemma-7b-oprm-prm800k-level-1to3-hf": _LLEMMA,
+    "EurusPRM-Stage1": _EURUS,
+    "EurusPRM-Stage2": _EURUS,
+    "ImplicitPRM_DPO": _IMPLICIT,
+    "ImplicitPRM_CE": _IMPLICIT,
+    "mistal-7b-prm-openrlhf": {"format": "math-shepherd"},
+}
+_FOLDED = {name.casefold(): card for name, card in _CARDS.items()}
+
+
+def known_card(name: str) -> Card:
+    """The values for a repository, `NAME` or `OWNER/NAME`, or for a folder of that name; empty where it has
+    none."""
+    name = name.casefold()
+    return _FOLDED.get(name) or _FOLDED.get(name.rpartition("/")[2]) or {}
+
+
+def with_known(name: str, own: Card) -> dict[str, Any]:
+    """A folder's own stepsight.json over what is known by its name. One that names another format stands alone."""
+    known = known_card(name)
+    if "format" in own and own["format"] != known.get("format", own["format"]):
+        return dict(own)
+    card = {**known, **own}
+    if isinstance(own.get("template"), Mapping) and "template" in known:
+        card["template"] = {**known["template"], **own["template"]}
+    return card

@@ -1,0 +1,11 @@
+import pytest
+
+from stepsight.core.files import CACHE_VARIABLE
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path_factory):
+    """A folder of caches of the test's own: what is put together from parts is not left in the user's."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv(CACHE_VARIABLE, str(folder))
+    return folder

@@ -1,0 +1,109 @@
+"""ActPRM's checkpoint against its authors' code: the chat template as one text, eight heads one after the other."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scores import Outputs
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from tests.checkpoints import pickled, write_actprm
+from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two
+
+SYSTEM = (
+    "You are a helpful and harmless assistant. You should think step-by-step and put your final answer within "
+    "\\boxed{}."
+)
+
+
+def published(folder, trace, token="<extra_0>"):
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    text = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n{trace.problem}<|im_end|>\n"
+    text += "<|im_start|>assistant\n"
+    text += token.join(step.strip() for step in trace.substeps) + token
+    ids = tokenizer.encode(text).ids
+    return ids, [place for place, one in enumerate(ids) if one == tokenizer.encode(token).ids[0]]
+
+
+def by_head(head, states):
+    """The sigmoid of each head, computed on its own."""
+    results = []
+    for one in range(len(head["score.model.nn1.bias"])):
+        x = states.double()
+        for name in ("nn1", "nn2", "nn_out"):
+            x = (
+                x @ head[f"score.model.{name}.weight"][one].double()
+                + head[f"score.model.{name}.bias"][one].double()
+            )
+            x = x.clamp(min=0) if name != "nn_out" else x
+        results.append(1 / (1 + torch.exp(-x[:, 0])))
+    return torch.stack(results)
+
+
+@pytest.mark.parametrize("token", ["<extra_0>", None])
+def test_every_mode_equals_the_mean_of_the_heads(tmp_path, token):
+    changes = {} if token else {"rr_token": None}
+    backbone, head = write_actprm(tmp_path / "ActPRM", **changes)
+    evaluator = load_evaluator(tmp_path / "ActPRM")
+    assert (evaluator.format, evaluator.attention, evaluator.outputs) == (
+        "ensemble-prm", "causal", Outputs.VALIDITY
+    )  # fmt: skip
+
+    def rows(trace, j):
+        ids, places = published(tmp_path / "ActPRM", trace, token or " \n\n")
+        return of_two(by_head(head, hidden_states(backbone, ids)[places[: j + 1]]).mean(0).float().numpy())
+
+    more = Trace.of(" What? ", [" a \n", "b"])
+    for trace in [*TRACES, more]:
+        assert evaluator.encode(trace).ids.tolist() == published(tmp_path / "ActPRM", trace, token or " \n\n")[0]
+    check_modes(evaluator, rows, [*TRACES, more])
+
+
+def test_a_saturated_head_is_still_a_probability(tmp_path):
+    _, head = write_actprm(tmp_path / "ActPRM")
+    tensors = load_file(tmp_path / "ActPRM" / "model.safetensors")
+    for name in head:
+        tensors[name] = tensors[name] * 100
+    save_file(tensors, tmp_path / "ActPRM" / "model.safetensors", {"format": "pt"})
+    probs = Scorer(load_evaluator(tmp_path / "ActPRM")).score_one(TRACES[0], "offline").offline.probs
+    np.testing.assert_allclose(probs.sum(1), 1, atol=1e-6)
+    assert np.isfinite(probs).all()
+
+
+def test_the_heads_stay_in_float32_and_weights_may_be_pickled(tmp_path):
+    write_actprm(tmp_path / "ActPRM")
+    exact = load_evaluator(tmp_path / "ActPRM")
+    pickled(tmp_path / "ActPRM", shards=2)
+    rough = load_evaluator(tmp_path / "ActPRM", dtype="bfloat16")
+    assert rough.dtype == "bfloat16"
+    assert {weight.dtype for weight in rough.model.score.parameters()} == {torch.float32}
+    first, second = (Scorer(one).score_one(TRACES[0], "offline").offline.probs for one in (exact, rough))
+    assert 0 < np.abs(first - second).max() < 0.15
+
+
+def test_what_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
+    folder = tmp_path / "ActPRM"
+    write_actprm(folder)
+    tensors = load_file(folder / "model.safetensors")
+    for name in ("score.model.nn1.weight", "score.model.nn_out.bias"):
+        save_file(tensors | {name: torch.zeros(7)}, folder / "model.safetensors", {"format": "pt"})
+        with pytest.raises(UserError, match=rf"{name} has shape \(7,\), expected"):
+            load_evaluator(folder)
+        save_file({one: t for one, t in tensors.items() if one != name}, folder / "model.safetensors")
+        with pytest.raises(UserError, match=f"the tensor {name} is missing"):
+            load_evaluator(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2ForCausalLM"]}))
+    (folder / "stepsight.json").write_text('{"format": "ensemble-prm"}')
+    with pytest.raises(UserError, match=r"\['Qwen2ForCausalLM'\], expected Qwen2ForEnsemblePRM"):
+        load_evaluator(folder)
+    tokenizer = (folder / "tokenizer.json").read_text()
+    (folder / "tokenizer.json").write_text(tokenizer.replace("<extra_0>", "<extra_1>"))
+    with pytest.raises(UserError, match="the tokenizer has no token '<extra_0>'"):
+        load_evaluator(folder)
