@@ -21,9 +21,11 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import Placement
+from stepsight.core.models.public import find_public
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
+from stepsight.storage.jobs.fetches import Fetch, read_fetch
 from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.imports import read_request
 from stepsight.storage.jobs.jobs import Job, State, Task
@@ -109,9 +111,22 @@ class Worker:
         if job.task == Task.JUDGE:
             self._judge(job, hold)
             return ""
+        if job.task == Task.FETCH:
+            return self._fetch(read_fetch(job.request), hold)
         imported = run_import(self.store, read_request(job.request), hold.watch_bytes)
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
+
+    def _fetch(self, wanted: Fetch, hold: "_Hold") -> str:
+        """Fetch an evaluator and load it once: what cannot be loaded is better known now."""
+        # They bring PyTorch, and the hub's client.
+        from stepsight.core.formats.describing import describe_fetched
+        from stepsight.core.models.hub import fetch, look_up
+
+        public = find_public(wanted.repo)
+        fetched = fetch(look_up(wanted.repo, wanted.revision), hold.watch_bytes, public.card if public else None)
+        description = describe_fetched(fetched, self.place or Placement())
+        return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def _judge(self, job: Job, hold: "_Hold") -> None:
         assert job.dataset_id is not None
@@ -192,7 +207,7 @@ class _Hold:
             self._done += 1
 
     def watch_bytes(self, done: int, total: int) -> None:
-        """Count the bytes of an import, as long as the job is ours and nobody asks to stop."""
+        """Count the bytes of an import or a fetch, as long as the job is ours and nobody asks to stop."""
         if self._stop.is_set():
             raise _StoppedError
         if self.lost.is_set():
@@ -258,11 +273,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     with open_store() as store:
         # PyTorch only where it is asked for: a worker without a job does not need it.
         place = read_placement(args) if is_placed(args) else None
-        # Who adds a file does not wait for a dataset to be judged.
-        importer = threading.Thread(target=Worker(store, stop, tasks=(Task.IMPORT,)).run, name="importer")
-        importer.start()
+        # Who adds a file does not wait for a dataset to be judged, nor for gigabytes.
+        beside = [
+            threading.Thread(target=Worker(store, stop, place, tasks=(task,)).run, name=task.value)
+            for task in Task
+            if task != Task.JUDGE
+        ]
+        for thread in beside:
+            thread.start()
         Worker(store, stop, place, tasks=(Task.JUDGE,)).run()
-        importer.join()
+        for thread in beside:
+            thread.join()
     return 0
 
 

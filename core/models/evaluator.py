@@ -18,6 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import read_tensor, tensor_files
+from stepsight.core.models.description import Description
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.location import CARD, TOKENIZER, WEIGHTS
 from stepsight.core.models.model import StepModel
@@ -76,6 +77,21 @@ class Evaluator:
         return (
             f"{self.name}: {self.format} format, {kind} backbone, {self.attention}, {classes}, "
             f"each step read at {at}, inputs of up to {self.context:,} tokens."
+        )
+
+    def description(self, seconds: float = 0.0) -> Description:
+        """What is to be known of it when it is no longer in memory; it took so many `seconds` to load."""
+        return Description(
+            name=self.name,
+            fingerprint=self.fingerprint,
+            format=self.format,
+            attention=self.attention,
+            dtype=self.dtype,
+            outputs=self.outputs,
+            parameters=self.parameters,
+            context=self.context,
+            thresholds=self.thresholds,
+            seconds=seconds,
         )
 
     def encode(self, trace: Trace) -> Encoded:

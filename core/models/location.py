@@ -18,6 +18,7 @@ from huggingface_hub.errors import (
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
+from stepsight.core.models.fetched import find_fetched
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -42,7 +43,8 @@ def shipped_evaluators() -> list[str]:
 
 
 def evaluator_folder(spec: str | Path) -> Path:
-    """The folder of a shipped evaluator's name, of a path, or of a hub's id, fetched where it is not there yet.
+    """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched to stay
+    (see `core.models.hub`), else the newest one, fetched where it is not there yet.
 
     Raises `UserError` where there is none.
     """
@@ -50,7 +52,7 @@ def evaluator_folder(spec: str | Path) -> Path:
     if folder is not None:
         return folder
     if is_hub_id(str(spec)):
-        return download(str(spec))
+        return _pinned(str(spec)) or download(str(spec))
     names = ", ".join(shipped_evaluators()) or "none"
     raise UserError(
         f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
@@ -105,6 +107,8 @@ def download(spec: str) -> Path:
 
 def cached(spec: str) -> Path | None:
     """The folder of a hub's model that was fetched before, without asking the hub; None where there is none."""
+    if (folder := _pinned(spec)) is not None:
+        return folder
     try:
         folder = Path(
             snapshot_download(spec, allow_patterns=_FETCHED, ignore_patterns=_IGNORED, local_files_only=True)
@@ -112,6 +116,11 @@ def cached(spec: str) -> Path | None:
     except (OSError, ValueError):
         return None
     return folder if has_weights(folder) else None
+
+
+def _pinned(repo: str) -> Path | None:
+    fetched = find_fetched(repo)
+    return fetched.folder if fetched is not None else None
 
 
 def _local(spec: str | Path) -> Path | None:
