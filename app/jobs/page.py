@@ -30,8 +30,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     def shown(request: Request) -> Markup:
         offers_nothing = read_only or not has_right(request, Right.WRITE)
-        dataset = request.query_params.get("dataset", "")
-        return jobs_html(store, evaluators, dataset, read_only=offers_nothing)
+        chosen = [request.query_params.get(name, "") for name in ("dataset", "evaluator")]
+        return jobs_html(store, evaluators, *chosen, read_only=offers_nothing)
 
     routes = address_page("Jobs", lambda _, request: render("jobs/page.html", jobs=shown(request)))
 
@@ -42,11 +42,13 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
     return routes
 
 
-def jobs_html(store: Store, evaluators: Evaluators, dataset: str = "", *, read_only: bool = False) -> Markup:
-    """The form that starts a job, with `dataset` chosen, unless `read_only`, and the newest jobs."""
+def jobs_html(
+    store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, read_only: bool = False
+) -> Markup:
+    """The form that starts a job, with `dataset` and `evaluator` chosen, unless `read_only`; the newest jobs."""
     return render(
         "jobs/list.html",
-        form="" if read_only else judge_form(store, evaluators, dataset),
+        form="" if read_only else judge_form(store, evaluators, dataset, evaluator),
         jobs=list_jobs(store, _SHOWN),
         states=_STATES,
         progress=_progress,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
+from stepsight.core.models.fetched import find_fetched
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import find_public
@@ -123,8 +124,11 @@ class Worker:
         from stepsight.core.formats.describing import describe_fetched
         from stepsight.core.models.hub import fetch, look_up
 
-        public = find_public(wanted.repo)
-        fetched = fetch(look_up(wanted.repo, wanted.revision), hold.watch_bytes, public.card if public else None)
+        fetched = find_fetched(wanted.repo)
+        if fetched is None or fetched.revision != wanted.revision:
+            public = find_public(wanted.repo)
+            remote = look_up(wanted.repo, wanted.revision)
+            fetched = fetch(remote, hold.watch_bytes, public.card if public else None)
         description = describe_fetched(fetched, self.place or Placement())
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 

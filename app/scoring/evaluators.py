@@ -125,10 +125,16 @@ class Evaluators:
         lazy = self._lazy.get(name)
         return self._specs[name] if lazy is None else str(lazy.fetched.folder)
 
-    def repo(self, name: str) -> str:
-        """The hub's id of one that was fetched, "" for any other."""
+    def origin(self, name: str) -> str:
+        """Where it comes from, in words."""
+        if name in self._lazy:
+            return "fetched"
+        return "shipped" if self.spec(name) in shipped_evaluators() else "given at the start"
+
+    def fetched_from(self, name: str) -> tuple[str, str]:
+        """The hub's id and the commit of one that was fetched, both "" for any other."""
         lazy = self._lazy.get(name)
-        return lazy.fetched.repo if lazy is not None else ""
+        return (lazy.fetched.repo, lazy.fetched.revision) if lazy is not None else ("", "")
 
     @property
     def in_memory(self) -> frozenset[str]:

@@ -5,12 +5,15 @@ revision; it is written once everything of that is here, so that a folder withou
 Needs no PyTorch.
 """
 
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import constants
+from huggingface_hub.errors import HFValidationError
 from huggingface_hub.file_download import repo_folder_name
 
 from stepsight.core.errors import UserError
@@ -60,6 +63,14 @@ def cache_of_hub() -> Path:
     return Path(constants.HF_HUB_CACHE).expanduser()
 
 
+def free_disk() -> int | None:
+    """The bytes that are free there; None where that cannot be told."""
+    for folder in (cache_of_hub(), *cache_of_hub().parents):
+        with suppress(OSError):
+            return shutil.disk_usage(folder).free
+    return None
+
+
 def storage_folder(repo: str) -> Path:
     """Where everything of a model lies."""
     return cache_of_hub() / repo_folder_name(repo_id=repo, repo_type="model")
@@ -77,8 +88,11 @@ def save_fetched(fetched: Fetched) -> None:
 
 
 def find_fetched(repo: str) -> Fetched | None:
-    """What is here of that model; None where it is not, or not whole."""
-    fetched = _read(storage_folder(repo) / _RECORD)
+    """What is here of that model; None where it is not, or not whole, or where that is no id."""
+    try:
+        fetched = _read(storage_folder(repo) / _RECORD)
+    except HFValidationError:
+        return None
     return fetched if fetched is not None and fetched.repo == repo and fetched.is_whole else None
 
 

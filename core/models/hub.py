@@ -10,7 +10,6 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,7 +36,14 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it lists wh
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import write_json
-from stepsight.core.models.fetched import Fetched, cache_of_hub, find_fetched, save_fetched, storage_folder
+from stepsight.core.models.fetched import (
+    Fetched,
+    cache_of_hub,
+    find_fetched,
+    free_disk,
+    save_fetched,
+    storage_folder,
+)
 from stepsight.core.models.location import CARD, UNPICKLE
 from stepsight.core.sizes import sized
 
@@ -84,6 +90,11 @@ class Remote:
         return sum(file.size for file in self.files)
 
     @property
+    def weights(self) -> int:
+        """The bytes of its weights."""
+        return sum(file.size for file in self.files if not _OTHERS.fullmatch(file.name))
+
+    @property
     def here(self) -> int:
         """The bytes that came before."""
         return sum(_here(self, file) for file in self.files)
@@ -108,7 +119,7 @@ def look_up(repo: str, revision: str = NEWEST) -> Remote:
 def check_disk(remote: Remote) -> None:
     """Raises `UserError` where the disk has no room for what is missing."""
     missing = remote.size - remote.here
-    free = _free()
+    free = free_disk()
     if free is not None and missing and free < missing + _RESERVE:
         raise UserError(
             f"{remote.repo} takes {sized(missing)} more on the disk, {sized(free)} are free in {cache_of_hub()}.",
@@ -332,14 +343,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _free() -> int | None:
-    """The bytes that are free where models are kept; None where that cannot be told."""
-    for folder in (cache_of_hub(), *cache_of_hub().parents):
-        with suppress(OSError):
-            return shutil.disk_usage(folder).free
-    return None
 
 
 def _ignore(there: int, whole: int) -> None:

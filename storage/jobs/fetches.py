@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic.dataclasses import dataclass
 
+from stepsight.core.models.fetched import Fetched
 from stepsight.core.models.hub import Remote
 from stepsight.core.validation import STRICT, Record, validate
 from stepsight.storage.database.schema import check_name
@@ -22,8 +23,9 @@ class Fetch(Record):
     revision: str
 
 
-def start_fetch(store: Store, remote: Remote) -> Job:
-    """Start fetching what the hub was found to have. Raises `UserError` where its name cannot be stored."""
+def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
+    """Start fetching what the hub was found to have, or loading what was fetched. Raises `UserError` where its name
+    cannot be stored."""
     check_name(remote.repo, "the name of the model")
     return start_request(store, Task.FETCH, remote.repo, asdict(Fetch(remote.repo, remote.revision)), remote.size)
 

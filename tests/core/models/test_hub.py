@@ -182,11 +182,11 @@ def test_pickles_alone_are_not_fetched(hub):
 
 def test_a_disk_without_room_is_refused_before_anything_is_written(hub, monkeypatch):
     remote = look_up(MODEL)
-    monkeypatch.setattr(hubs, "_free", lambda: hubs._RESERVE + remote.size - 1)
+    monkeypatch.setattr(hubs, "free_disk", lambda: hubs._RESERVE + remote.size - 1)
     with pytest.raises(UserError, match=r"lab/tiny-prm takes .* more on the disk, .* are free in .*HF_HUB_CACHE"):
         fetch(remote)
     assert not storage_folder(MODEL).exists()
-    monkeypatch.setattr(hubs, "_free", lambda: hubs._RESERVE + remote.size)
+    monkeypatch.setattr(hubs, "free_disk", lambda: hubs._RESERVE + remote.size)
     check_disk(remote)
 
 
