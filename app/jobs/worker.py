@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
-from stepsight.core.models.fetched import find_fetched
+from stepsight.core.models.fetched import find_fetched, list_fetched
 from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import find_public
 from stepsight.core.trace import Trace
@@ -43,6 +44,8 @@ _LOG = logging.getLogger("stepsight.worker")
 _POLL = 1.0
 _BEAT = 2.0
 _PATIENCE = 5.0
+# Seconds without a job after which the last one's evaluator is dropped.
+_IDLE = 60.0
 
 
 class _StoppedError(Exception):
@@ -73,17 +76,27 @@ class Worker:
         self.stop = stop or threading.Event()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._loaded: tuple[str, Scorer] | None = None
+        self._worked = time.monotonic()
 
     def run(self) -> None:
         """Work until asked to stop."""
         while not self.stop.is_set():
             try:
-                if not self.work_one():
+                if self.work_one():
+                    self._worked = time.monotonic()
+                else:
+                    self._rest()
                     self.stop.wait(_POLL)
             except UserError as error:
                 # The database fails: a job that was held is taken up again when its heartbeat is old.
                 _LOG.warning("%s", error)
                 self.stop.wait(_PATIENCE)
+
+    def _rest(self) -> None:
+        """Hold no evaluator of many bytes for jobs that do not come: the server may need the room."""
+        is_idle = time.monotonic() - self._worked > _IDLE
+        if is_idle and self._loaded is not None and self._loaded[0] not in shipped_evaluators():
+            self._loaded = None
 
     def work_one(self) -> bool:
         """Take up a job and bring it to an end; False where there was none. Raises `UnavailableError`."""
@@ -168,6 +181,10 @@ class Worker:
         beside."""
         from stepsight.core.formats.loading import load_evaluator
 
+        place = self.place or Placement()
+        fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
+        if fetched is not None and place.device == "cpu" and place.device_map is None:
+            check_memory(job.evaluator, memory_of(fetched, place.dtype))
         if self.place is None or job.spec in shipped_evaluators():
             evaluator = load_evaluator(job.spec)
             if self.place is None or evaluator.fingerprint == job.fingerprint:
