@@ -1,4 +1,8 @@
-"""How fast this machine multiplies matrices: measured when it is first asked for, and kept in the cache."""
+"""How fast this machine multiplies matrices: measured when it is first asked for, and kept in the cache.
+
+What else a machine does makes a measurement slower and never faster; so each server measures once more, and the
+best one counts.
+"""
 
 import os
 import threading
@@ -22,27 +26,28 @@ _SECONDS = 0.3
 
 class Speed:
     """The operations a second of each type of weights on the processor. Safe to use from several threads; the first
-    one that asks for a type has it measured, in a thread of its own."""
+    one that asks for a type has it measured, in another thread."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or cache_folder() / "speed.json"
         self._lock = threading.Lock()
-        self._measuring: set[str] = set()
+        self._begun: set[str] = set()
         self._known: dict[str, float] | None = None
 
     def of(self, dtype: str) -> float | None:
-        """None while it is being measured, which takes about a second."""
+        """None while it is being measured for the first time, which takes about a second."""
         with self._lock:
             if self._known is None:
                 self._known = self._read()
-            if dtype not in self._known and dtype not in self._measuring:
-                self._measuring.add(dtype)
+            if dtype not in self._begun:
+                self._begun.add(dtype)
                 threading.Thread(target=self._measure, args=(dtype,), name="speed", daemon=True).start()
             return self._known.get(dtype)
 
     @property
     def is_measuring(self) -> bool:
-        return bool(self._measuring)
+        """Whether there is no measurement yet of a type that was asked for."""
+        return any(dtype not in (self._known or {}) for dtype in self._begun)
 
     def seconds(self, parameters: int, dtype: str, tokens: int = TOKENS) -> float | None:
         """About how long a trace takes: two operations for each parameter and token."""
@@ -52,8 +57,8 @@ class Speed:
     def _measure(self, dtype: str) -> None:
         speed = measure(dtype)
         with self._lock:
-            self._known = (self._known or {}) | {dtype: speed}
-            self._measuring.discard(dtype)
+            known = self._known or {}
+            self._known = known | {dtype: max(speed, known.get(dtype, 0.0))}
             try:
                 write_json(self._path, {_machine(): self._known})
             except UserError:

@@ -79,7 +79,7 @@ def test_a_newcomer_fetches_an_evaluator_and_has_a_dataset_judged(opened, fresh,
         page.get_by_role("link", name="Evaluators").click()
         clicks += 1
         listening(page)
-        page.get_by_role("button", name=f"Fetch {NAME}").click()
+        page.get_by_role("button", name=f"Fetch {REPO}").click()
         clicks += 1
         expect(page.get_by_role("heading", name="Being fetched")).to_be_visible()
         expect(page.get_by_role("progressbar", name=REPO)).to_be_visible()
@@ -119,7 +119,7 @@ def test_what_cannot_be_fetched_is_told_and_the_page_goes_on(opened, fresh, hub)
     with opened(base=address, width=390, expected=["status of 422"]) as page:
         page.goto("/evaluators")
         listening(page)
-        button = page.get_by_role("button", name=f"Fetch {NAME}")
+        button = page.get_by_role("button", name=f"Fetch {REPO}")
         button.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text(f"{REPO} is gated")
         expect(button).to_be_focused()
