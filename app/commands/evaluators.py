@@ -18,8 +18,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.fetched import Fetched, find_fetched, list_fetched
-from stepsight.core.models.hub import NEWEST, fetch, look_up
+from stepsight.core.models.hub import NEWEST, Remote, fetch, look_up
 from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.memory import check_memory, needed_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import Part, PublicEvaluator, find_public
 from stepsight.core.scores import StepScores
@@ -77,6 +78,9 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
     remote = look_up(repo, revision)
     public = find_public(repo)
     print(f"{repo} at {remote.revision}: {sized(remote.size)}, {sized(remote.here)} of it here.", file=sys.stderr)
+    lacking = _lacking(remote, public, place)
+    if lacking is not None:
+        print(f"{lacking.message} It is fetched for another machine, and not loaded here.", file=sys.stderr)
     bar = tqdm(total=remote.size, unit="B", unit_scale=True, disable=not sys.stderr.isatty(), file=sys.stderr)
 
     def show(there: int, _: int) -> None:
@@ -84,14 +88,25 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
 
     with bar:
         fetched = fetch(remote, show, public.card if public else None)
-    from stepsight.core.formats.describing import describe_fetched
+    if lacking is None:
+        from stepsight.core.formats.describing import describe_fetched
 
-    one = describe_fetched(fetched, place)
-    print(
-        f"{one.name}: {one.format} format, {one.attention}, inputs of up to {one.context:,} tokens.",
-        file=sys.stderr,
-    )
+        one = describe_fetched(fetched, place)
+        told = f"{one.name}: {one.format} format, {one.attention}, inputs of up to {one.context:,} tokens."
+        print(told, file=sys.stderr)
     print(fetched.folder)
+
+
+def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -> UserError | None:
+    """Why this machine will not hold it, None where it may. Most weights are stored in two bytes each."""
+    if place.device != "cpu" or place.device_map is not None:
+        return None
+    parameters = public.parameters if public else remote.weights // 2
+    try:
+        check_memory(remote.repo, needed_memory(parameters, place.dtype), whole=True)
+    except UserError as error:
+        return error
+    return None
 
 
 def _list(store: Store) -> None:

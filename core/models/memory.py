@@ -16,7 +16,7 @@ _GROUP = Path("/sys/fs/cgroup")
 
 def needed_memory(parameters: int, dtype: str) -> int:
     """About how many bytes an evaluator takes that scores with weights of that type."""
-    return int(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
+    return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
 
 
 def total_memory() -> int | None:

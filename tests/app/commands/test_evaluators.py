@@ -6,6 +6,7 @@ import pytest
 
 from stepsight.app.commands import evaluators as command_of
 from stepsight.core.models import hub as hubs
+from stepsight.core.models import memory
 from stepsight.core.models.fetched import find_fetched
 from stepsight.core.models.public import Part, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.scoring.scorer import Scorer
@@ -75,6 +76,16 @@ def test_fetch_goes_on_after_a_break_and_names_the_folder(command, hub):
     hub.asked.clear()
     assert command("evaluators", "fetch", REPO)[0] == 0
     assert hub.sent(weights.name) == []
+
+
+def test_what_this_machine_cannot_hold_is_fetched_for_another_one_and_said_before(command, hub, monkeypatch):
+    monkeypatch.setattr(memory, "total_memory", lambda: 1_000_000)
+    code, out, told = command("evaluators", "fetch", REPO)
+    assert (code, out.strip()) == (0, str(find_fetched(REPO).folder))
+    assert (
+        f"{REPO} takes about 300.1 MB of memory, this machine has 1.0 MB. It is fetched for another machine" in told
+    )
+    assert find_fetched(REPO).descriptions == {}
 
 
 @pytest.mark.parametrize(
