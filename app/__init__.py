@@ -4,6 +4,6 @@
 - commands: the `stepsight` command, a module per subcommand
 - web: what pages rest on: frame, templates, text as HTML, logins, rights, failures
 - scoring: the loaded evaluators, and requests scored together
-- score, evidence, browse, results, relabel, jobs: the pages
+- score, evidence, browse, results, relabel, data, evaluators, jobs, people: the pages
 - api: the HTTP API
 """

@@ -25,6 +25,7 @@ from stepsight.app.browse.trace_file import router as trace_files
 from stepsight.app.browse.views import router as view_routes
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
+from stepsight.app.evaluators import page as shelf
 from stepsight.app.evidence import page as evidence
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.routes import router as evidence_routes
@@ -92,6 +93,7 @@ def build_app(
     application.include_router(results.router(store, evaluators, measured, read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))
+    application.include_router(shelf.router(store, evaluators, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(evidence_routes(store, evaluators))
     application.include_router(trace_files(store, evaluators))
@@ -162,6 +164,7 @@ def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
         "/browse": browsed,
         "/results": partial(check_results, store),
         "/data": lambda query: store.check(),
+        "/evaluators": lambda query: store.check(),
         "/jobs": lambda query: store.check(),
     }
 

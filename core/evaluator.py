@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.description import Description
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -50,6 +51,21 @@ class Evaluator(ABC):
     @abstractmethod
     def described(self) -> str:
         """What it is, in a line."""
+
+    def description(self, seconds: float = 0.0) -> Description:
+        """What is to be known of it when it is no longer in memory; it took so many `seconds` to load."""
+        return Description(
+            name=self.name,
+            fingerprint=self.fingerprint,
+            format=self.format,
+            attention=self.attention,
+            dtype=self.dtype,
+            outputs=self.outputs,
+            parameters=self.parameters,
+            context=self.context,
+            thresholds=self.thresholds,
+            seconds=seconds,
+        )
 
     @abstractmethod
     def encode(self, trace: Trace) -> Encoded:

@@ -35,7 +35,7 @@ def routes(context: Context) -> APIRouter:
 
 
 def _loaded(context: Context, name: str) -> EvaluatorInfo:
-    evaluator = context.evaluators.scorer(name).evaluator
+    evaluator = context.evaluators.about(name)
     thresholds = context.evaluators.thresholds(context.store, name)
     return EvaluatorInfo(
         name=name,

@@ -46,7 +46,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
     @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
         """Only what is not judged yet is scored. A job that does the same already is given instead."""
-        evaluator = context.evaluators.scorer(request.evaluator).evaluator
+        evaluator = context.evaluators.about(request.evaluator)
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)
         started = start_job(

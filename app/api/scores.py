@@ -27,7 +27,7 @@ def routes(context: Context) -> APIRouter:
     async def score(request: ScoreRequest) -> ScoreAnswer:
         """Requests that come at the same time are scored together."""
         name = request.evaluator or context.evaluators.names[0]
-        evaluator = context.evaluators.scorer(name).evaluator
+        evaluator = context.evaluators.about(name)
         trace = Trace.of(request.problem, request.steps)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
         future = await to_thread.run_sync(context.evaluators.submit, name, trace, request.mode)

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
 
     address = locate(args.db).render_as_string(hide_password=False)
     with open_store(args.db) as store, ExitStack() as stack:
-        evaluators = Evaluators(tuple(args.evaluator), place=place)
+        evaluators = Evaluators(tuple(args.evaluator), place=place, fetched=True)
         # Only these are sure to be quick: another one may take minutes on a trace.
         seed(store, evaluators, shipped_evaluators())
         for name in evaluators.names:

@@ -23,6 +23,7 @@ COMMANDS = {
     "export": "write the labels of a campaign into a file",
     "agreement": "measure how far the people of a campaign agree",
     "datasets": "list the datasets of the store",
+    "evaluators": "list evaluators, fetch public ones, and verify their published figures",
     "evaluate": "measure evaluators on a dataset of the store",
     "calibrate": "choose a threshold of an evaluator on a validation dataset",
     "patch": "export accepted disputes as a label patch, and show one",

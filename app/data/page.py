@@ -20,7 +20,7 @@ from stepsight.app.web.rights import Needs, Right, find_user_of, has_right
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
-from stepsight.storage.jobs.jobs import Job, State, list_imports
+from stepsight.storage.jobs.jobs import Job, State, Task, list_requests
 from stepsight.storage.jobs.uploads import LARGEST, PART, list_uploads
 from stepsight.storage.judgments.evaluators import count_evaluators
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
@@ -39,7 +39,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
     def shown(request: Request) -> Markup:
         user = find_user_of(request)
         uploads = list_uploads(store, user.id) if user and may_add(request) else []
-        added = {job.request.get("upload") for job in list_imports(store)}
+        added = {job.request.get("upload") for job in list_requests(store, Task.IMPORT)}
         return render(
             "data/page.html",
             may_add=may_add(request),
@@ -68,7 +68,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 def state_html(store: Store, *, may_add: bool) -> Markup:
     """The imports at work, the datasets, and the catalogue."""
     datasets = list_datasets(store)
-    jobs = list_imports(store, _SHOWN_FAILURES)
+    jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     importing = [job for job in jobs if job.state.is_active]
     here = {one.name for one in datasets}
     evaluators = count_evaluators(store)

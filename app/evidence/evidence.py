@@ -1,7 +1,7 @@
 """Evidence of one trace: an evaluator's hindsight matrix of it, from the store or from the Score page."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,10 +11,12 @@ from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import change_sentence, gold_sentence, left_out_sentence
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.judged import step_name
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
+from stepsight.core.models.description import Description
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -24,14 +26,16 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import get_trace
 
 _CAUSAL = "causal"
+# Seconds for which a page waits for an evaluator that is not in memory.
+_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """A trace with the hindsight matrix of one evaluator.
 
-    `evaluator` is the name it is offered under, `choices` are those of all that could take its place; `scorer` is
-    what it can score with here, None where it cannot; `outputs` tells what kind of thing it says.
+    `evaluator` is the name it is offered under, `choices` are those of all that could take its place; `scorer`
+    gives what it can score with here, None where it cannot; `outputs` tells what kind of thing it says.
     """
 
     trace: Trace
@@ -40,7 +44,7 @@ class Evidence:
     attention: str
     fingerprint: str
     thresholds: Thresholds
-    scorer: Scorer | None
+    scorer: Callable[[], Scorer] | None
     choices: tuple[str, ...]
     outputs: Outputs = Outputs.THREE_WAY
 
@@ -130,7 +134,9 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
     name = address.evaluator or (offered or evaluators.names)[0]
     hindsight = evaluators.judge(name, trace).hindsight
     assert hindsight is not None
-    return _evidence(trace, hindsight, name, evaluators.scorer(name), form.thresholds, evaluators.names)
+    return _evidence(
+        trace, hindsight, name, evaluators.about(name), form.thresholds, evaluators.names, _asked(evaluators, name)
+    )
 
 
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
@@ -139,29 +145,44 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> E
     offers = [one for one in list_choices(store, evaluators, trace.dataset_id) if one.outputs.has_scores]
     # The first is one that is loaded here, and bidirectional if any is.
     offer = find_choice(offers, address.evaluator) if address.evaluator else offers[0]
-    (answer,) = judge_trace(store, evaluators, [offer], trace)
+    is_there = offer.loaded is None or offer.loaded in evaluators.in_memory
+    (answer,) = judge_trace(store, evaluators, [offer], trace, None if is_there else _PATIENCE)
+    if answer.waits and not answer.has_hindsight:
+        raise LoadingError(f"{offer.key} is being loaded to judge this trace.")
     hindsight = next((one.hindsight for one in answer.judgments if one.hindsight is not None), None)
     if hindsight is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
     evaluator_ids = hindsight_evaluators(store).get(trace.dataset_id, ())
     choices = [one.key for one in offers if one.loaded or one.id in evaluator_ids]
-    source = evaluators.scorer(offer.loaded) if offer.loaded else offer.row
-    assert source is not None
-    return _evidence(trace, hindsight, offer.key, source, answer.thresholds, choices)
+    about = evaluators.about(offer.loaded) if offer.loaded else offer.row
+    assert about is not None
+    ask = _asked(evaluators, offer.loaded) if offer.loaded else None
+    return _evidence(trace, hindsight, offer.key, about, answer.thresholds, choices, ask)
+
+
+def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
+    """Loads it where that is not done yet: what is stored can be seen without."""
+    return lambda: evaluators.scorer(name)
 
 
 def _evidence(
     trace: Trace,
     hindsight: Hindsight,
     name: str,
-    source: Scorer | StoredEvaluator,
+    about: Description | StoredEvaluator,
     thresholds: Thresholds,
     choices: Sequence[str],
+    ask: Callable[[], Scorer] | None,
 ) -> Evidence:
-    scorer = source if isinstance(source, Scorer) else None
-    about = source.evaluator if isinstance(source, Scorer) else source
-    fingerprint, outputs = about.fingerprint, about.outputs
     return Evidence(
-        trace, hindsight, name, about.attention, fingerprint, thresholds, scorer, tuple(choices), outputs
+        trace,
+        hindsight,
+        name,
+        about.attention,
+        about.fingerprint,
+        thresholds,
+        ask,
+        tuple(choices),
+        about.outputs,
     )

@@ -44,7 +44,7 @@ class LeftOuts:
         try:
             with self._working:
                 # Another one may have asked the same.
-                return self._find(key) or self._work_out(key, evidence.scorer, evidence)
+                return self._find(key) or self._work_out(key, evidence.scorer(), evidence)
         finally:
             self._places.release()
 

@@ -12,14 +12,17 @@ _MODES = ((Mode.HINDSIGHT, "hindsight (online and offline)"), (Mode.OFFLINE, "of
           (Mode.ONLINE, "online"))  # fmt: skip
 
 
-def judge_form(store: Store, evaluators: Evaluators, dataset: str = "", *, leads: bool = False) -> Markup:
-    """The form, with `dataset` chosen. With `leads` a job that it starts is shown on the Jobs page. Nothing but a
-    hint where the store is empty."""
+def judge_form(
+    store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, leads: bool = False
+) -> Markup:
+    """The form, with `dataset` and `evaluator` chosen. With `leads` a job that it starts is shown on the Jobs page.
+    Nothing but a hint where the store is empty."""
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
         evaluators=[(name, name) for name in evaluators.all_names],
         modes=_MODES,
         chosen=dataset,
+        evaluator=evaluator,
         leads=leads,
     )

@@ -15,7 +15,8 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.rights import Needs, Right, has_right
-from stepsight.app.web.text import counted, sized
+from stepsight.app.web.text import counted
+from stepsight.core.sizes import sized
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
 
@@ -29,8 +30,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     def shown(request: Request) -> Markup:
         offers_nothing = read_only or not has_right(request, Right.WRITE)
-        dataset = request.query_params.get("dataset", "")
-        return jobs_html(store, evaluators, dataset, read_only=offers_nothing)
+        chosen = [request.query_params.get(name, "") for name in ("dataset", "evaluator")]
+        return jobs_html(store, evaluators, *chosen, read_only=offers_nothing)
 
     routes = address_page("Jobs", lambda _, request: render("jobs/page.html", jobs=shown(request)))
 
@@ -41,11 +42,13 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
     return routes
 
 
-def jobs_html(store: Store, evaluators: Evaluators, dataset: str = "", *, read_only: bool = False) -> Markup:
-    """The form that starts a job, with `dataset` chosen, unless `read_only`, and the newest jobs."""
+def jobs_html(
+    store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, read_only: bool = False
+) -> Markup:
+    """The form that starts a job, with `dataset` and `evaluator` chosen, unless `read_only`; the newest jobs."""
     return render(
         "jobs/list.html",
-        form="" if read_only else judge_form(store, evaluators, dataset),
+        form="" if read_only else judge_form(store, evaluators, dataset, evaluator),
         jobs=list_jobs(store, _SHOWN),
         states=_STATES,
         progress=_progress,
@@ -57,6 +60,8 @@ def _progress(job: Job) -> str:
     """Such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too long`."""
     if job.task == Task.IMPORT:
         return _import_progress(job)
+    if job.task == Task.FETCH:
+        return fetch_progress(job)
     parts = [f"{job.done:,} of {job.total:,} traces"]
     if job.rate:
         parts.append(f"{job.rate:,.1f} per second" if job.rate >= 1 else f"{60 * job.rate:,.1f} per minute")
@@ -64,6 +69,20 @@ def _progress(job: Job) -> str:
         parts.append(f"{duration(job.seconds_left)} left")
     if job.left_out:
         parts.append(f"{job.left_out:,} left out as too long")
+    return " · ".join(parts)
+
+
+def fetch_progress(job: Job) -> str:
+    """Such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`, at its end `3.1 GB`."""
+    if job.state == State.DONE:
+        return sized(job.total)
+    parts = [f"{sized(job.done)} of {sized(job.total)}"]
+    if job.rate:
+        parts.append(f"{sized(int(job.rate))} per second")
+    if job.seconds_left and job.state == State.RUNNING:
+        parts.append(f"{duration(job.seconds_left)} left")
+    elif job.state == State.RUNNING and job.done >= job.total:
+        parts.append("being loaded for a try")
     return " · ".join(parts)
 
 

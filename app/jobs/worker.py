@@ -19,11 +19,15 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
+from stepsight.core.models.fetched import find_fetched, list_fetched
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
+from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import Placement
+from stepsight.core.models.public import find_public
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
+from stepsight.storage.jobs.fetches import Fetch, read_fetch
 from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.imports import read_request
 from stepsight.storage.jobs.jobs import Job, State, Task
@@ -40,6 +44,8 @@ _LOG = logging.getLogger("stepsight.worker")
 _POLL = 1.0
 _BEAT = 2.0
 _PATIENCE = 5.0
+# Seconds without a job after which the last one's evaluator is dropped.
+_IDLE = 60.0
 
 
 class _StoppedError(Exception):
@@ -70,17 +76,27 @@ class Worker:
         self.stop = stop or threading.Event()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._loaded: tuple[str, Scorer] | None = None
+        self._worked = time.monotonic()
 
     def run(self) -> None:
         """Work until asked to stop."""
         while not self.stop.is_set():
             try:
-                if not self.work_one():
+                if self.work_one():
+                    self._worked = time.monotonic()
+                else:
+                    self._rest()
                     self.stop.wait(_POLL)
             except UserError as error:
                 # The database fails: a job that was held is taken up again when its heartbeat is old.
                 _LOG.warning("%s", error)
                 self.stop.wait(_PATIENCE)
+
+    def _rest(self) -> None:
+        """Hold no evaluator of many bytes for jobs that do not come: the server may need the room."""
+        is_idle = time.monotonic() - self._worked > _IDLE
+        if is_idle and self._loaded is not None and self._loaded[0] not in shipped_evaluators():
+            self._loaded = None
 
     def work_one(self) -> bool:
         """Take up a job and bring it to an end; False where there was none. Raises `UnavailableError`."""
@@ -109,9 +125,25 @@ class Worker:
         if job.task == Task.JUDGE:
             self._judge(job, hold)
             return ""
+        if job.task == Task.FETCH:
+            return self._fetch(read_fetch(job.request), hold)
         imported = run_import(self.store, read_request(job.request), hold.watch_bytes)
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
+
+    def _fetch(self, wanted: Fetch, hold: "_Hold") -> str:
+        """Fetch an evaluator and load it once: what cannot be loaded is better known now."""
+        # They bring PyTorch, and the hub's client.
+        from stepsight.core.formats.describing import describe_fetched
+        from stepsight.core.models.hub import fetch, look_up
+
+        fetched = find_fetched(wanted.repo)
+        if fetched is None or fetched.revision != wanted.revision:
+            public = find_public(wanted.repo)
+            remote = look_up(wanted.repo, wanted.revision)
+            fetched = fetch(remote, hold.watch_bytes, public.card if public else None)
+        description = describe_fetched(fetched, self.place or Placement())
+        return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def _judge(self, job: Job, hold: "_Hold") -> None:
         assert job.dataset_id is not None
@@ -149,6 +181,10 @@ class Worker:
         beside."""
         from stepsight.core.formats.loading import load_evaluator
 
+        place = self.place or Placement()
+        fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
+        if fetched is not None and place.device == "cpu" and place.device_map is None:
+            check_memory(job.evaluator, memory_of(fetched, place.dtype))
         if self.place is None or job.spec in (*shipped_evaluators(), EQUATIONS):
             evaluator = load_evaluator(job.spec)
             if self.place is None or evaluator.fingerprint == job.fingerprint:
@@ -192,7 +228,7 @@ class _Hold:
             self._done += 1
 
     def watch_bytes(self, done: int, total: int) -> None:
-        """Count the bytes of an import, as long as the job is ours and nobody asks to stop."""
+        """Count the bytes of an import or a fetch, as long as the job is ours and nobody asks to stop."""
         if self._stop.is_set():
             raise _StoppedError
         if self.lost.is_set():
@@ -258,11 +294,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     with open_store() as store:
         # PyTorch only where it is asked for: a worker without a job does not need it.
         place = read_placement(args) if is_placed(args) else None
-        # Who adds a file does not wait for a dataset to be judged.
-        importer = threading.Thread(target=Worker(store, stop, tasks=(Task.IMPORT,)).run, name="importer")
-        importer.start()
+        # Who adds a file does not wait for a dataset to be judged, nor for gigabytes.
+        beside = [
+            threading.Thread(target=Worker(store, stop, place, tasks=(task,)).run, name=task.value)
+            for task in Task
+            if task != Task.JUDGE
+        ]
+        for thread in beside:
+            thread.start()
         Worker(store, stop, place, tasks=(Task.JUDGE,)).run()
-        importer.join()
+        for thread in beside:
+            thread.join()
     return 0
 
 

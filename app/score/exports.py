@@ -24,7 +24,7 @@ def exports_html(
     evaluators: Evaluators, form: ScoreForm, trace: Trace, token: str | None, *, read_only: bool = False
 ) -> Markup:
     """Links, downloads, saving, and lines that reproduce the result, whose permalink is `token`."""
-    types = {name: evaluators.dtype(name) for name in form.evaluators}
+    types = {name: evaluators.about(name).dtype for name in form.evaluators}
     specs = {name: evaluators.spec(name) for name in form.evaluators}
     if read_only:
         # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.

@@ -101,7 +101,7 @@ def _judged(evaluators: Evaluators, form: ScoreForm) -> tuple[Trace, dict[str, J
 
 
 def _outputs(evaluators: Evaluators) -> dict[str, Outputs]:
-    return {name: evaluators.scorer(name).evaluator.outputs for name in evaluators.names}
+    return {name: evaluators.about(name).outputs for name in evaluators.names}
 
 
 def _file(text: str, kind: str, ending: str) -> Response:

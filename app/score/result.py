@@ -73,7 +73,7 @@ class ScoredSolution:
     token: str | None = None
     earlier: EarlierSolution | None = None
     note: str = ""
-    problems: tuple[str, ...] = ()
+    problems: tuple[UserError, ...] = ()
 
 
 def result_html(
@@ -98,9 +98,7 @@ def result_html(
     result = ScoredSolution(
         trace,
         tuple(
-            EvaluatorScores(
-                name, judgment.hindsight, triangles.get(name), evaluators.scorer(name).evaluator.outputs
-            )
+            EvaluatorScores(name, judgment.hindsight, triangles.get(name), evaluators.about(name).outputs)
             for name, judgment in judged.items()
             if judgment.hindsight is not None
         ),
@@ -119,19 +117,24 @@ def _names(form: ScoreForm) -> list[str]:
     return list(dict.fromkeys(form.evaluators))
 
 
-def _judge(evaluators: Evaluators, trace: Trace, names: Sequence[str]) -> tuple[dict[str, Judgment], list[str]]:
-    """The judgments of those evaluators that can give one, and a message for each of the others."""
-    judged, problems, waiting = {}, [], []
+def _judge(
+    evaluators: Evaluators, trace: Trace, names: Sequence[str]
+) -> tuple[dict[str, Judgment], list[UserError]]:
+    """The judgments of those evaluators that can give one, and why not for each of the others."""
+    judged, waiting = {}, []
+    problems: list[UserError] = []
     for name in names:
         try:
+            # A result does not wait for an evaluator that is being loaded.
+            evaluators.scorer(name)
             waiting.append((name, evaluators.submit(name, trace)))
         except UserError as error:
-            problems.append(str(error))
+            problems.append(error)
     for name, future in waiting:
         try:
             judged[name] = future.result()
         except UserError as error:
-            problems.append(str(error))
+            problems.append(error)
     return judged, problems
 
 

@@ -76,6 +76,14 @@ class Batcher:
             threading.Thread(target=self._run, name="scoring", daemon=True).start()
         return request.future
 
+    def drain(self) -> None:
+        """Wait until nothing is left to score."""
+        while True:
+            with self._lock:
+                if not self._running:
+                    return
+            time.sleep(0.01)
+
     def _run(self) -> None:
         while True:
             with self._places:

@@ -1,6 +1,11 @@
-"""The evaluators that the pages score with: loaded once, requests batched, results kept for a while."""
+"""The evaluators that the pages score with: loaded once, requests batched, results kept for a while.
+
+Those that are shipped or named when the server starts stay in memory; those that were fetched from a model hub are
+offered as soon as they are here, and loaded when they are first asked for.
+"""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -9,9 +14,12 @@ from functools import partial
 from pathlib import Path
 
 from stepsight.app.scoring.batcher import Batcher
+from stepsight.app.scoring.loading import LazyEvaluator, Loader, default_budget
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.description import Description
+from stepsight.core.models.fetched import list_fetched
 from stepsight.core.models.location import EQUATIONS, evaluator_folder, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
@@ -27,32 +35,46 @@ _AT_ONCE = 2
 _KEPT = 2_000_000
 # Judgments begun that nobody has come back for.
 _MOST_BEGUN = 64
+# Seconds between looks for what was fetched, and for which a page waits for an evaluator to be loaded.
+_LOOKS = 1.0
+_PATIENCE = 2.0
 
 
 class Evaluators:
     """Scores traces with evaluators by name. Safe to use from several threads."""
 
     def __init__(
-        self, folders: Sequence[str | Path] = (), *, shipped: bool = True, place: Placement | None = None
+        self,
+        folders: Sequence[str | Path] = (),
+        *,
+        shipped: bool = True,
+        place: Placement | None = None,
+        fetched: bool = False,
+        budget: int | None = None,
     ) -> None:
         """`folders` are evaluators to offer, at `place`, beside the shipped ones unless `shipped` is false; those
-        are small, and stay on the processor in float32.
+        are small, and stay on the processor in float32. With `fetched` so are those that were fetched from a model
+        hub, of which as many are in memory as `budget` bytes hold, but one in any case; None is half of the memory.
 
-        One whose name is taken goes by its path. Raises `UserError` where one cannot load.
+        One whose name is taken goes by its path, or its id. Raises `UserError` where one cannot load.
         """
+        self.place = place or Placement()
         self._scorers: dict[str, Scorer] = {}
         self._specs: dict[str, str] = {}
-        self._dtypes: dict[str, str] = {}
+        self._about: dict[str, Description] = {}
         self._batchers: dict[str, Batcher] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
         self._begun: OrderedDict[tuple[str, str], Future[Judgment]] = OrderedDict()
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._lazy: dict[str, LazyEvaluator] = {}
+        self._loader = Loader(self._places, default_budget() if budget is None else budget)
+        self._looks_for_fetched, self._looked = fetched, 0.0
         for name in (*shipped_evaluators(), EQUATIONS) if shipped else ():
             self._add(name, Placement())
         for folder in folders:
-            self._add(folder, place or Placement())
+            self._add(folder, self.place)
         if not self._scorers:
             raise UserError(
                 "there is no evaluator to score with.", "Train one and give its folder with --evaluator."
@@ -65,41 +87,83 @@ class Evaluators:
         scorer = Scorer(evaluator)
         self._scorers[evaluator.name] = scorer
         self._specs[evaluator.name] = _spec(spec)
-        self._dtypes[evaluator.name] = evaluator.dtype
+        self._about[evaluator.name] = evaluator.description()
         self._batchers[evaluator.name] = Batcher(scorer, self._places)
 
     @property
     def names(self) -> list[str]:
-        """The names of those that give scores, bidirectional ones first: they are what the pages are for."""
-        return [name for name in self.all_names if self._scorers[name].evaluator.outputs.has_scores]
+        """The names of those that give scores, bidirectional ones first: they are what the pages are for. What was
+        fetched comes last."""
+        return [name for name in self.all_names if self.about(name).outputs.has_scores]
 
     @property
     def all_names(self) -> list[str]:
-        """`names`, and then those that say what they have to say in words."""
+        """`names`, and then those that say in words what they have to say."""
+        self._look()
+        always = sorted(self._about, key=lambda name: (self._about[name].attention, name))
+        return sorted(always + sorted(self._lazy), key=lambda name: self.about(name).outputs.in_words)
 
-        def order(name: str) -> tuple[bool, str, str]:
-            evaluator = self._scorers[name].evaluator
-            return evaluator.outputs.in_words, evaluator.attention, name
-
-        return sorted(self._scorers, key=order)
+    def about(self, name: str) -> Description:
+        """What is to be known of an evaluator, whether it is in memory or not. Raises `NotFoundError` where there
+        is none of that name."""
+        self._look()
+        lazy = self._lazy.get(name)
+        if lazy is not None:
+            return lazy.description
+        if name not in self._about:
+            names = ", ".join([*self._about, *self._lazy])
+            raise NotFoundError(f"There is no evaluator {name!r:.80}.", f"Choose one of: {names}.")
+        return self._about[name]
 
     def scorer(self, name: str) -> Scorer:
-        """The scorer of an evaluator. Raises `NotFoundError` where there is none of that name."""
-        if name not in self._scorers:
-            raise NotFoundError(
-                f"There is no evaluator {name!r:.80}.", f"Choose one of: {', '.join(self.all_names)}."
-            )
-        return self._scorers[name]
+        """The scorer of an evaluator, which is loaded where it is not in memory.
+
+        Raises `NotFoundError` where there is none of that name, `LoadingError` where its loading takes long, and
+        `UserError` where it cannot be loaded.
+        """
+        self.about(name)
+        lazy = self._lazy.get(name)
+        return self._scorers[name] if lazy is None else self._loader.scorer(lazy, _PATIENCE)
 
     def spec(self, name: str) -> str:
         """What `load_evaluator` takes for it, in any process on this machine: a shipped name or a folder."""
-        self.scorer(name)
-        return self._specs[name]
+        self.about(name)
+        lazy = self._lazy.get(name)
+        return self._specs[name] if lazy is None else str(lazy.fetched.folder)
 
-    def dtype(self, name: str) -> str:
-        """The type of its weights, such as float32."""
-        self.scorer(name)
-        return self._dtypes[name]
+    def origin(self, name: str) -> str:
+        """Where it comes from, in words."""
+        if name in self._lazy:
+            return "fetched"
+        return "shipped" if self.spec(name) in shipped_evaluators() else "given at the start"
+
+    def fetched_from(self, name: str) -> tuple[str, str]:
+        """The hub's id and the commit of one that was fetched, both "" for any other."""
+        lazy = self._lazy.get(name)
+        return (lazy.fetched.repo, lazy.fetched.revision) if lazy is not None else ("", "")
+
+    @property
+    def in_memory(self) -> frozenset[str]:
+        """The names of those that are in memory now."""
+        return frozenset(self._scorers) | {name for name, one in self._lazy.items() if one.is_loaded}
+
+    def _look(self) -> None:
+        """Offer what was fetched meanwhile, by any process, and no longer what is gone."""
+        if not self._looks_for_fetched or time.monotonic() - self._looked < _LOOKS:
+            return
+        self._looked = time.monotonic()
+        known = {(one.fetched.repo, one.fetched.revision): one for one in self._lazy.values()}
+        offered: dict[str, LazyEvaluator] = {}
+        for fetched in list_fetched():
+            description = fetched.descriptions.get(self.place.dtype)
+            if description is None:
+                continue
+            name = description.name
+            if name in self._about or name in offered:
+                name = typed_name(fetched.repo, description.dtype)
+            before = known.get((fetched.repo, fetched.revision))
+            offered[name] = before or LazyEvaluator(fetched, replace(description, name=name), self.place)
+        self._lazy = offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
         """The thresholds in force: calibrated ones where there are any, else the evaluator's own."""
@@ -108,13 +172,15 @@ class Evaluators:
     def judge(self, name: str, trace: Trace) -> Judgment:
         """The judgment of a trace in hindsight mode.
 
-        Raises `UserError` where the trace is too long, `BusyError` where too many are waiting.
+        Raises `UserError` where the trace is too long, `BusyError` where too many are waiting, and what `scorer`
+        raises.
         """
+        self.scorer(name)
         return self.submit(name, trace).result()
 
     def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> "Future[Judgment]":
         """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""
-        key = (self.scorer(name).evaluator.fingerprint, trace.digest)
+        key = (self.about(name).fingerprint, trace.digest)
         with self._lock:
             kept = self._judgments.get(key)
         if kept is not None:
@@ -122,12 +188,15 @@ class Evaluators:
             answered.set_result(_of_mode(trace, kept, mode))
             return answered
         keep = partial(self._keep, key) if mode == Mode.HINDSIGHT else None
+        lazy = self._lazy.get(name)
+        if lazy is not None:
+            return self._loader.submit(lazy, trace, mode, keep)
         return self._batchers[name].submit(trace, mode, keep)
 
     def begin(self, name: str, trace: Trace) -> "Future[Judgment]":
         """As `submit`, for who may leave before it is there and ask again: then the same one is given, and once
         more when it is there. It must not be cancelled."""
-        key = (self.scorer(name).evaluator.fingerprint, trace.digest)
+        key = (self.about(name).fingerprint, trace.digest)
         with self._lock:
             begun = self._begun.get(key)
             if begun is not None:
@@ -149,9 +218,9 @@ class Evaluators:
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """The evaluator's row in the store, written once: opening a trace must not wait for an import to end."""
-        key = (store.name, name)
+        key = (store.name, self.about(name).fingerprint)
         if key not in self._rows:
-            self._rows[key] = register_loaded(store, self.scorer(name).evaluator)
+            self._rows[key] = register_loaded(store, self.about(name))
         return self._rows[key]
 
 

@@ -17,15 +17,18 @@ PART = "stepsight-part"
 Content = Callable[[Query, Request], Markup]
 
 
-def address_page(name: str, content: Content) -> APIRouter:
-    """The route of the page of that name (see `app.web.pages.PAGES`), which shows the `content` of its address."""
+def address_page(name: str, content: Content, part: str = "") -> APIRouter:
+    """The route of the page of that name (see `app.web.pages.PAGES`), which shows the `content` of its address.
+
+    That stands in an element with the id `part`, or the page's name.
+    """
     page = next(page for page in PAGES if page.name == name)
     routes = APIRouter(include_in_schema=False)
 
     def show(request: Request) -> HTMLResponse:
         shown = content(read_query(request.url.query), request)
         if PART not in request.headers:
-            body = Markup('<div id="{}" data-part>{}</div>').format(name.lower(), shown)
+            body = Markup('<div id="{}" data-part>{}</div>').format(part or name.lower(), shown)
             shown = plain_page(name, body, name)
         return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
 

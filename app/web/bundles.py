@@ -11,8 +11,8 @@ from fastapi.responses import Response
 from stepsight.core.files import asset
 
 SHEETS = (
-    "findings", "style", "login", "score", "jobs", "data", "api", "results", "evidence", "browse", "relabel",
-    "agreement", "adjudicate", "disputes",
+    "findings", "style", "login", "score", "jobs", "data", "evaluators", "api", "results", "evidence", "browse",
+    "relabel", "agreement", "adjudicate", "disputes",
 )  # fmt: skip
 """What pages share first, which the sheet of a page may refine; each names its own elements and no other's."""
 

@@ -7,6 +7,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from stepsight.app.scoring.batcher import BusyError
+from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PAGES
 from stepsight.core.errors import UserError
@@ -19,6 +20,7 @@ _STATUS = (
     (ConflictError, 409),
     (UnavailableError, 503),
     (BusyError, 429),
+    (LoadingError, 429),
 )
 _TITLES = {
     401: "Not logged in",
@@ -34,7 +36,8 @@ _TITLES = {
 
 def status_of(error: UserError) -> int:
     """The status of an error: 403 for what the person may not do, 404 for what is not there, 409 for what does not
-    go with what happened meanwhile, 503 where the database fails, 429 where too much is waiting, else 422."""
+    go with what happened meanwhile, 503 where the database fails, 429 where too much is waiting or an evaluator is
+    being loaded, else 422."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 
@@ -87,6 +90,6 @@ def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
 
 
 def _with_patience(error: UserError, response: Response) -> Response:
-    if isinstance(error, BusyError):
+    if isinstance(error, BusyError | LoadingError):
         response.headers["retry-after"] = str(error.seconds)
     return response

@@ -12,7 +12,8 @@ from markupsafe import Markup
 from stepsight.app.web.bundles import ADDRESSES
 from stepsight.app.web.markdown import markdown_html
 from stepsight.app.web.pages import PAGES
-from stepsight.app.web.text import MARKS, TERMS, VERDICT_WORDS, counted, sized, text_html
+from stepsight.app.web.text import MARKS, TERMS, VERDICT_WORDS, counted, text_html
+from stepsight.core.sizes import sized
 from stepsight.core.templates import load_templates
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from stepsight.app.web.html import macro
 from stepsight.core.arrays import Floats32
+from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, StepScores, Thresholds, judge_solution, verdict_word
 from stepsight.core.trace import Step, Trace
@@ -27,7 +28,7 @@ EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
 """What a page says that has nothing to show."""
 
 
-def notice_html(message: str) -> Markup:
+def notice_html(message: str | UserError) -> Markup:
     """A message about what went wrong and how to go on; nothing where there is none."""
     return macro(_TEMPLATE, "notice", message)
 

@@ -20,6 +20,7 @@ PAGES = (
     Page("Results", "/results", Right.READ),
     Page("Relabel", "/relabel", Right.ENTER),
     Page("Data", "/data", Right.READ),
+    Page("Evaluators", "/evaluators", Right.READ),
     Page("Jobs", "/jobs", Right.READ),
     Page("People", "/people", Right.MANAGE),
 )

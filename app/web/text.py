@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from math import ceil
 
 from markupsafe import Markup, escape
 
@@ -83,11 +82,6 @@ def _formula(match: re.Match[str]) -> Markup:
     source = inline or match["display"] or match["dollars"] or match[0]
     display = Markup("" if inline else ' data-display="1"')
     return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, match[0], source.strip())
-
-
-def sized(size: int) -> str:
-    """A number of bytes: `7 kB`, `1.5 MB`."""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{ceil(size / 1000):,} kB"
 
 
 def counted(number: int, noun: str, several: str = "") -> str:

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from stepsight.core.equations.checks import Check, check_steps
+from stepsight.core.equations.checker import check_steps
+from stepsight.core.equations.checks import Check
 from stepsight.core.evaluator import RuleEvaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import EQUATIONS

@@ -18,6 +18,7 @@ from huggingface_hub.errors import (
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
+from stepsight.core.models.fetched import find_fetched
 from stepsight.core.models.repositories import known_card
 
 WEIGHTS = "model.safetensors"
@@ -50,7 +51,8 @@ def shipped_evaluators() -> list[str]:
 
 
 def evaluator_folder(spec: str | Path) -> Path:
-    """The folder of a shipped evaluator's name, of a path, or of a hub's id, fetched where it is not there yet.
+    """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched to stay
+    (see `core.models.hub`), else the newest one, fetched where it is not there yet.
 
     Raises `UserError` where there is none.
     """
@@ -58,7 +60,7 @@ def evaluator_folder(spec: str | Path) -> Path:
     if folder is not None:
         return folder
     if is_hub_id(str(spec)):
-        return download(str(spec))
+        return _pinned(str(spec)) or download(str(spec))
     names = ", ".join([*shipped_evaluators(), EQUATIONS])
     raise UserError(
         f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
@@ -121,6 +123,8 @@ def download(spec: str, revision: str | None = None, weights: bool = True) -> Pa
 
 def cached(spec: str) -> Path | None:
     """The folder of a hub's model that was fetched before, without asking the hub; None where there is none."""
+    if (folder := _pinned(spec)) is not None:
+        return folder
     try:
         folder = _snapshot(spec, _FETCHED, local_files_only=True)
     except (OSError, ValueError):
@@ -153,6 +157,11 @@ def _snapshot(
 def _has_weights(folder: Path, spec: str) -> bool:
     below = known_card(spec).get("subfolder")
     return has_weights(folder) or (below is not None and has_weights(folder / below))
+
+
+def _pinned(repo: str) -> Path | None:
+    fetched = find_fetched(repo)
+    return fetched.folder if fetched is not None else None
 
 
 def _local(spec: str | Path) -> Path | None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, LargeBinary, String, Text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.people_schema import UserRow
@@ -11,8 +11,9 @@ from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, 
 
 
 class JobRow(Base):
-    """Work outside any request (see `storage.jobs.jobs`), by its `task`: to judge a dataset by an evaluator, or to
-    import, of which `request` says what (see `storage.jobs.imports`) and `subject` the same to people.
+    """Work outside any request (see `storage.jobs.jobs`), by its `task`: to judge a dataset by an evaluator, to
+    import, or to fetch an evaluator. Of the latter two `request` says what (see `storage.jobs.imports` and
+    `storage.jobs.fetches`), and `subject` the same to people.
 
     `attempts` counts the workers that took it up since it last got on. A job goes with its dataset, which an import
     has once it is done.
@@ -30,9 +31,9 @@ class JobRow(Base):
     fingerprint: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
     mode: Mapped[str | None] = mapped_column(String(20))
     state: Mapped[str] = mapped_column(String(20))
-    total: Mapped[int]
-    began: Mapped[int] = mapped_column(default=0)
-    done: Mapped[int] = mapped_column(default=0)
+    total: Mapped[int] = mapped_column(BigInteger)
+    began: Mapped[int] = mapped_column(BigInteger, default=0)
+    done: Mapped[int] = mapped_column(BigInteger, default=0)
     left_out: Mapped[int] = mapped_column(default=0)
     attempts: Mapped[int] = mapped_column(default=0)
     reason: Mapped[str] = mapped_column(Text, default="")
@@ -47,7 +48,8 @@ class JobRow(Base):
         CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint(
             "task = 'judge' AND dataset_id IS NOT NULL AND evaluator IS NOT NULL AND spec IS NOT NULL"
-            " AND fingerprint IS NOT NULL AND mode IS NOT NULL OR task = 'import' AND request IS NOT NULL",
+            " AND fingerprint IS NOT NULL AND mode IS NOT NULL"
+            " OR task IN ('import', 'fetch') AND request IS NOT NULL",
             name="task",
         ),
         CheckConstraint(

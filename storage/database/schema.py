@@ -291,6 +291,31 @@ class CalibrationRow(Base):
     __table_args__ = (Index("ix_calibrations_evaluator_id", "evaluator_id", "id"),)
 
 
+class VerificationRow(Base):
+    """A published figure of a model of the hub, measured again: F1 on a `part` of ProcessBench, in percent,
+    with the ends of its interval, beside the `published` one. `whole` says whether all traces of the part were
+    scored. The newest of a revision, a type of weights and a part counts."""
+
+    __tablename__ = "verifications"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    repo: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    revision: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    dtype: Mapped[str] = mapped_column(String(20))
+    part: Mapped[str] = mapped_column(String(20))
+    traces: Mapped[int]
+    whole: Mapped[bool]
+    threshold: Mapped[float]
+    f1: Mapped[float]
+    low: Mapped[float | None]
+    high: Mapped[float | None]
+    published: Mapped[float | None]
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (Index("ix_verifications_repo", "repo", "id"),)
+
+
 def check_name(name: str, what: str) -> str:
     """Return `name`, or raise `UserError` where it cannot name a dataset or an evaluator."""
     check_text(name, what)

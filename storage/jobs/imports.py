@@ -13,7 +13,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers.catalogue import find_benchmark
 from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.recognition import Holds
-from stepsight.storage.jobs.jobs import Job, start_import
+from stepsight.storage.jobs.jobs import Job, Task, start_request
 from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
 
@@ -51,14 +51,16 @@ def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
         raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
     keep_upload(store, upload.id)
     what = f"scores of {wanted.evaluator} for {wanted.dataset}" if wanted.holds == Holds.SCORES else wanted.dataset
-    return start_import(store, f"{upload.name} → {what}", asdict(replace(wanted, sha256=upload.sha256)))
+    return start_request(
+        store, Task.IMPORT, f"{upload.name} → {what}", asdict(replace(wanted, sha256=upload.sha256))
+    )
 
 
 def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
     """Start fetching a benchmark. Raises `UserError` where the catalogue has none of that name."""
     benchmark = find_benchmark(wanted.benchmark)
     scores = f" with the scores of {len(benchmark.scores)} evaluators" if wanted.scores and benchmark.scores else ""
-    return start_import(store, f"{benchmark.title}{scores}", asdict(wanted))
+    return start_request(store, Task.IMPORT, f"{benchmark.title}{scores}", asdict(wanted))
 
 
 def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:

@@ -1,4 +1,5 @@
-"""Jobs: a dataset to be judged by an evaluator, or something to be imported, worked off by a process of its own.
+"""Jobs: a dataset to be judged by an evaluator, something to be imported, an evaluator to be fetched; worked off by
+a process of its own.
 
 A worker holds its job by a heartbeat. One whose heartbeat stopped is taken up by the next worker; the first one,
 should it come back, finds that the job is no longer its own. What was judged is in the store and is not done again.
@@ -33,6 +34,7 @@ _COLUMNS = (
 class Task(StrEnum):
     JUDGE = "judge"
     IMPORT = "import"
+    FETCH = "fetch"
 
 
 class State(StrEnum):
@@ -58,8 +60,8 @@ class Job:
     `total` traces `done` are judged, `began` of them before the worker took it up, and `left_out` are too long for
     the evaluator. `reason` says why the job failed, or why the first trace was left out.
 
-    To import: `subject` says what, `request` the same to the worker. `total`, `began` and `done` are bytes,
-    `left_out` rows, and `reason` also says what has come of it. `dataset` is empty as long as there is none.
+    To import or fetch: `subject` says what, `request` the same to the worker. `total`, `began` and `done` are
+    bytes, `left_out` rows, and `reason` also says what has come of it. `dataset` is empty as long as there is none.
     """
 
     id: int
@@ -87,7 +89,7 @@ class Job:
     @property
     def progress(self) -> float:
         """The share gone through, 0 to 1; 1 for a dataset without traces."""
-        if self.task == Task.IMPORT:
+        if self.task != Task.JUDGE:
             return 1.0 if self.state == State.DONE else min(1.0, self.done / self.total) if self.total else 0.0
         return min(1.0, (self.done + self.left_out) / self.total) if self.total else 1.0
 
@@ -124,14 +126,15 @@ def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, finge
         return _get(session, row.id)
 
 
-def start_import(store: Store, subject: str, request: Mapping[str, Any]) -> Job:
-    """Put an import at the end of the queue. One that is queued or running for the same is given instead."""
+def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
+    """Put an import or a fetch, of so many bytes in all, at the end of the queue. One that is queued or running for
+    the same is given instead."""
     with store.write() as session:
-        same = select(JobRow).where(JobRow.task == Task.IMPORT.value, JobRow.state.in_(ACTIVE))
+        same = select(JobRow).where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
         row = next((row for row in session.scalars(same) if row.request == request), None)
         if row is None:
-            row = JobRow(task=Task.IMPORT.value, subject=subject, request=dict(request), state=State.QUEUED.value,
-                         total=0)  # fmt: skip
+            row = JobRow(task=task.value, subject=subject, request=dict(request), state=State.QUEUED.value,
+                         total=total)  # fmt: skip
             session.add(row)
             session.flush()
         return _get(session, row.id)
@@ -144,10 +147,11 @@ def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
         return [_job(row) for row in rows.mappings()]
 
 
-def list_imports(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:
-    """Imports that are queued or running, the oldest first, and those that have failed since so long ago."""
+def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta()) -> list[Job]:
+    """Imports or fetches that are queued or running, the oldest first, and those that have failed since so long
+    ago."""
     failed = (JobRow.state == State.FAILED) & (JobRow.finished > now() - failed_since)
-    wanted = _jobs().where(JobRow.task == Task.IMPORT.value, or_(JobRow.state.in_(ACTIVE), failed))
+    wanted = _jobs().where(JobRow.task == task.value, or_(JobRow.state.in_(ACTIVE), failed))
     with store.read() as session:
         return [_job(row) for row in session.execute(wanted.order_by(JobRow.id)).mappings()]
 
@@ -236,7 +240,7 @@ def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> boo
 def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
     """The worker is alive, and this far. False where the job is no longer the worker's, which then has to stop."""
     # Who gets on is not stuck, however often it is ended; an import begins anew each time.
-    got_on = (JobRow.task == Task.JUDGE.value) & (JobRow.began < done)
+    got_on = (JobRow.task != Task.IMPORT.value) & (JobRow.began < done)
     attempts = case((got_on, 0), else_=JobRow.attempts)
     values = {"heartbeat": now(), "done": done, "left_out": left_out, "reason": reason, "attempts": attempts}
     return _change(store, job_id, worker, values)
@@ -305,7 +309,7 @@ def _get(session: Session, job_id: int) -> Job:
 
 def _job(row: Mapping[Any, Any]) -> Job:
     values = dict(row)
-    # What an import has none of.
+    # What only a job to judge has.
     for name in ("dataset", "evaluator", "spec", "fingerprint"):
         values[name] = values[name] or ""
     mode = None if row["mode"] is None else Mode(row["mode"])

@@ -16,6 +16,7 @@ from stepsight.storage.database.upsert import insert_once
 if TYPE_CHECKING:
     # Loading it takes seconds, and only its fields are read here.
     from stepsight.core.evaluator import Evaluator
+    from stepsight.core.models.description import Description
 
 
 _DTYPE = "float32"
@@ -86,8 +87,9 @@ def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]
     row.info = row.info | dict(info)
 
 
-def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
-    """The row of an evaluator that is in memory, added where there is none; its thresholds are those it has now."""
+def register_loaded(store: Store, evaluator: "Evaluator | Description") -> StoredEvaluator:
+    """The row of an evaluator that is in memory, or was, added where there is none; its thresholds are those that
+    it has now."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
     stored = register_evaluator(
         store,
@@ -104,7 +106,7 @@ def register_loaded(store: Store, evaluator: "Evaluator") -> StoredEvaluator:
     return replace(stored, info=dict(stored.info) | own)
 
 
-def _kind(evaluator: "Evaluator") -> dict[str, str]:
+def _kind(evaluator: "Evaluator | Description") -> dict[str, str]:
     """What `StoredEvaluator.outputs` and `StoredEvaluator.dtype` read, which take most for granted."""
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}

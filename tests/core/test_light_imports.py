@@ -27,7 +27,18 @@ def loaded(modules):
         ({path.stem for path in (ROOT / "core").glob("*.py")} - {"__init__"}, set()),
         ({f"metrics.{name}" for name in METRICS - set(WITH_STATISTICS)}, set()),
         ({f"metrics.{name}" for name in WITH_STATISTICS}, {"sklearn", "scipy", "pandas"}),
-        ({"models.location", "models.placement", "prompts.template", "prompts.encoding"}, set()),
+        (
+            {
+                "models.location",
+                "models.hub",
+                "models.memory",
+                "models.public",
+                "models.placement",
+                "prompts.template",
+                "prompts.encoding",
+            },
+            set(),
+        ),
     ],
     ids=["root", "metrics", "statistics", "placement"],
 )

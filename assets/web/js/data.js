@@ -2,23 +2,17 @@
 import { failure, patiently, say } from "./away.js";
 import { onChange } from "./changes.js";
 import { element } from "./dom.js";
+import { Following, html } from "./following.js";
 import { beginUpload, postJson, sendRest } from "./uploads.js";
 
-const EVERY = 1000;
 const room = () => document.querySelector("#data");
 const list = () => room()?.querySelector("ol.files");
 const sending = new Map();
-let following = 0;
+const following = new Following(room, "/data/state");
 
 const tell = (message) => {
   const slot = room()?.querySelector(".said");
   if (slot) slot.replaceChildren(...(message ? [element("div", { class: "notice", role: "alert" }, message)] : []));
-};
-
-const html = (text) => {
-  const template = document.createElement("template");
-  template.innerHTML = text;
-  return template.content;
 };
 
 const ready = () => [...(list()?.querySelectorAll("li.ready") ?? [])];
@@ -153,7 +147,7 @@ const add = async (button) => {
     tell("");
     for (const row of rows) row.remove();
     count();
-    follow();
+    following.follow();
   } catch (error) {
     tell(error.message);
   } finally {
@@ -166,45 +160,12 @@ const fetchBenchmark = async (button) => {
   try {
     await postJson("/data/fetch", { benchmark: button.dataset.fetch }, tell);
     say("");
-    await ask();
-    follow();
+    await following.ask();
+    following.follow();
   } catch (error) {
     say(error.message);
     button.disabled = false;
   }
-};
-
-// --- what is at work ---
-
-let shown = "";
-
-// The details that are open stay so, and a button keeps the focus.
-const ask = async () => {
-  const state = room()?.querySelector(".state");
-  if (!state) return false;
-  const response = await patiently("/data/state", {}, say);
-  say("");
-  if (!response.ok) return false;
-  const text = await response.text();
-  if (text !== shown) {
-    shown = text;
-    const open = [...state.querySelectorAll("details")].map((one) => one.open);
-    const fetching = state.contains(document.activeElement) ? document.activeElement.dataset.fetch : "";
-    state.replaceChildren(html(text));
-    state.querySelectorAll("details").forEach((one, index) => (one.open = open[index] ?? false));
-    if (fetching) state.querySelector(`[data-fetch="${fetching}"]`)?.focus();
-  }
-  return Boolean(state.querySelector("[data-working]"));
-};
-
-// Also once more where nothing is at work: a job may have come and gone between two looks.
-const follow = () => {
-  if (following) return;
-  const again = async () => {
-    const more = document.hidden || (await ask());
-    following = more && room() ? setTimeout(again, EVERY) : 0;
-  };
-  following = setTimeout(again, 200);
 };
 
 document.addEventListener("change", (event) => {
@@ -248,7 +209,6 @@ let met = null;
 const start = () => {
   if (!room() || met === room()) return;
   met = room();
-  shown = "";
   for (const row of list()?.children ?? []) {
     if (!row.dataset.upload || row.classList.contains("ready")) continue;
     const { received, size, name } = row.dataset;
@@ -258,7 +218,7 @@ const start = () => {
       row.append(element("p", { class: "hint" }, `${Math.floor((100 * received) / size)} % is here. Choose the file again to go on.`));
     }
   }
-  if (room().querySelector("[data-working]")) follow();
+  following.start();
 };
 
 start();

@@ -12,6 +12,7 @@ import "./browse.js";
 import "./presentation.js";
 import "./evidence.js";
 import "./data.js";
+import "./evaluators.js";
 import "./jobs.js";
 import "./results.js";
 import "./agreement.js";

@@ -1,4 +1,5 @@
 // The Score page: what is entered goes to the server, its result into the page, and the result's link into the address.
+import { AGAIN } from "./away.js";
 import { setText } from "./dom.js";
 import { register } from "./keys.js";
 import { drawMaths } from "./maths.js";
@@ -90,6 +91,17 @@ const put = (html, how) => {
   }
   settleResult(how);
   tell(result()?.dataset.said);
+  wait();
+};
+
+// What an evaluator that is being loaded will say is asked for again, as long as nothing else is entered.
+let again = 0;
+const wait = () => {
+  clearTimeout(again);
+  if (!part("result").querySelector("[data-again]")) return;
+  const entered = JSON.stringify([problem().value, solutionState(), chosen()]);
+  const isSame = () => entered === JSON.stringify([problem().value, solutionState(), chosen()]);
+  again = setTimeout(() => isSame() && !score.isBusy() && scoreNow("replaceState"), AGAIN);
 };
 
 // What takes longer is scored when a person asks for it, and not whenever a step changes.
@@ -196,6 +208,7 @@ const copy = async (button) => {
 };
 
 const cancel = () => {
+  clearTimeout(again);
   score.end();
   open.end();
   setBusy(false);

@@ -22,6 +22,7 @@ PAGES = {
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",
     "/data": "main h1",
+    "/evaluators": "main h1",
     "/jobs": "main h1",
     "/nowhere": "main h1",
     "/api/v1/docs": "main h1",

@@ -23,7 +23,14 @@ def evidence(evaluators):
         known = scorer.evaluator
         hindsight = scorer.score_one(trace).hindsight
         return Evidence(
-            trace, hindsight, "tiny", known.attention, known.fingerprint, Thresholds(), scorer if runs else None, ()
+            trace,
+            hindsight,
+            "tiny",
+            known.attention,
+            known.fingerprint,
+            Thresholds(),
+            (lambda: scorer) if runs else None,
+            (),
         )
 
     return evidence
@@ -33,7 +40,7 @@ def test_it_is_worked_out_once(evidence):
     kept, one = LeftOuts(), evidence()
     first = kept.of(one)
     assert kept.of(evidence()) is first
-    np.testing.assert_allclose(first.rows[1], one.scorer.score_one(
+    np.testing.assert_allclose(first.rows[1], one.scorer().score_one(
         Trace.of("What is 1 + 1?", ["It is 3.", "Check."]), "offline").offline.probs, atol=1e-5)  # fmt: skip
 
 

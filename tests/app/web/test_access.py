@@ -46,6 +46,7 @@ ROUTES = {
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/
         GET /browse/trace.json GET /browse/trace.csv GET /browse/export GET /results GET /results/
         GET /results/table GET /results/report GET /jobs GET /jobs/ GET /jobs/list
+        GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
         GET /score/result.csv POST /gradio_api/run/{api_name}
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score GET /api/v1/datasets
@@ -62,7 +63,7 @@ ROUTES = {
     "adjudicating": "GET /relabel/adjudicate POST /relabel/adjudicate/decisions",
     "managing": """
         POST /data/uploads POST /data/uploads/{upload}/parts POST /data/uploads/{upload}/remove
-        GET /data/uploads/{upload} POST /data/imports POST /data/fetch
+        GET /data/uploads/{upload} POST /data/imports POST /data/fetch POST /evaluators/fetch
         POST /api/v1/jobs POST /api/v1/jobs/{job}/cancel POST /api/v1/jobs/{job}/resume
         GET /relabel/new GET /relabel/campaign GET /relabel/export POST /relabel/campaigns
         GET /people POST /people/invitations POST /people/invitations/{invitation}/revoke

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, in
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.hub import Remote, RemoteFile
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
@@ -27,9 +28,12 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.location import locate
 from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow, now
 from stepsight.storage.database.store import NEWEST_REVISION, Store, open_store
+from stepsight.storage.jobs.fetches import start_fetch
+from stepsight.storage.jobs.jobs import Task, list_jobs
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
 from stepsight.storage.judgments.packed_judgments import HEAD
+from stepsight.storage.judgments.verifications import Verification, list_verifications, save_verification
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.results.annotations import iterate_annotations
@@ -265,6 +269,27 @@ def _profiles(store: Store) -> list[Any]:
     key = (ProfileRow.evaluator_id, ProfileRow.trace_id, ProfileRow.mode)
     with store.read() as session:
         return list(session.execute(select(ProfileRow.__table__).order_by(*key)).all())
+
+
+def test_jobs_of_the_version_before_stay_and_gigabytes_can_be_counted(address: str) -> None:
+    with at_revision(address, "0011_campaign_choices") as connection:
+        connection.execute(
+            text(
+                "INSERT INTO jobs (id, task, subject, request, state, total, began, done, left_out, attempts,"
+                " reason, created) VALUES (1, 'import', 'a file', '{}', 'done', 5, 0, 5, 0, 0, '',"
+                " '2026-01-01 00:00:00+00:00')"
+            )
+        )
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT setval(pg_get_serial_sequence('jobs', 'id'), 1)"))
+    with open_store(address) as store:
+        assert [(job.task, job.subject, job.done) for job in list_jobs(store)] == [(Task.IMPORT, "a file", 5)]
+        remote = Remote("lab/large", "c" * 40, (RemoteFile("model.safetensors", 15_200_000_000, "d", True),))
+        job = start_fetch(store, remote)
+        assert (job.task, job.total) == (Task.FETCH, 15_200_000_000)
+        one = Verification("lab/large", "c" * 40, "f", "bfloat16", "gsm8k", 400, True, 0.4, 61.0, 58.0, 64.0, None)
+        save_verification(store, one)
+        assert list_verifications(store) == [one]
 
 
 def test_revisions_are_one_line_with_names_that_postgresql_can_keep() -> None:

@@ -24,7 +24,7 @@ from stepsight.storage.jobs.imports import (
     import_upload,
     read_request,
 )
-from stepsight.storage.jobs.jobs import State, Task, list_imports, list_jobs
+from stepsight.storage.jobs.jobs import State, Task, list_jobs, list_requests
 from stepsight.storage.jobs.preview import preview
 from stepsight.storage.jobs.uploads import Upload, begin_upload, list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
@@ -163,7 +163,7 @@ def test_a_part_of_a_file_is_not_added(store: Store) -> None:
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
     with pytest.raises(UserError, match="only a part of the file is here"):
         import_upload(store, wanted, me)
-    assert list_imports(store) == []
+    assert list_requests(store, Task.IMPORT) == []
 
 
 def test_who_stops_it_while_it_stores_has_nothing_stored(store: Store) -> None:
@@ -192,7 +192,7 @@ def test_what_is_asked_for_twice_is_one_job(store: Store) -> None:
     assert import_upload(store, wanted, me) == job
     fetched = import_benchmark(store, BenchmarkImport("mr-math-invalid"))
     assert fetched.id != job.id
-    assert [(one.task, one.subject, one.mode) for one in list_imports(store)] == [
+    assert [(one.task, one.subject, one.mode) for one in list_requests(store, Task.IMPORT)] == [
         (Task.IMPORT, "mine.jsonl → mine", None),
         (Task.IMPORT, "MR-MATH, invalid steps with the scores of 12 evaluators", None),
     ]

@@ -1,0 +1,6 @@
+"""The Evaluators page: which evaluators are here, which can be fetched, and what they take.
+
+- page: the page, what of it changes, and the route that fetches
+- shelf: what it shows of each evaluator
+- speed: how fast this machine multiplies, measured once
+"""

@@ -1,0 +1,138 @@
+"""The Evaluators page: what scores here, what can be fetched from the model hub, and the route that fetches.
+
+The page's script asks for what changes of it again while something is fetched.
+"""
+
+from datetime import timedelta
+from math import ceil
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRouter
+from markupsafe import Markup
+from starlette.responses import JSONResponse
+
+from stepsight.app.evaluators.shelf import judges, read_shelf, unfit
+from stepsight.app.evaluators.speed import TOKENS, Speed
+from stepsight.app.jobs.page import duration, fetch_progress
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.address_page import address_page
+from stepsight.app.web.bodies import body
+from stepsight.app.web.html import render
+from stepsight.app.web.rights import Needs, Right, has_right
+from stepsight.core.errors import UserError
+from stepsight.core.models.fetched import find_fetched
+from stepsight.core.models.hub import NEWEST, Remote, check_disk, look_up
+from stepsight.core.models.memory import needed_memory
+from stepsight.core.models.public import Part, find_public
+from stepsight.core.validation import Model
+from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.jobs.fetches import list_fetches, start_fetch
+from stepsight.storage.jobs.jobs import Job, State
+
+PATH = "/evaluators"
+# For how long the page says that a fetch has failed.
+_SHOWN_FAILURES = timedelta(hours=1)
+
+
+class Wanted(Model):
+    """A model of the hub, at a commit, a branch or a tag."""
+
+    repo: str
+    revision: str = NEWEST
+
+
+def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
+    """The routes of the page, of what changes of it, and of fetching. They raise `UserError`, which the application
+    answers."""
+    speed = Speed()
+
+    def shown(request: Request) -> Markup:
+        may_fetch = not read_only and has_right(request, Right.WRITE)
+        return state_html(store, evaluators, speed, may_fetch=may_fetch)
+
+    def content(request: Request) -> Markup:
+        may_fetch = not read_only and has_right(request, Right.WRITE)
+        return render("evaluators/page.html", may_fetch=may_fetch, state=shown(request))
+
+    routes = address_page("Evaluators", lambda _, request: content(request), "shelf")
+
+    @routes.get(f"{PATH}/state", dependencies=[Depends(Needs(Right.READ))])
+    def state(request: Request) -> HTMLResponse:
+        return HTMLResponse(shown(request))
+
+    @routes.post(f"{PATH}/fetch", dependencies=[Depends(Needs(Right.WRITE))])
+    def fetch(given: Annotated[Wanted, body(Wanted)]) -> JSONResponse:
+        """The hub is asked before the job is started, so that what cannot be had is said at once."""
+        if read_only:
+            raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to fetch one.")
+        return JSONResponse({"job": begin(store, evaluators, given).id}, status_code=201)
+
+    return routes
+
+
+def begin(store: Store, evaluators: Evaluators, wanted: Wanted) -> Job:
+    """Start fetching a model. Raises `UserError` where the hub does not give it, or it does not fit here."""
+    repo = wanted.repo.strip()
+    there = find_fetched(repo) if repo else None
+    if there is not None and wanted.revision == NEWEST:
+        return start_fetch(store, there)
+    _check_memory(evaluators, repo, None)
+    remote = look_up(repo, wanted.revision)
+    _check_memory(evaluators, repo, remote)
+    check_disk(remote)
+    return start_fetch(store, remote)
+
+
+def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
+    """By what its authors say of it, else by what the hub has: most weights are stored in two bytes each."""
+    public = find_public(repo)
+    parameters = public.parameters if public else remote.weights // 2 if remote else 0
+    memory = needed_memory(parameters, evaluators.place.dtype) if parameters else 0
+    problem = unfit(memory, 0, evaluators.place)
+    if problem:
+        raise UserError(
+            f"{repo}: {problem[0].lower()}{problem[1:]}",
+            "Choose a smaller one, start StepSight with --dtype bfloat16, or use a machine with more memory.",
+        )
+
+
+def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch: bool) -> Markup:
+    """What is fetched now, what is here, and the public evaluators."""
+    shelf = read_shelf(store, evaluators, speed)
+    jobs = list_fetches(store, _SHOWN_FAILURES)
+    coming = {job.subject: job for job in jobs if job.state.is_active}
+    readable = [one for one in shelf.offers if not one.unreadable]
+    return render(
+        "evaluators/state.html",
+        may_fetch=may_fetch,
+        jobs=jobs,
+        working=bool(coming),
+        measuring=any(one.seconds is None for one in readable) and speed.is_measuring,
+        running=State.RUNNING,
+        failed=State.FAILED,
+        progress=fetch_progress,
+        shelf=shelf,
+        readable=readable,
+        unreadable=[one for one in shelf.offers if one.unreadable],
+        coming=coming,
+        parts=list(Part),
+        judges=judges,
+        about_time=about_time,
+        tokens=TOKENS,
+        dtype=evaluators.place.dtype,
+        size_of=_size_of,
+    )
+
+
+def about_time(seconds: float) -> str:
+    """Such as `0.4 s`, `7 s`, `2 min`: a measurement of something else, so with one digit or two."""
+    return f"{max(0.1, seconds):.1f} s" if seconds < 2 else duration(ceil(seconds))
+
+
+def _size_of(parameters: int) -> str:
+    """Such as `0.5B` or `7B`, as their names have it."""
+    if parameters < 1e6:
+        return f"{parameters / 1e3:.0f}k"
+    return f"{parameters / 1e6:.2g}M" if parameters < 1e8 else f"{parameters / 1e9:.2g}B"

@@ -1,0 +1,170 @@
+"""What the Evaluators page and `stepsight evaluators` show: the evaluators that are here, and those to fetch."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from stepsight.app.evaluators.speed import Speed
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.formats.loading import FORMATS
+from stepsight.core.models.description import Description
+from stepsight.core.models.fetched import Fetched, free_disk, list_fetched
+from stepsight.core.models.hub import READS_PICKLES
+from stepsight.core.models.memory import needed_memory, total_memory
+from stepsight.core.models.placement import Placement
+from stepsight.core.models.public import PublicEvaluator, find_public, public_evaluators, unreadable
+from stepsight.core.scores import Outputs
+from stepsight.core.sizes import sized
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
+from stepsight.storage.judgments.verifications import Verification, list_verifications
+
+
+@dataclass(frozen=True)
+class Here:
+    """An evaluator that scores here; `origin` says where it comes from, `repo` and `revision` what was fetched."""
+
+    name: str
+    about: Description
+    origin: str
+    in_memory: bool
+    repo: str = ""
+    revision: str = ""
+    verified: tuple[Verification, ...] = ()
+    public: PublicEvaluator | None = None
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A public evaluator; `is_here` says whether it was fetched.
+
+    `unreadable` says why this version cannot read it, `unfit` why this machine cannot hold it, both "" where it
+    can; `seconds` is about how long a trace takes.
+    """
+
+    public: PublicEvaluator
+    is_here: bool
+    memory: int
+    unreadable: str = ""
+    unfit: str = ""
+    seconds: float | None = None
+    verified: tuple[Verification, ...] = ()
+
+    @property
+    def can_be_fetched(self) -> bool:
+        return not self.is_here and not self.unreadable and not self.unfit
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Those that score here, those fetched that were never loaded in this type of weights, score files that were
+    imported, and what can be fetched."""
+
+    here: tuple[Here, ...]
+    unloaded: tuple[Fetched, ...]
+    imported: tuple[StoredEvaluator, ...]
+    offers: tuple[Offer, ...]
+
+
+def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None) -> Shelf:
+    """Everything there is now; without a `speed` no times."""
+    here = [_here(evaluators, name) for name in evaluators.names]
+    verified = _by_revision(list_verifications(store))
+    here = [_verified(one, verified) for one in here]
+    fetched = list_fetched()
+    shown = {one.repo for one in here}
+    repos = {one.repo for one in fetched}
+    scoring = {one.about.fingerprint for one in here}
+    return Shelf(
+        tuple(here),
+        tuple(one for one in fetched if one.repo not in shown),
+        tuple(one for one in list_evaluators(store) if _is_imported(one) and one.fingerprint not in scoring),
+        tuple(offers(evaluators.place, verified, repos, speed)),
+    )
+
+
+def offers(
+    place: Placement,
+    verified: Mapping[tuple[str, str], Sequence[Verification]],
+    here: Iterable[str] = (),
+    speed: Speed | None = None,
+) -> list[Offer]:
+    """The public evaluators, of which those with an id in `here` were fetched."""
+    known = frozenset(here)
+    return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
+
+
+def unfit(memory: int, disk: int, place: Placement) -> str:
+    """Why this machine cannot hold an evaluator of so many bytes, "" where it can, or where that is not known."""
+    total = total_memory() if place.device == "cpu" and place.device_map is None else None
+    if total is not None and memory > total:
+        return f"Takes about {sized(memory)} of memory, and this machine has {sized(total)}."
+    free = free_disk()
+    if free is not None and disk > free:
+        return f"Takes about {sized(disk)} on the disk, and {sized(free)} are free."
+    return ""
+
+
+@cache
+def formats() -> frozenset[str]:
+    """The names of the checkpoint formats that this version reads."""
+    return frozenset(kind.NAME for kind in FORMATS)
+
+
+def _offer(
+    one: PublicEvaluator,
+    is_here: bool,
+    place: Placement,
+    verified: Mapping[tuple[str, str], Sequence[Verification]],
+    speed: Speed | None,
+) -> Offer:
+    memory = needed_memory(one.parameters, place.dtype)
+    is_timed = speed is not None and place.device == "cpu" and place.device_map is None
+    return Offer(
+        one,
+        is_here,
+        memory,
+        unreadable(one, formats(), pickles=READS_PICKLES),
+        unfit(memory, 0 if is_here else one.size, place),
+        speed.seconds(one.parameters, place.dtype) if speed is not None and is_timed else None,
+        tuple(each for (repo, _), some in verified.items() if repo == one.id for each in some),
+    )
+
+
+def _here(evaluators: Evaluators, name: str) -> Here:
+    origin = evaluators.origin(name)
+    repo, revision = evaluators.fetched_from(name)
+    return Here(
+        name,
+        evaluators.about(name),
+        origin,
+        name in evaluators.in_memory,
+        repo,
+        revision,
+        public=find_public(repo) if repo else None,
+    )
+
+
+def _verified(one: Here, verified: Mapping[tuple[str, str], Sequence[Verification]]) -> Here:
+    return replace(one, verified=tuple(verified.get((one.repo, one.revision), ())))
+
+
+def _by_revision(verifications: Iterable[Verification]) -> dict[tuple[str, str], list[Verification]]:
+    found: defaultdict[tuple[str, str], list[Verification]] = defaultdict(list)
+    for one in verifications:
+        found[one.repo, one.revision].append(one)
+    return dict(found)
+
+
+def _is_imported(row: StoredEvaluator) -> bool:
+    """Whether it is known by its scores alone: of one that ran the store knows the size."""
+    return "parameters" not in row.info
+
+
+def judges(outputs: Outputs) -> str:
+    """What an evaluator says of a step, in words."""
+    return {
+        Outputs.THREE_WAY: "validity and redundancy",
+        Outputs.VALIDITY: "validity",
+    }.get(outputs, outputs.value)

@@ -1,0 +1,91 @@
+"""How fast this machine multiplies matrices: measured when it is first asked for, and kept in the cache.
+
+What else a machine does makes a measurement slower and never faster; so each server measures once more, and the
+best one counts.
+"""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import cache_folder, read_json, write_json
+from stepsight.core.models.devices import torch_dtype
+
+TOKENS = 500
+"""Of the trace that times are given for."""
+
+# A layer of a model of about 1.5 billion parameters, for a trace of `TOKENS`.
+_ROWS, _WIDTH = 512, 2048
+_SECONDS = 0.3
+
+
+class Speed:
+    """The operations a second of each type of weights on the processor. Safe to use from several threads; the first
+    one that asks for a type has it measured, in another thread."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path or cache_folder() / "speed.json"
+        self._lock = threading.Lock()
+        self._begun: set[str] = set()
+        self._known: dict[str, float] | None = None
+
+    def of(self, dtype: str) -> float | None:
+        """None while it is being measured for the first time, which takes about a second."""
+        with self._lock:
+            if self._known is None:
+                self._known = self._read()
+            if dtype not in self._begun:
+                self._begun.add(dtype)
+                threading.Thread(target=self._measure, args=(dtype,), name="speed", daemon=True).start()
+            return self._known.get(dtype)
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether there is no measurement yet of a type that was asked for."""
+        return any(dtype not in (self._known or {}) for dtype in self._begun)
+
+    def seconds(self, parameters: int, dtype: str, tokens: int = TOKENS) -> float | None:
+        """About how long a trace takes: two operations for each parameter and token."""
+        speed = self.of(dtype)
+        return 2 * parameters * tokens / speed if speed else None
+
+    def _measure(self, dtype: str) -> None:
+        speed = measure(dtype)
+        with self._lock:
+            known = self._known or {}
+            self._known = known | {dtype: max(speed, known.get(dtype, 0.0))}
+            try:
+                write_json(self._path, {_machine(): self._known})
+            except UserError:
+                # It is measured again after the next start.
+                return
+
+    def _read(self) -> dict[str, float]:
+        """What was measured here before, with the same PyTorch and as many threads."""
+        try:
+            known = read_json(self._path).get(_machine(), {})
+            return {str(dtype): float(speed) for dtype, speed in known.items()}
+        except (UserError, AttributeError, TypeError, ValueError):
+            return {}
+
+
+@torch.inference_mode()
+def measure(dtype: str) -> float:
+    """Operations a second of a product of matrices with entries of that type, the best of several."""
+    kind = torch_dtype(dtype)
+    rows, weights = torch.ones(_ROWS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
+    torch.nn.functional.linear(rows, weights)
+    best, until = 0.0, time.perf_counter() + _SECONDS
+    while not best or time.perf_counter() < until:
+        start = time.perf_counter()
+        torch.nn.functional.linear(rows, weights)
+        best = max(best, 2 * _ROWS * _WIDTH * _WIDTH / (time.perf_counter() - start))
+    return best
+
+
+def _machine() -> str:
+    return f"torch {torch.__version__}, {torch.get_num_threads()} threads of {os.cpu_count()}"

@@ -1,0 +1,186 @@
+"""Loading large evaluators when they are first asked for, one after the other, within a budget of memory."""
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from math import ceil
+
+from stepsight.app.scoring.batcher import Batcher
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.description import Description
+from stepsight.core.models.fetched import Fetched
+from stepsight.core.models.memory import check_memory, memory_of, total_memory
+from stepsight.core.models.placement import Placement
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+
+# For how long one that did not load is not tried again.
+_SECONDS = 30.0
+# Of this machine's memory: a worker needs as much, and the system some.
+_SHARE = 0.5
+
+Keep = Callable[[Judgment], None] | None
+
+
+class LoadingError(UserError):
+    """An evaluator is being loaded; `seconds` says after how long to ask again, as pages do by themselves."""
+
+    goes_on = True
+
+    def __init__(self, message: str, seconds: int = 2) -> None:
+        super().__init__(message, "This page goes on by itself once it is there.")
+        self.seconds = seconds
+
+
+def default_budget() -> int | None:
+    """The bytes of weights that are kept in memory beside those that always stay; None where that is not known."""
+    total = total_memory()
+    return None if total is None else int(_SHARE * total)
+
+
+class LazyEvaluator:
+    """A fetched evaluator that is loaded when it is asked for, and may be dropped again."""
+
+    def __init__(self, fetched: Fetched, description: Description, place: Placement) -> None:
+        self.fetched, self.description, self.place = fetched, description, place
+        self.size = memory_of(fetched, place.dtype)
+        self.used = 0.0
+        self.begun: float | None = None
+        self.batcher: Batcher | None = None
+        self.scorer: Scorer | None = None
+        self.coming: Future[None] | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        return self.scorer is not None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it did not load a moment ago."""
+        failed = self.coming is not None and self.coming.done() and self.coming.exception() is not None
+        return failed and self.begun is not None and time.monotonic() - self.begun < _SECONDS
+
+    @property
+    def progress(self) -> str:
+        """How far its loading is: by how long it took the last time."""
+        if self.begun is None:
+            return "it waits for another evaluator to be through"
+        passed = time.monotonic() - self.begun
+        before = self.description.seconds
+        left = f", the last time it took {ceil(before)} s" if before >= 1 else ""
+        return f"for {passed:.0f} s{left}"
+
+
+class Loader:
+    """Loads one evaluator at a time, in a thread of its own, after dropping those that were used longest ago where
+    the `budget` of bytes would not hold it beside them. `places` are held while scoring."""
+
+    def __init__(self, places: AbstractContextManager[object], budget: int | None = None) -> None:
+        self._places, self.budget = places, budget
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="loading")
+        self._loaded: list[LazyEvaluator] = []
+
+    @property
+    def loaded(self) -> Sequence[LazyEvaluator]:
+        """Those in memory now."""
+        return tuple(self._loaded)
+
+    def ask(self, one: LazyEvaluator) -> "Future[None]":
+        """When it is in memory; the same for all who ask meanwhile. One that failed a moment ago fails again."""
+        with self._lock:
+            one.used = time.monotonic()
+            if one.coming is not None and (not one.coming.done() or one.is_loaded or one.is_refused):
+                return one.coming
+            one.begun = None
+            one.coming = self._pool.submit(self._load, one)
+            return one.coming
+
+    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, keep: Keep) -> "Future[Judgment]":
+        """The judgment to come, once the evaluator is there."""
+        if one.batcher is not None:
+            one.used = time.monotonic()
+            return one.batcher.submit(trace, mode, keep)
+        answer: Future[Judgment] = Future()
+        answer.set_running_or_notify_cancel()
+        self.ask(one).add_done_callback(lambda loaded: _go_on(one, loaded, trace, mode, keep, answer))
+        return answer
+
+    def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
+        """Its scorer, waited for so many seconds. Raises `LoadingError` where it takes longer, `UserError` where it
+        cannot be loaded."""
+        try:
+            self.ask(one).result(patience)
+        except TimeoutError:
+            raise LoadingError(f"{one.description.name} is being loaded, {one.progress}.") from None
+        scorer = one.scorer
+        if scorer is None:
+            raise LoadingError(f"{one.description.name} gave way to another evaluator and is loaded again.")
+        return scorer
+
+    def _load(self, one: LazyEvaluator) -> None:
+        self._make_room(one)
+        one.begun = time.monotonic()
+        name, place = one.description.name, one.place
+        if place.device == "cpu" and place.device_map is None:
+            check_memory(name, one.size)
+        try:
+            evaluator = load_evaluator(one.fetched.folder, place.device, place.dtype, place.device_map)
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{name} cannot be loaded: {' '.join(str(error).split()):.300}", "Fetch it again."
+            ) from error
+        if evaluator.fingerprint != one.description.fingerprint:
+            raise UserError(f"{name} has changed since it was fetched.", "Fetch it again.")
+        scorer = Scorer(evaluator)
+        with self._lock:
+            one.scorer, one.batcher = scorer, Batcher(scorer, self._places)
+            self._loaded.append(one)
+
+    def _make_room(self, one: LazyEvaluator) -> None:
+        """Drop others until it fits; what they are scoring is waited for."""
+        while self._loaded and self.budget is not None and self._taken() + one.size > self.budget:
+            with self._lock:
+                oldest = min(self._loaded, key=lambda other: other.used)
+                self._loaded.remove(oldest)
+                batcher = oldest.batcher
+                oldest.scorer = oldest.batcher = oldest.coming = None
+            if batcher is not None:
+                batcher.drain()
+            del batcher, oldest
+            gc.collect()
+
+    def _taken(self) -> int:
+        return sum(other.size for other in self._loaded)
+
+
+def _go_on(
+    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, keep: Keep, answer: "Future[Judgment]"
+) -> None:
+    """Score what waited for the evaluator, and hand over what comes of it."""
+    error = loaded.exception()
+    batcher = one.batcher
+    if error is not None or batcher is None:
+        answer.set_exception(error or LoadingError(f"{one.description.name} gave way to another evaluator."))
+        return
+    try:
+        scored = batcher.submit(trace, mode, keep)
+    except UserError as refusal:
+        answer.set_exception(refusal)
+        return
+    scored.add_done_callback(lambda done: _hand_over(done, answer))
+
+
+def _hand_over(done: "Future[Judgment]", answer: "Future[Judgment]") -> None:
+    error = done.exception()
+    if error is not None:
+        answer.set_exception(error)
+    else:
+        answer.set_result(done.result())

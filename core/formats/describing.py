@@ -1,0 +1,27 @@
+"""Describing a fetched evaluator by loading it once, as pages and lists show it while it is not in memory."""
+
+import time
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.description import Description
+from stepsight.core.models.fetched import Fetched, save_fetched
+from stepsight.core.models.memory import check_memory, memory_of
+from stepsight.core.models.placement import Placement
+
+
+def describe_fetched(fetched: Fetched, place: Placement) -> Description:
+    """What it is with its weights at `place`; kept beside it. Raises `UserError` where it cannot be loaded."""
+    kept = fetched.descriptions.get(place.dtype)
+    if kept is not None:
+        return kept
+    start = time.perf_counter()
+    try:
+        if place.device == "cpu" and place.device_map is None:
+            check_memory(fetched.repo, memory_of(fetched, place.dtype))
+        evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
+    except UserError as error:
+        raise UserError(f"{fetched.repo} is here, but does not load: {error.message}", error.hint) from None
+    description = evaluator.description(round(time.perf_counter() - start, 2))
+    save_fetched(fetched.described(place.dtype, description))
+    return description

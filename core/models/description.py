@@ -1,0 +1,35 @@
+"""What is known of an evaluator while its weights are not in memory. Needs no PyTorch."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from stepsight.core.scores import Outputs, Thresholds
+
+
+@dataclass(frozen=True)
+class Description:
+    """The fields of `core.evaluator.Evaluator` that need no weights, as they were when it was last loaded,
+    which took so many `seconds`."""
+
+    name: str
+    fingerprint: str
+    format: str
+    attention: str
+    dtype: str
+    outputs: Outputs
+    parameters: int
+    context: int | None
+    thresholds: Thresholds
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Description":
+        """The inverse of `as_json`. Raises `TypeError`, `ValueError` or `KeyError` on anything else."""
+        return cls(
+            **dict(values)
+            | {"outputs": Outputs(values["outputs"]), "thresholds": Thresholds(**values["thresholds"])}
+        )

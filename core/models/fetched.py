@@ -1,0 +1,123 @@
+"""Evaluators that were fetched whole from a model hub: which revision is here, and what is known of it.
+
+They lie in the hub's own cache, each in a folder `models--OWNER--NAME`. A `stepsight.json` there names the
+revision; it is written once everything of that is here, so that a folder without one is not taken for an evaluator.
+Needs no PyTorch.
+"""
+
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import constants
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.file_download import repo_folder_name
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json, write_json
+from stepsight.core.models.description import Description
+
+_RECORD = "stepsight.json"
+_WEIGHTS = (".safetensors", ".bin")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A model of a hub at a commit, the `revision`: the `files` by name with their sizes in bytes, and what it was
+    when it was loaded, by the type of weights that was asked for."""
+
+    repo: str
+    revision: str
+    files: Mapping[str, int]
+    descriptions: Mapping[str, Description] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The model's own, without its owner's."""
+        return self.repo.partition("/")[2]
+
+    @property
+    def folder(self) -> Path:
+        return storage_folder(self.repo) / "snapshots" / self.revision
+
+    @property
+    def size(self) -> int:
+        """The bytes of its weights."""
+        return sum(size for name, size in self.files.items() if name.endswith(_WEIGHTS))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each of its files is there as long as it should be."""
+        return all(_size(self.folder / name) == size for name, size in self.files.items())
+
+    def described(self, dtype: str, description: Description) -> "Fetched":
+        """With what it is in that type of weights."""
+        return replace(self, descriptions={**self.descriptions, dtype: description})
+
+
+def cache_of_hub() -> Path:
+    """The folder that the hub's client keeps models in."""
+    return Path(constants.HF_HUB_CACHE).expanduser()
+
+
+def free_disk() -> int | None:
+    """The bytes that are free there; None where that cannot be told."""
+    for folder in (cache_of_hub(), *cache_of_hub().parents):
+        with suppress(OSError):
+            return shutil.disk_usage(folder).free
+    return None
+
+
+def storage_folder(repo: str) -> Path:
+    """Where everything of a model lies."""
+    return cache_of_hub() / repo_folder_name(repo_id=repo, repo_type="model")
+
+
+def save_fetched(fetched: Fetched) -> None:
+    """Note that a revision is here. Raises `UserError` where that cannot be written."""
+    values = {
+        "repo": fetched.repo,
+        "revision": fetched.revision,
+        "files": dict(fetched.files),
+        "descriptions": {dtype: one.as_json() for dtype, one in fetched.descriptions.items()},
+    }
+    write_json(storage_folder(fetched.repo) / _RECORD, values)
+
+
+def find_fetched(repo: str) -> Fetched | None:
+    """What is here of that model; None where it is not, or not whole, or where that is no id."""
+    try:
+        fetched = _read(storage_folder(repo) / _RECORD)
+    except HFValidationError:
+        return None
+    return fetched if fetched is not None and fetched.repo == repo and fetched.is_whole else None
+
+
+def list_fetched() -> list[Fetched]:
+    """All that are here whole, by their ids."""
+    found = [_read(path) for path in cache_of_hub().glob(f"models--*/{_RECORD}")]
+    return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
+
+
+def _read(path: Path) -> Fetched | None:
+    """A record; None where there is none that makes sense, which is mended by fetching again."""
+    try:
+        values: dict[str, Any] = read_json(path)
+        return Fetched(
+            str(values["repo"]),
+            str(values["revision"]),
+            {str(name): int(size) for name, size in values["files"].items()},
+            {dtype: Description.from_json(one) for dtype, one in values.get("descriptions", {}).items()},
+        )
+    except (UserError, TypeError, ValueError, KeyError, AttributeError):
+        return None
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None

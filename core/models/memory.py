@@ -1,0 +1,85 @@
+"""The memory of this machine, and what an evaluator needs of it. Needs no PyTorch."""
+
+import os
+from pathlib import Path
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.models.fetched import Fetched
+from stepsight.core.sizes import sized
+
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+# Beside the weights: what is computed between the layers, and what a loader holds twice for a moment.
+_SHARE, _BESIDE = 1.15, 300_000_000
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def needed_memory(parameters: int, dtype: str) -> int:
+    """About how many bytes an evaluator takes that scores with weights of that type."""
+    return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
+
+
+def total_memory() -> int | None:
+    """The bytes of memory that this process may have at most; None where the system does not tell."""
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+    limit = _number(_GROUP / "memory.max")
+    return whole if limit is None else min(whole, limit)
+
+
+def free_memory() -> int | None:
+    """The bytes that this process could have now, what the system keeps of files counted as free; None where the
+    system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return total_memory()
+    limit, used = _number(_GROUP / "memory.max"), _number(_GROUP / "memory.current")
+    if limit is None or used is None:
+        return free
+    return min(free, max(0, limit - used + _kept_of_files()))
+
+
+def memory_of(fetched: Fetched, dtype: str) -> int:
+    """`needed_memory` of a fetched evaluator, by the bytes of its files."""
+    try:
+        config = read_json(fetched.folder / "config.json")
+    except UserError:
+        config = {}
+    stored = str(config.get("dtype") or config.get("torch_dtype") or dtype)
+    return needed_memory(fetched.size // _BYTES.get(stored, 4), dtype)
+
+
+def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
+    """Raises `UserError` where an evaluator that takes `needed` bytes finds too few: free ones, or with `whole` all
+    that this machine has."""
+    there = total_memory() if whole else free_memory()
+    if there is None or needed <= there:
+        return
+    has = "this machine has" if whole else "free now are"
+    raise UserError(
+        f"{name} takes about {sized(needed)} of memory, {has} {sized(there)}.",
+        "Choose a smaller one, weights in bfloat16 (--dtype), or a machine with more memory."
+        if whole
+        else "End what else needs memory, or wait for it, then try again.",
+    )
+
+
+def _kept_of_files() -> int:
+    """What the group's memory holds of files, which gives way."""
+    try:
+        lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    kept = (line.split() for line in lines if line.startswith(("inactive_file ", "active_file ")))
+    return sum(int(words[1]) for words in kept)
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None

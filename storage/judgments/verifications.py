@@ -1,0 +1,61 @@
+"""Published figures of public evaluators that were measured again."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import select
+
+from stepsight.storage.database.schema import VerificationRow
+from stepsight.storage.database.store import Store
+
+
+@dataclass(frozen=True)
+class Verification:
+    """F1 on a `part` of ProcessBench with its interval beside the `published` one, all in percent.
+
+    It is that of a model of the hub at a `revision`, with weights of type `dtype`, whose first errors are the first
+    steps below `threshold`. `whole` says whether all traces of the part were scored.
+    """
+
+    repo: str
+    revision: str
+    fingerprint: str
+    dtype: str
+    part: str
+    traces: int
+    whole: bool
+    threshold: float
+    f1: float
+    low: float | None
+    high: float | None
+    published: float | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the published figure is within the interval, to the digit that is printed; None where one of them
+        is lacking."""
+        if self.published is None or self.low is None or self.high is None:
+            return None
+        return round(self.low, 1) <= self.published <= round(self.high, 1)
+
+
+def save_verification(store: Store, verification: Verification) -> None:
+    """Keep what was measured."""
+    with store.write() as session:
+        session.add(VerificationRow(**asdict(verification)))
+
+
+def list_verifications(store: Store, repos: Sequence[str] | None = None) -> list[Verification]:
+    """The newest of each revision, type of weights and part, of some models or of all, in the order in which they
+    were made."""
+    rows = select(VerificationRow).order_by(VerificationRow.id)
+    if repos is not None:
+        rows = rows.where(VerificationRow.repo.in_(repos))
+    with store.read() as session:
+        found = [_verification(row) for row in session.scalars(rows)]
+    newest = {(one.repo, one.revision, one.dtype, one.part): one for one in found}
+    return list(newest.values())
+
+
+def _verification(row: VerificationRow) -> Verification:
+    return Verification(**{name: getattr(row, name) for name in Verification.__dataclass_fields__})

@@ -1,0 +1,156 @@
+"""The Evaluators page as a person uses it: from a fresh store to a dataset that a fetched evaluator has judged."""
+
+import re
+import threading
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from stepsight.app.jobs.worker import Worker
+from stepsight.app.scoring import loading
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.gallery_seed import seed
+from stepsight.core.formats.describing import describe_fetched
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models import hub as hubs
+from stepsight.core.models.hub import fetch, look_up
+from stepsight.core.models.placement import Placement
+from stepsight.storage.database.store import open_store
+from stepsight.storage.jobs.jobs import State, Task, list_jobs
+from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
+from tests.app.browser.test_accessibility import violations
+from tests.checkpoints import write_token_classifier
+from tests.hub import Hub, point_to
+from tests.serving import served
+
+MOST_CLICKS = 6
+REPO = "trl-lib/Qwen2-0.5B-Reward-Math-Sheperd"
+NAME = "Qwen2-0.5B-Reward-Math-Sheperd"
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    one = Hub()
+    one.folders[REPO] = tmp_path / "published"
+    write_token_classifier(one.folders[REPO], "qwen2", max_position_embeddings=4096)
+    point_to(monkeypatch, one.url, tmp_path / "hub")
+    monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    with one.running():
+        yield one
+
+
+@pytest.fixture
+def fresh(tmp_path, hub, tiny):
+    """A store as a first start leaves it, and the address of its server."""
+    evaluators = Evaluators([tiny], shipped=False, fetched=True)
+    with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as address:
+        seed(store, evaluators, ())
+        yield store, address
+
+
+def working(store):
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=Worker(store, stop, tasks=(task,)).run, daemon=True)
+        for task in (Task.FETCH, Task.JUDGE)
+    ]
+    for thread in threads:
+        thread.start()
+
+    def end():
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+
+    return end
+
+
+def test_a_newcomer_fetches_an_evaluator_and_has_a_dataset_judged(opened, fresh, hub):
+    store, address = fresh
+    clicks = 0
+    weights = hub.folders[REPO] / "model.safetensors"
+    # Half of the weights come, then the connection breaks; and then the worker ends.
+    hub.cut, hub.times, hub.pause = {weights.name: weights.stat().st_size // 2}, 1, 0.3
+    end = working(store)
+    with opened(base=address) as page:
+        page.goto("/")
+        page.get_by_role("link", name="Evaluators").click()
+        clicks += 1
+        listening(page)
+        page.get_by_role("button", name=f"Fetch {REPO}").click()
+        clicks += 1
+        expect(page.get_by_role("heading", name="Being fetched")).to_be_visible()
+        expect(page.get_by_role("progressbar", name=REPO)).to_be_visible()
+        while not any(part and part.startswith("bytes=") for part in hub.sent(weights.name)):
+            time.sleep(0.02)
+        end()
+        assert [job.state for job in list_jobs(store)] == [State.QUEUED]
+        page.reload()
+        expect(page.get_by_role("progressbar", name=REPO)).to_be_visible()
+        hub.pause = 0.0
+        end = working(store)
+        judge = page.get_by_role("link", name=f"Judge a dataset with {NAME}")
+        expect(judge).to_be_visible()
+        expect(page.get_by_role("heading", name="Being fetched")).to_have_count(0)
+        judge.click()
+        clicks += 1
+        listening(page)
+        expect(page.get_by_label("Evaluator")).to_have_value(NAME)
+        expect(page.get_by_label("Dataset")).to_have_value("gallery")
+        page.get_by_role("button", name="Start").click()
+        clicks += 1
+        row = page.locator("ol.jobs > li").first
+        expect(row).to_contain_text(re.compile(f"gallery.*{NAME}.*done", re.DOTALL))
+        end()
+        page.goto("/browse?dataset=gallery")
+        expect(page.locator("select[name=evaluator]").first).to_contain_text(NAME)
+        page.goto(f"/evidence?trace=1&evaluator={NAME}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert clicks <= MOST_CLICKS
+    assert clicks == 4
+    assert {job.state for job in list_jobs(store)} == {State.DONE}
+
+
+def test_what_cannot_be_fetched_is_told_and_the_page_goes_on(opened, fresh, hub):
+    _, address = fresh
+    hub.gated = {REPO}
+    with opened(base=address, width=390, expected=["status of 422"]) as page:
+        page.goto("/evaluators")
+        listening(page)
+        button = page.get_by_role("button", name=f"Fetch {REPO}")
+        button.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text(f"{REPO} is gated")
+        expect(button).to_be_focused()
+        page.get_by_label("OWNER/NAME").fill("lab/none")
+        page.get_by_label("OWNER/NAME").press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("the model hub has no model 'lab/none'")
+        expect(page.get_by_label("OWNER/NAME")).to_have_value("lab/none")
+        assert overflow(page) <= 0
+        assert violations(page) == []
+
+
+def test_score_waits_for_an_evaluator_that_is_being_loaded_and_goes_on_by_itself(opened, fresh, monkeypatch):
+    _, address = fresh
+    describe_fetched(fetch(look_up(REPO)), Placement())
+    monkeypatch.setattr("stepsight.app.scoring.evaluators._PATIENCE", 0.1)
+    let = threading.Event()
+
+    def load(*args):
+        let.wait(60)
+        return load_evaluator(*args)
+
+    monkeypatch.setattr(loading, "load_evaluator", load)
+    with opened(base=address) as page:
+        page.goto("/")
+        page.get_by_role("checkbox", name="tiny").uncheck()
+        page.get_by_role("checkbox", name=NAME).check()
+        score(page, PROBLEM, SOLUTION)
+        page.get_by_role("checkbox", name="tiny").uncheck()
+        page.get_by_role("checkbox", name=NAME).check()
+        page.get_by_role("button", name="Score").click()
+        expect(page.locator("#result .notice")).to_contain_text(f"{NAME} is being loaded")
+        let.set()
+        expect(page.locator("#result section.scored")).to_contain_text(NAME)
+        expect(page.locator("#result [data-again]")).to_have_count(0)

@@ -1,0 +1,160 @@
+"""`stepsight evaluators`: what it lists, fetches, and makes of a published figure."""
+
+import json
+
+import pytest
+
+from stepsight.app.commands import evaluators as command_of
+from stepsight.core.models import hub as hubs
+from stepsight.core.models import memory
+from stepsight.core.models.fetched import find_fetched
+from stepsight.core.models.public import Part, ProcessBenchFigures, PublicEvaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.verifications import Verification, list_verifications
+from tests.checkpoints import write_token_classifier
+from tests.hub import COMMIT, Hub, point_to
+
+REPO = "lab/tiny-prm"
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    one = Hub()
+    one.folders[REPO] = tmp_path / "published"
+    write_token_classifier(one.folders[REPO], "qwen2", max_position_embeddings=512)
+    point_to(monkeypatch, one.url, tmp_path / "hub")
+    monkeypatch.setattr(hubs, "_PAUSES", (0.1,))
+    with one.running():
+        yield one
+
+
+@pytest.fixture
+def db(tmp_path):
+    return tmp_path / "store.db"
+
+
+def part_file(folder, name="gsm8k"):
+    """Twelve solutions as ProcessBench has them, every second one with an error."""
+    rows = [
+        {"id": f"{name}-{n}", "generator": "g", "problem": f"What is {n} + 3?", "final_answer_correct": n % 2 == 0,
+         "steps": [f"{n} + 3 is asked for.", f"{n} + 3 = {n + 3 + n % 2}.", "Done."], "label": 1 if n % 2 else -1}
+        for n in range(12)
+    ]  # fmt: skip
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def known(threshold=None, gsm8k=50.0):
+    figures = ProcessBenchFigures(
+        gsm8k=gsm8k, math=40.0, olympiadbench=30.0, omnimath=20.0, average=35.0, source="A"
+    )
+    return PublicEvaluator(REPO, 20_000, "token-classification", threshold=threshold, processbench=figures)
+
+
+def test_the_list_has_what_is_here_what_was_verified_and_what_can_be_fetched(command, hub, db):
+    code, out, _ = command("evaluators", "--db", db)
+    assert code == 0
+    assert "Shipped: mini-bidir, mini-causal" in out
+    (line,) = [line for line in out.splitlines() if line.startswith("Qwen/Qwen2.5-Math-PRM-7B ")]
+    assert line.split()[1:5] == ["7B", "validity", "73.5", "65.5"]
+    assert "GAIR/ReasonEval-7B" in out
+    assert "PRIME-RL/EurusPRM-Stage1: " in out
+    command("evaluators", "fetch", REPO)
+    _, out, _ = command("evaluators", "--db", db)
+    assert f"Fetched: {REPO} at {COMMIT[:12]}, " in out
+
+
+def test_fetch_goes_on_after_a_break_and_names_the_folder(command, hub):
+    weights = hub.folders[REPO] / "model.safetensors"
+    hub.cut, hub.times = {weights.name: weights.stat().st_size // 2}, 1
+    code, out, told = command("evaluators", "fetch", REPO, "--revision", "main")
+    assert (code, out.strip()) == (0, str(find_fetched(REPO).folder))
+    assert f"{REPO} at {COMMIT}: " in told
+    assert "tiny-prm: token-classification format, causal, inputs of up to 512 tokens." in told
+    hub.asked.clear()
+    assert command("evaluators", "fetch", REPO)[0] == 0
+    assert hub.sent(weights.name) == []
+
+
+def test_what_this_machine_cannot_hold_is_fetched_for_another_one_and_said_before(command, hub, monkeypatch):
+    monkeypatch.setattr(memory, "total_memory", lambda: 1_000_000)
+    code, out, told = command("evaluators", "fetch", REPO)
+    assert (code, out.strip()) == (0, str(find_fetched(REPO).folder))
+    assert (
+        f"{REPO} takes about 300.1 MB of memory, this machine has 1.0 MB. It is fetched for another machine" in told
+    )
+    assert find_fetched(REPO).descriptions == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["fetch", "lab/none"], "the model hub has no model 'lab/none' that it gives to you"),
+        (["fetch", REPO, "--revision", "v9"], "lab/tiny-prm has no revision 'v9'"),
+        (["verify", REPO], "lab/tiny-prm is not here. Fetch it first: stepsight evaluators fetch lab/tiny-prm"),
+    ],
+)
+def test_what_cannot_be_done_is_said(command, hub, db, arguments, told):
+    code, _, err = command("evaluators", *arguments, *(["--db", db] if arguments[0] == "verify" else []))
+    assert (code, told in err) == (2, True), err
+
+
+def test_a_figure_is_verified_with_the_best_threshold_which_holds_for_the_other_parts(
+    command, hub, db, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(command_of, "find_public", lambda repo: known())
+    command("evaluators", "fetch", REPO)
+    code, _, err = command(
+        "evaluators", "verify", REPO, "--part", "math", "--input", part_file(tmp_path), "--db", db
+    )
+    assert (code, "Verify that part first" in err) == (2, True)
+    code, out, err = command("evaluators", "verify", REPO, "--input", part_file(tmp_path), "--db", db)
+    assert code == 0, err
+    with open_store(str(db)) as store:
+        (one,) = list_verifications(store)
+    assert (one.repo, one.revision, one.part, one.traces, one.whole) == (REPO, COMMIT, "gsm8k", 12, True)
+    assert one.low <= one.f1 <= one.high
+    assert f"F1 {one.f1:.1f} ({one.low:.1f} to {one.high:.1f}) at threshold {one.threshold:.4g}" in out
+    assert "published 50.0: " + ("agrees" if one.agrees else "differs") in out
+    assert "Published in: A" in out
+    file = part_file(tmp_path, "math")
+    code, out, _ = command(
+        "evaluators", "verify", REPO, "--part", "math", "--input", file, "--limit", 7, "--db", db
+    )
+    assert "ProcessBench math (7 traces of it)" in out
+    with open_store(str(db)) as store:
+        _, math = list_verifications(store)
+    assert (math.threshold, math.traces, math.whole) == (one.threshold, 7, False)
+
+
+def test_a_threshold_of_its_authors_holds(command, hub, db, tmp_path, monkeypatch):
+    monkeypatch.setattr(command_of, "find_public", lambda repo: known(threshold=0.5))
+    command("evaluators", "fetch", REPO)
+    file = part_file(tmp_path, "math")
+    code, out, _ = command("evaluators", "verify", REPO, "--part", "math", "--input", file, "--db", db)
+    assert (code, "at threshold 0.5, published 40.0: " in out) == (0, True)
+
+
+def test_a_dataset_of_the_store_is_judged_once(command, hub, db, tmp_path, monkeypatch):
+    code, _, err = command("evaluators", "fetch", REPO)
+    code, _, err = command("evaluators", "verify", REPO, "--db", db)
+    assert (code, "the store has no dataset processbench-gsm8k" in err) == (2, True)
+    command("import", "processbench", part_file(tmp_path), "--dataset", "processbench-gsm8k", "--db", db)
+    code, out, err = command("evaluators", "verify", REPO, "--db", db)
+    assert (code, "nothing is published" in out) == (0, True), err
+    scored = []
+    monkeypatch.setattr(Scorer, "score", lambda self, traces, *_: scored.extend(traces) or iter(()))
+    assert command("evaluators", "verify", REPO, "--db", db)[1] == out
+    assert scored == []
+    assert "Verified: lab/tiny-prm" in command("evaluators", "--db", db)[1]
+
+
+@pytest.mark.parametrize(
+    ("published", "low", "agrees"),
+    [(59.0, 58.96, True), (59.0, 59.04, True), (59.0, 59.06, False), (None, 50.0, None), (59.0, None, None)],
+)
+def test_a_figure_agrees_where_it_is_within_the_interval_to_its_printed_digit(published, low, agrees):
+    one = Verification("a/b", "c", "f", "float32", Part.MATH.value, 9, True, 0.5, 60.0, low, 64.0, published)
+    assert one.agrees is agrees

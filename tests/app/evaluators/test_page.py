@@ -1,0 +1,288 @@
+"""The Evaluators page without a browser: from the hub to a judged dataset, and what keeps one from it."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from stepsight.app.evaluators import shelf, speed
+from stepsight.app.jobs.worker import Worker
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.address_page import PART
+from stepsight.core.models import hub as hubs
+from stepsight.core.models import memory
+from stepsight.core.models.fetched import find_fetched, storage_folder
+from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
+from stepsight.storage.judgments.verifications import Verification, save_verification
+from tests.app.client import asking
+from tests.app.evaluators.conftest import OTHER, SMALL
+from tests.app.markup import read
+from tests.hub import COMMIT, point_to
+from tests.storage.samples import add
+
+NAME = "Qwen2-0.5B-Reward-Math-Sheperd"
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def evaluators(hub, tiny):
+    return Evaluators([tiny], shipped=False, fetched=True)
+
+
+@pytest.fixture
+def client(sqlite_store, evaluators, monkeypatch):
+    monkeypatch.setattr("stepsight.app.scoring.evaluators._LOOKS", 0.0)
+    with asking(sqlite_store, evaluators) as client:
+        yield client
+
+
+def page_of(client):
+    return read(client.get("/evaluators", headers={PART: "1"}).text)
+
+
+def fetch(client, repo=SMALL, revision="main"):
+    return client.post("/evaluators/fetch", json={"repo": repo, "revision": revision})
+
+
+def offered(page):
+    return {one.attributes["data-fetch"] for one in page.all("button") if "data-fetch" in one.attributes}
+
+
+def test_one_is_fetched_and_judges_a_dataset_without_a_new_start(client, sqlite_store, evaluators):
+    add(sqlite_store)
+    assert SMALL in offered(page_of(client))
+    assert NAME not in client.get("/").text
+    job = fetch(client).json()["job"]
+    assert get_job(sqlite_store, job).request == {"repo": SMALL, "revision": COMMIT}
+    assert fetch(client).json()["job"] == job
+    worker = Worker(sqlite_store)
+    assert worker.work_one()
+    done = get_job(sqlite_store, job)
+    assert (done.state, done.reason) == (
+        State.DONE, f"{NAME}: token-classification format, inputs of up to 1,024 tokens."
+    )  # fmt: skip
+    assert done.done == done.total == sum(find_fetched(SMALL).files.values())
+    page = page_of(client)
+    assert SMALL not in offered(page)
+    assert f"fetched from {SMALL} at {COMMIT[:8]} · loaded when it is asked for" in page.text
+    for path in ("/", "/jobs", "/browse?dataset=sums"):
+        assert NAME in client.get(path).text, path
+    values = {"dataset": "sums", "evaluator": NAME, "mode": "hindsight"}
+    assert client.post("/api/v1/jobs", json=values).status_code == 201
+    assert worker.work_one()
+    assert [one.state for one in list_jobs(sqlite_store)] == [State.DONE, State.DONE]
+    assert NAME in {one.name for one in list_evaluators(sqlite_store)}
+    # What is judged is seen without loading it; a new solution loads it.
+    assert NAME not in evaluators.in_memory
+    assert client.get(f"/evidence?trace=1&evaluator={NAME}").status_code == 200
+    assert NAME not in evaluators.in_memory
+    scored = client.post("/api/v1/score", json={"problem": "2 + 3?", "steps": ["It is 5."], "evaluator": NAME})
+    assert scored.status_code == 200, scored.text
+    assert NAME in evaluators.in_memory
+    assert "· in memory" in page_of(client).text
+
+
+def test_a_model_that_is_in_no_catalogue_can_be_fetched_too(client, sqlite_store):
+    assert fetch(client, f" {OTHER} ").status_code == 201
+    assert Worker(sqlite_store).work_one()
+    assert "fetched from lab/other-prm" in page_of(client).text
+
+
+@pytest.mark.parametrize(
+    ("repo", "revision", "message"),
+    [
+        ("lab/none", "main", "the model hub has no model 'lab/none' that it gives to you."),
+        (SMALL, "v9", f"{SMALL} has no revision 'v9'."),
+        ("no id", "main", "'no id' is no model's id."),
+        ("", "main", "'' is no model's id."),
+    ],
+)
+def test_what_cannot_be_had_is_said_at_once_and_nothing_is_begun(client, sqlite_store, repo, revision, message):
+    answer = fetch(client, repo, revision)
+    assert (answer.status_code, answer.json()["error"]) == (422, message)
+    assert list_jobs(sqlite_store) == []
+    assert client.get("/evaluators").status_code == 200
+
+
+def test_a_gated_one_needs_a_token(client, sqlite_store, hub, monkeypatch):
+    hub.gated = {SMALL}
+    answer = fetch(client)
+    assert (answer.status_code, "is gated" in answer.text, "HF_TOKEN" in answer.text) == (422, True, True)
+    assert (list_jobs(sqlite_store), storage_folder(SMALL).exists()) == ([], False)
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    assert fetch(client).status_code == 201
+    assert Worker(sqlite_store).work_one()
+    assert find_fetched(SMALL) is not None
+
+
+def test_without_a_network_the_page_says_so_in_seconds(client, sqlite_store, tmp_path, monkeypatch):
+    point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "hub")
+    start = time.monotonic()
+    answer = fetch(client)
+    assert "the model hub cannot be reached" in answer.json()["error"]
+    assert time.monotonic() - start < 5
+    assert list_jobs(sqlite_store) == []
+
+
+def test_what_this_machine_cannot_hold_is_not_offered_and_is_refused(client, sqlite_store, monkeypatch):
+    for module in (memory, shelf):
+        monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
+    page = page_of(client)
+    assert "Qwen/Qwen2.5-Math-PRM-7B" not in offered(page)
+    assert "Takes about 32.5 GB of memory, and this machine has 8.0 GB." in page.text
+    assert SMALL in offered(page)
+    answer = fetch(client, "Qwen/Qwen2.5-Math-PRM-7B")
+    assert answer.json() == {
+        "error": "Qwen/Qwen2.5-Math-PRM-7B: takes about 32.5 GB of memory, and this machine has 8.0 GB.",
+        "hint": "Choose a smaller one, start StepSight with --dtype bfloat16, or use a machine with more memory.",
+    }
+    assert list_jobs(sqlite_store) == []
+
+
+def test_a_full_disk_is_refused_before_it_is_begun(client, sqlite_store, monkeypatch):
+    monkeypatch.setattr(hubs, "free_disk", lambda: 1000)
+    assert "more on the disk, 1 kB are free" in fetch(client).json()["error"]
+    assert list_jobs(sqlite_store) == []
+
+
+def slowly(hub):
+    """Some seconds for the weights."""
+    hub.pause = 0.2
+
+
+def at_work(store):
+    stop = threading.Event()
+    thread = threading.Thread(target=Worker(store, stop, tasks=(Task.FETCH,)).run, daemon=True)
+    thread.start()
+    return stop, thread
+
+
+def wait_for(condition, seconds=60.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def partial():
+    return sum(path.stat().st_size for path in storage_folder(SMALL).glob("blobs/*incomplete"))
+
+
+def test_a_worker_that_ends_in_the_middle_leaves_no_evaluator_and_the_next_goes_on(
+    client, sqlite_store, hub, evaluators
+):
+    slowly(hub)
+    job = fetch(client).json()["job"]
+    stop, thread = at_work(sqlite_store)
+    wait_for(lambda: partial() > 20_000)
+    stop.set()
+    thread.join(30)
+    assert get_job(sqlite_store, job).state == State.QUEUED
+    assert (find_fetched(SMALL), evaluators.names) == (None, ["tiny"])
+    here = partial()
+    assert here > 20_000
+    hub.pause = 0.0
+    hub.asked.clear()
+    assert Worker(sqlite_store).work_one()
+    assert get_job(sqlite_store, job).state == State.DONE
+    assert hub.sent(WEIGHTS) == [f"bytes={here}-"]
+    assert evaluators.names == ["tiny", NAME]
+
+
+def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeypatch):
+    monkeypatch.setattr("stepsight.app.jobs.worker._BEAT", 0.1)
+    slowly(hub)
+    job = fetch(client).json()["job"]
+    stop, thread = at_work(sqlite_store)
+    wait_for(lambda: partial() > 20_000)
+    page = page_of(client)
+    (meter,) = page.all("div", cls="meter")
+    assert 0 <= int(meter.attributes["aria-valuenow"]) < 100
+    cancel_job(sqlite_store, job)
+    time.sleep(1)
+    here = partial()
+    time.sleep(1)
+    assert partial() == here
+    hub.pause = 0.0
+    resume_job(sqlite_store, job)
+    wait_for(lambda: get_job(sqlite_store, job).state == State.DONE)
+    stop.set()
+    thread.join(30)
+
+
+def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(client, sqlite_store, hub, evaluators):
+    config = hub.folders[SMALL] / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"hidden_size": 32}))
+    job = fetch(client).json()["job"]
+    assert Worker(sqlite_store).work_one()
+    failed = get_job(sqlite_store, job)
+    assert failed.state == State.FAILED
+    assert failed.reason.startswith(f"{SMALL} is here, but does not load: ")
+    assert evaluators.names == ["tiny"]
+    page = page_of(client)
+    assert failed.reason in page.text
+    assert "It has not been loaded with weights in float32 yet." in page.text
+    assert SMALL in offered(page)
+    assert client.post("/api/v1/score", json={"problem": "1?", "steps": ["1"]}).status_code == 200
+
+
+def test_too_little_free_memory_fails_the_try_and_later_it_loads_without_the_hub(
+    client, sqlite_store, tmp_path, monkeypatch
+):
+    job = fetch(client).json()["job"]
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "free_memory", lambda: 1_000_000)
+        assert Worker(sqlite_store).work_one()
+    failed = get_job(sqlite_store, job)
+    assert "takes about 300.1 MB of memory, free now are 1.0 MB." in failed.reason
+    point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "hub")
+    assert fetch(client).status_code == 201
+    assert Worker(sqlite_store).work_one()
+    assert NAME in client.get("/").text
+
+
+def test_verified_figures_are_shown_beside_the_published_ones(client, sqlite_store):
+    repo = "HuggingFaceH4/Qwen2.5-Math-1.5B-Instruct-PRM-0.2"
+    one = Verification(repo, COMMIT, "f", "bfloat16", "gsm8k", 400, True, 0.4, 37.1, 34.0, 40.2, 36.56)
+    save_verification(sqlite_store, one)
+    text = page_of(client).text
+    said = "ProcessBench gsm8k: 37.1 (34.0 to 40.2), published 36.6: agrees, revision 01234567, bfloat16"
+    assert said in " ".join(text.split())
+    assert "not verified" in text
+
+
+def test_imported_scores_are_listed_and_markup_in_names_is_text(client, sqlite_store):
+    register_evaluator(sqlite_store, name="<b>GPT</b>", fingerprint="g", format="scores", attention="none",
+                       info={"outputs": "validity"})  # fmt: skip
+    answer = client.get("/evaluators").text
+    assert "&lt;b&gt;GPT&lt;/b&gt;" in answer
+    assert "<b>GPT</b>" not in answer
+
+
+def test_a_read_only_server_offers_nothing(sqlite_store, evaluators):
+    with asking(sqlite_store, evaluators, read_only=True) as client:
+        page = page_of(client)
+        assert (offered(page), page.all("form")) == (set(), [])
+        assert fetch(client).status_code in (401, 403)
+
+
+def test_times_follow_from_what_this_machine_was_measured_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "speed.json"
+    one = speed.Speed(path)
+    assert one.seconds(1_000_000, "float32") is None
+    wait_for(lambda: one.of("float32") is not None)
+    measured = one.of("float32")
+    assert measured > 1e8
+    # Two operations for each of 1,000,000 parameters and 500 tokens.
+    assert one.seconds(1_000_000, "float32") == pytest.approx(1e9 / measured)
+    wait_for(path.is_file)
+    # What was kept counts at once, and where the next measurement is slower.
+    monkeypatch.setattr(speed, "measure", lambda dtype: 1.0)
+    again = speed.Speed(path)
+    assert again.of("float32") == measured
+    wait_for(lambda: not any(one.name == "speed" for one in threading.enumerate()))
+    assert again.of("float32") == measured
+    path.write_text('{"other machine": {"float32": 1}}')
+    assert speed.Speed(path).of("float32") is None

@@ -1,0 +1,138 @@
+"""Evaluators that are loaded when they are first asked for, within a budget."""
+
+import time
+from concurrent.futures import wait
+
+import pytest
+
+from stepsight.app.scoring import loading
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.loading import LoadingError
+from stepsight.core.errors import UserError
+from stepsight.core.formats.describing import describe_fetched
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models import memory
+from stepsight.core.models.fetched import find_fetched, storage_folder
+from stepsight.core.models.hub import fetch, look_up
+from stepsight.core.models.placement import Placement
+from stepsight.core.trace import Trace
+from tests.checkpoints import write_token_classifier
+from tests.hub import Hub, point_to
+
+TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5."])
+MODELS = ("lab/one", "lab/two")
+
+
+@pytest.fixture
+def fetched(tmp_path, monkeypatch):
+    """Two evaluators from a hub that is gone since."""
+    hub = Hub()
+    point_to(monkeypatch, hub.url, tmp_path / "hub")
+    for number, repo in enumerate(MODELS):
+        hub.folders[repo] = tmp_path / f"published-{number}"
+        write_token_classifier(hub.folders[repo], "qwen2", intermediate_size=40 + 8 * number)
+    with hub.running():
+        return [describe_fetched(fetch(look_up(repo)), Placement()) for repo in MODELS]
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Loading takes half a second."""
+
+    def load(*args):
+        time.sleep(0.5)
+        return load_evaluator(*args)
+
+    monkeypatch.setattr(loading, "load_evaluator", load)
+
+
+def offering(tiny, **options):
+    return Evaluators([tiny], shipped=False, fetched=True, **options)
+
+
+def test_one_is_offered_before_it_is_loaded_and_judges_as_it_does_by_itself(fetched, tiny):
+    evaluators = offering(tiny)
+    assert evaluators.names == ["tiny", "one", "two"]
+    assert evaluators.in_memory == {"tiny"}
+    assert evaluators.about("one") == fetched[0]
+    judgment = evaluators.submit("one", TRACE).result(60)
+    assert evaluators.in_memory == {"tiny", "one"}
+    alone = evaluators.scorer("one").score_one(TRACE)
+    assert judgment.hindsight.packed == pytest.approx(alone.hindsight.packed, abs=1e-5)
+    assert evaluators.spec("one") == str(find_fetched("lab/one").folder)
+    assert (evaluators.origin("one"), evaluators.origin("tiny")) == ("fetched", "given at the start")
+
+
+def test_with_a_budget_for_one_the_other_gives_way_and_what_stays_stays(fetched, tiny):
+    evaluators = offering(tiny, budget=1)
+    for number, name in enumerate(("one", "two", "one")):
+        # A solution that it has judged needs no weights.
+        assert evaluators.submit(name, Trace.of(str(number), ["It is 1."])).result(60)
+        assert evaluators.in_memory == {"tiny", name}
+    both = offering(tiny, budget=10**9)
+    for name in ("one", "two"):
+        both.submit(name, TRACE).result(60)
+    assert both.in_memory == {"tiny", "one", "two"}
+
+
+def test_whoever_asks_while_it_is_loaded_waits_for_the_same(fetched, tiny, slow, monkeypatch):
+    monkeypatch.setattr("stepsight.app.scoring.evaluators._PATIENCE", 0.05)
+    evaluators = offering(tiny)
+    with pytest.raises(LoadingError, match=r"one is being loaded, .* This page goes on by itself"):
+        evaluators.scorer("one")
+    with pytest.raises(LoadingError):
+        evaluators.judge("one", TRACE)
+    futures = [evaluators.submit("one", Trace.of(str(number), ["5"])) for number in range(4)]
+    # Others are not held up.
+    start = time.monotonic()
+    evaluators.judge("tiny", TRACE)
+    assert not any(future.done() for future in futures) or time.monotonic() - start > 0.5
+    assert not wait(futures, 60).not_done
+    assert len({id(future) for future in futures}) == 4
+    assert [one.fetched.repo for one in evaluators._loader.loaded] == ["lab/one"]
+    assert evaluators.scorer("one") is evaluators.scorer("one")
+
+
+def test_one_that_does_not_load_says_why_and_the_others_go_on(fetched, tiny, monkeypatch):
+    evaluators = offering(tiny)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "free_memory", lambda: 1000)
+        with pytest.raises(UserError, match=r"one takes about .* of memory, free now are 1 kB"):
+            evaluators.submit("one", TRACE).result(60)
+        # It is not tried with every question.
+        started = evaluators._lazy["one"].begun
+        with pytest.raises(UserError, match="of memory"):
+            evaluators.scorer("one")
+        assert evaluators._lazy["one"].begun == started
+    assert evaluators.judge("tiny", TRACE)
+    monkeypatch.setattr(loading, "_SECONDS", 0.0)
+    assert evaluators.submit("one", TRACE).result(60)
+
+
+def test_weights_that_were_changed_are_refused(fetched, tiny, tmp_path):
+    evaluators = offering(tiny)
+    assert "one" in evaluators.names
+    write_token_classifier(tmp_path / "changed", "qwen2", initializer_range=0.5, num_hidden_layers=2)
+    weights = find_fetched("lab/one").folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.resolve().write_bytes(content)
+    with pytest.raises(UserError, match="one has changed since it was fetched"):
+        evaluators.submit("one", TRACE).result(60)
+
+
+def test_what_is_gone_is_no_longer_offered_and_what_has_come_is(fetched, tiny, monkeypatch):
+    monkeypatch.setattr("stepsight.app.scoring.evaluators._LOOKS", 0.0)
+    evaluators = offering(tiny)
+    record = storage_folder("lab/two") / "stepsight.json"
+    record.rename(record.with_name("away.json"))
+    assert evaluators.names == ["tiny", "one"]
+    record.with_name("away.json").rename(record)
+    assert evaluators.names == ["tiny", "one", "two"]
+
+
+def test_another_type_of_weights_is_another_evaluator_and_has_to_be_loaded_once(fetched, tiny):
+    evaluators = offering(tiny, place=Placement(dtype="bfloat16"))
+    assert evaluators.names == ["tiny (bfloat16)"]
+    describe_fetched(find_fetched("lab/one"), Placement(dtype="bfloat16"))
+    assert offering(tiny, place=Placement(dtype="bfloat16")).names == ["tiny (bfloat16)", "one (bfloat16)"]

@@ -1,0 +1,239 @@
+"""Fetching from a model hub on this machine, asked by the hub's own client."""
+
+import errno
+import os
+import time
+
+import huggingface_hub
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models import hub as hubs
+from stepsight.core.models.fetched import find_fetched, list_fetched, save_fetched, storage_folder
+from stepsight.core.models.hub import check_disk, fetch, look_up
+from stepsight.core.models.location import cached, can_load, evaluator_folder
+from tests.checkpoints import write_token_classifier
+from tests.hub import COMMIT, Hub, point_to
+
+MODEL = "lab/tiny-prm"
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub with one model, and things beside it that nobody should fetch."""
+    folder = tmp_path / "published"
+    write_token_classifier(folder, "qwen2")
+    (folder / "README.md").write_text("# A card\n")
+    (folder / "modeling.py").write_text("raise SystemExit")
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    (folder / "training_args.bin").write_bytes(b"a pickle")
+    one = Hub()
+    one.folders[MODEL] = folder
+    point_to(monkeypatch, one.url, tmp_path / "cache")
+    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    with one.running():
+        yield one
+
+
+def whole(hub):
+    return (hub.folders[MODEL] / WEIGHTS).stat().st_size
+
+
+def test_a_model_is_fetched_at_one_commit_and_then_needs_no_hub(hub, tmp_path):
+    shown = []
+    remote = look_up(MODEL)
+    assert remote.revision == COMMIT
+    fetched = fetch(remote, lambda there, size: shown.append((there, size)))
+    assert sorted(path.name for path in fetched.folder.iterdir()) == [
+        "README.md", "config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json"
+    ]  # fmt: skip
+    assert shown == sorted(shown)
+    assert shown[-1] == (remote.size, remote.size) == (sum(fetched.files.values()),) * 2
+    assert fetched.size == whole(hub)
+    assert [one.repo for one in list_fetched()] == [MODEL]
+    # What changes there later changes nothing here.
+    hub.commit = "f" * 40
+    assert evaluator_folder(MODEL) == fetched.folder == cached(MODEL)
+    evaluator = load_evaluator(MODEL)
+    assert (evaluator.name, evaluator.fingerprint) == (
+        "tiny-prm",
+        load_evaluator(hub.folders[MODEL]).fingerprint,
+    )
+
+
+def test_the_client_itself_takes_what_was_fetched_for_its_own(hub, monkeypatch):
+    fetched = fetch(look_up(MODEL))
+    asked = len(hub.asked)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    path = huggingface_hub.hf_hub_download(MODEL, WEIGHTS, revision=COMMIT)
+    assert path == str(fetched.folder / WEIGHTS)
+    assert len(hub.asked) == asked
+    assert {one.repo_id for one in huggingface_hub.scan_cache_dir().repos} == {MODEL}
+
+
+def test_a_connection_that_breaks_is_gone_on_with_by_itself(hub):
+    hub.cut, hub.times = {WEIGHTS: whole(hub) // 3}, 2
+    fetched = fetch(look_up(MODEL))
+    third = whole(hub) // 3
+    assert hub.sent(WEIGHTS) == [None, f"bytes={third}-", f"bytes={2 * third}-"]
+    assert load_evaluator(fetched.folder).fingerprint == load_evaluator(hub.folders[MODEL]).fingerprint
+
+
+def test_what_came_before_an_end_is_not_asked_for_again_and_is_no_evaluator(hub):
+    class EndError(Exception):
+        pass
+
+    remote = look_up(MODEL)
+    half = remote.size - whole(hub) // 2
+
+    def end(there, size):
+        if there > half:
+            raise EndError
+
+    hub.pause = 0.001
+    with pytest.raises(EndError):
+        fetch(remote, end)
+    assert (find_fetched(MODEL), cached(MODEL), can_load(MODEL), list_fetched()) == (None, None, False, [])
+    here = look_up(MODEL).here
+    assert half < here < remote.size
+    hub.asked.clear()
+    fetch(remote)
+    (part,) = hub.sent(WEIGHTS)
+    small = remote.size - whole(hub)
+    assert part == f"bytes={here - small}-"
+    assert find_fetched(MODEL).revision == COMMIT
+    assert not list(storage_folder(MODEL).glob("blobs/*incomplete"))
+
+
+def test_one_that_breaks_again_and_again_says_how_far_it_came(hub):
+    hub.cut, hub.times = {WEIGHTS: 0}, 100
+    with pytest.raises(UserError, match=r"connection broke at 0 kB of .* try again to go on from there"):
+        fetch(look_up(MODEL))
+    assert find_fetched(MODEL) is None
+    hub.times = 0
+    assert fetch(look_up(MODEL)).is_whole
+
+
+def test_a_file_that_was_damaged_on_its_way_is_not_kept(hub):
+    remote = look_up(MODEL)
+    path = hub.folders[MODEL] / WEIGHTS
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(UserError, match=r"model\.safetensors is not the file that the hub lists"):
+        fetch(remote)
+    assert find_fetched(MODEL) is None
+    path.write_bytes(content)
+    assert fetch(remote).is_whole
+
+
+def test_a_gated_model_needs_a_token_and_keeps_it_from_other_hosts(hub, monkeypatch):
+    hub.gated = {MODEL}
+    with pytest.raises(
+        UserError, match=r"lab/tiny-prm is gated: .* Accept them at http.*/lab/tiny-prm, .*HF_TOKEN"
+    ):
+        look_up(MODEL)
+    monkeypatch.setenv("HF_TOKEN", "hf_others")
+    with pytest.raises(UserError, match="is gated"):
+        look_up(MODEL)
+    assert not storage_folder(MODEL).exists()
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    hub.asked.clear()
+    assert fetch(look_up(MODEL)).is_whole
+    assert {has_token for _, path, _, has_token in hub.asked if path.startswith("/stored/")} == {False}
+    assert {has_token for _, path, _, has_token in hub.asked if "/resolve/" in path} == {True}
+
+
+@pytest.mark.parametrize(
+    ("repo", "revision", "message"),
+    [
+        ("lab/other", "main", r"the model hub has no model 'lab/other' that it gives to you"),
+        (MODEL, "v9", r"lab/tiny-prm has no revision 'v9'"),
+        ("lab/a--b", "main", r"'lab/a--b' is no model's id"),
+    ],
+)
+def test_what_the_hub_does_not_have_is_named(hub, repo, revision, message):
+    with pytest.raises(UserError, match=message):
+        look_up(repo, revision)
+
+
+def test_no_network_is_said_at_once(hub, tmp_path, monkeypatch):
+    remote = look_up(MODEL)
+    point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "cache")
+    start = time.monotonic()
+    with pytest.raises(
+        UserError, match=r"the model hub cannot be reached at http://127.0.0.1:9 .* Check the network"
+    ):
+        look_up(MODEL)
+    with pytest.raises(UserError, match="cannot be reached"):
+        fetch(remote)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(UserError, match="cannot be reached"):
+        look_up(MODEL)
+    assert time.monotonic() - start < 5
+
+
+def test_pickles_alone_are_not_fetched(hub):
+    (hub.folders[MODEL] / WEIGHTS).unlink()
+    with pytest.raises(UserError, match=r"'lab/tiny-prm' has no safetensors on the model hub"):
+        look_up(MODEL)
+
+
+def test_a_disk_without_room_is_refused_before_anything_is_written(hub, monkeypatch):
+    remote = look_up(MODEL)
+    monkeypatch.setattr(hubs, "free_disk", lambda: hubs._RESERVE + remote.size - 1)
+    with pytest.raises(UserError, match=r"lab/tiny-prm takes .* more on the disk, .* are free in .*HF_HUB_CACHE"):
+        fetch(remote)
+    assert not storage_folder(MODEL).exists()
+    monkeypatch.setattr(hubs, "free_disk", lambda: hubs._RESERVE + remote.size)
+    check_disk(remote)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device here that is always full")
+def test_a_disk_that_fills_up_leaves_nothing_half_stored(hub, monkeypatch):
+    """/dev/full takes no byte, as a full disk; what is written to is a link to it from the last tenth on."""
+    remote = look_up(MODEL)
+    (weights,) = [file for file in remote.files if file.name == WEIGHTS]
+    partial = hubs._partial(remote, weights)
+
+    def fill(there, size):
+        if there > 0.9 * size and not partial.is_symlink():
+            partial.unlink()
+            partial.symlink_to("/dev/full")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(UserError, match=r"lab/tiny-prm: the disk is full; .* Make room for"):
+        fetch(remote, fill)
+    assert not partial.is_symlink()
+    partial.symlink_to("/dev/full")
+    with pytest.raises(UserError, match="the disk is full"):
+        fetch(remote)
+    assert not list(storage_folder(MODEL).glob("blobs/*incomplete"))
+    assert (find_fetched(MODEL), cached(MODEL)) == (None, None)
+    assert fetch(remote).is_whole
+
+
+def test_a_file_that_is_gone_or_cut_later_makes_it_no_evaluator(hub):
+    fetched = fetch(look_up(MODEL))
+    save_fetched(fetched)
+    (fetched.folder / WEIGHTS).resolve().write_bytes(b"cut")
+    assert (find_fetched(MODEL), list_fetched()) == (None, [])
+    assert fetch(look_up(MODEL)).is_whole
+    (fetched.folder / WEIGHTS).resolve().unlink()
+    assert (find_fetched(MODEL), list_fetched()) == (None, [])
+    assert fetch(look_up(MODEL)).is_whole
+
+
+def test_a_card_that_its_authors_did_not_write_is_added(hub):
+    fetched = fetch(look_up(MODEL), card={"template": {"separator": "\n\n"}})
+    assert load_evaluator(fetched.folder).encoder.template.separator == "\n\n"
+
+
+def test_a_damaged_record_is_none(hub):
+    fetch(look_up(MODEL))
+    for text in ("{", "[]", "{}", '{"repo": "lab/tiny-prm", "revision": "x", "files": 3}'):
+        (storage_folder(MODEL) / "stepsight.json").write_text(text)
+        assert find_fetched(MODEL) is None
+    assert fetch(look_up(MODEL)).is_whole
+    assert find_fetched(MODEL) is not None

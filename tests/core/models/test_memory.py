@@ -1,0 +1,44 @@
+"""What this machine has of memory, and what an evaluator takes."""
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.models import memory
+from stepsight.core.models.memory import check_memory, free_memory, needed_memory, total_memory
+
+
+def test_an_evaluator_takes_its_weights_a_share_and_some_more():
+    # 7 billion parameters of 2 bytes, times 1.15, and 0.3 GB.
+    assert needed_memory(7_000_000_000, "bfloat16") == 16_400_000_000
+    assert needed_memory(7_000_000_000, "float32") == 32_500_000_000
+
+
+def test_free_memory_is_a_part_of_the_whole():
+    assert 10_000_000 < free_memory() <= total_memory()
+
+
+def test_the_limit_of_a_container_is_the_whole_and_what_it_keeps_of_files_is_free(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    (tmp_path / "memory.max").write_text("50000000\n")
+    assert total_memory() == 50_000_000
+    (tmp_path / "memory.current").write_text("30000000\n")
+    (tmp_path / "memory.stat").write_text("anon 20000000\nactive_file 1000000\ninactive_file 4000000\n")
+    assert free_memory() == 25_000_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert total_memory() > 50_000_000
+
+
+def test_too_little_names_both_and_what_to_do(monkeypatch):
+    monkeypatch.setattr(memory, "total_memory", lambda: 8_000_000_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2_000_000_000)
+    check_memory("a", 2_000_000_000)
+    with pytest.raises(UserError, match=r"^a takes about 3.0 GB of memory, free now are 2.0 GB. End what else"):
+        check_memory("a", 3_000_000_000)
+    check_memory("a", 3_000_000_000, whole=True)
+    with pytest.raises(
+        UserError, match=r"^a takes about 16.4 GB of memory, this machine has 8.0 GB. Choose a smaller"
+    ):
+        check_memory("a", 16_400_000_000, whole=True)
+    # Where the system does not tell, nothing is refused.
+    monkeypatch.setattr(memory, "total_memory", lambda: None)
+    check_memory("a", 10**15, whole=True)

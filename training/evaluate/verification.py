@@ -1,0 +1,48 @@
+"""Verifying a published figure: F1 on a part of ProcessBench, by its authors' rule for thresholds.
+
+ProcessBench (Zheng et al., 2024), 4.1: the threshold of a reward model that gives numbers is the one with the best
+F1 on GSM8K, and is kept for the other parts. Where its authors name a threshold of their own, that holds.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stepsight.core.errors import UserError
+from stepsight.core.metrics.bootstrap import interval, resamples
+from stepsight.core.metrics.first_error import first_errors, process_bench_f1, process_bench_f1_draws
+from stepsight.core.metrics.table import StepTable, build_table
+from stepsight.core.metrics.value import Value
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
+
+# Thresholds that are tried, at most: between them F1 changes by less than its last digit.
+_MOST = 2000
+
+
+def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | None) -> tuple[Value, float]:
+    """F1 as a fraction, with its interval over traces, and the threshold that it is at: the best one for these
+    traces where `threshold` is None. Raises `UserError` where they are not of both kinds."""
+    table = build_table(judged)
+    chosen = best_threshold(table) if threshold is None else threshold
+    errors = first_errors(table, chosen)
+    f1 = process_bench_f1(errors)
+    if not f1.exists:
+        raise UserError(f"F1 cannot be computed: {f1.reason}.", "Verify with more traces.")
+    return interval(f1, process_bench_f1_draws(errors, resamples(table.traces))), chosen
+
+
+def best_threshold(table: StepTable) -> float:
+    """The threshold with the best F1, the one nearest to 0.5 of several; 0.5 where there is no score."""
+    scores = np.unique(table.validity[~np.isnan(table.validity)].astype(np.float32))
+    if len(scores) > _MOST:
+        scores = np.unique(np.quantile(scores, np.linspace(0, 1, _MOST)).astype(np.float32))
+    # A step is wrong below the threshold: between two neighbouring scores all thresholds are alike.
+    between = (scores[:-1].astype(np.float64) + scores[1:]) / 2
+    candidates = sorted({0.5, *between.tolist()}, key=lambda one: abs(one - 0.5))
+
+    def f1(threshold: float) -> float:
+        value = process_bench_f1(first_errors(table, threshold))
+        return value.number if value.exists else -1.0
+
+    return float(max(candidates, key=f1))
