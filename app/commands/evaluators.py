@@ -19,7 +19,7 @@ from stepsight.core.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.fetched import Fetched, find_fetched, list_fetched
 from stepsight.core.models.hub import NEWEST, Remote, fetch, look_up
-from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, needed_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import Part, PublicEvaluator, find_public
@@ -115,7 +115,7 @@ def _list(store: Store) -> None:
 
     verified = list_verifications(store)
     here = {one.repo: one for one in list_fetched()}
-    print(f"Shipped: {', '.join(shipped_evaluators())}")
+    print(f"Shipped: {', '.join([*shipped_evaluators(), EQUATIONS])}")
     for fetched in here.values():
         print(f"Fetched: {fetched.repo} at {fetched.revision[:12]}, {sized(fetched.size)}")
     for one in verified:

@@ -69,7 +69,7 @@ class Shelf:
 
 def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None) -> Shelf:
     """Everything there is now; without a `speed` no times."""
-    here = [_here(evaluators, name) for name in evaluators.names]
+    here = [_here(evaluators, name) for name in evaluators.all_names]
     verified = _by_revision(list_verifications(store))
     here = [_verified(one, verified) for one in here]
     fetched = list_fetched()
@@ -167,4 +167,7 @@ def judges(outputs: Outputs) -> str:
     return {
         Outputs.THREE_WAY: "validity and redundancy",
         Outputs.VALIDITY: "validity",
-    }.get(outputs, outputs.value)
+        Outputs.SOLUTION: "the whole solution",
+        Outputs.VERDICT: "in words",
+        Outputs.CHECKS: "equations",
+    }[outputs]

@@ -20,7 +20,7 @@ from stepsight.app.scoring.placement_options import add_placement, is_placed, re
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
 from stepsight.core.models.fetched import find_fetched, list_fetched
-from stepsight.core.models.location import EQUATIONS, shipped_evaluators
+from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import find_public
@@ -95,7 +95,7 @@ class Worker:
     def _rest(self) -> None:
         """Hold no evaluator of many bytes for jobs that do not come: the server may need the room."""
         is_idle = time.monotonic() - self._worked > _IDLE
-        if is_idle and self._loaded is not None and self._loaded[0] not in shipped_evaluators():
+        if is_idle and self._loaded is not None and not is_shipped(self._loaded[0]):
             self._loaded = None
 
     def work_one(self) -> bool:
@@ -185,7 +185,7 @@ class Worker:
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
         if fetched is not None and place.device == "cpu" and place.device_map is None:
             check_memory(job.evaluator, memory_of(fetched, place.dtype))
-        if self.place is None or job.spec in (*shipped_evaluators(), EQUATIONS):
+        if self.place is None or is_shipped(job.spec):
             evaluator = load_evaluator(job.spec)
             if self.place is None or evaluator.fingerprint == job.fingerprint:
                 return evaluator

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
-from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
@@ -28,9 +28,8 @@ def exports_html(
     specs = {name: evaluators.spec(name) for name in form.evaluators}
     if read_only:
         # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.
-        shipped = shipped_evaluators()
         bare = {name: name.removesuffix(typed_name("", dtype)) for name, dtype in types.items()}
-        specs = {name: spec if spec in shipped else bare[name] for name, spec in specs.items()}
+        specs = {name: spec if is_shipped(spec) else bare[name] for name, spec in specs.items()}
     python = python_snippet(trace, specs, form.thresholds, types)
     before, _, after = python.rpartition(threshold_line(form.thresholds))
     return render(

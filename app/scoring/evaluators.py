@@ -20,7 +20,7 @@ from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.description import Description
 from stepsight.core.models.fetched import list_fetched
-from stepsight.core.models.location import EQUATIONS, evaluator_folder, shipped_evaluators
+from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
@@ -135,7 +135,7 @@ class Evaluators:
         """Where it comes from, in words."""
         if name in self._lazy:
             return "fetched"
-        return "shipped" if self.spec(name) in shipped_evaluators() else "given at the start"
+        return "shipped" if is_shipped(self.spec(name)) else "given at the start"
 
     def fetched_from(self, name: str) -> tuple[str, str]:
         """The hub's id and the commit of one that was fetched, both "" for any other."""
@@ -225,7 +225,7 @@ class Evaluators:
 
 
 def _spec(spec: str | Path) -> str:
-    return str(spec) if str(spec) in (*shipped_evaluators(), EQUATIONS) else str(evaluator_folder(spec).resolve())
+    return str(spec) if is_shipped(spec) else str(evaluator_folder(spec).resolve())
 
 
 def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:

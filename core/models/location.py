@@ -50,6 +50,11 @@ def shipped_evaluators() -> list[str]:
     return sorted(path.parent.name for path in asset("evaluators").glob(f"*/{CARD}"))
 
 
+def is_shipped(spec: str | Path) -> bool:
+    """Whether it names an evaluator that every installation has."""
+    return str(spec) in (*shipped_evaluators(), EQUATIONS)
+
+
 def evaluator_folder(spec: str | Path) -> Path:
     """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched to stay
     (see `core.models.hub`), else the newest one, fetched where it is not there yet.

@@ -17,7 +17,7 @@ from stepsight.core.evaluator import Evaluator
 from stepsight.core.files import read_json, write_json
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
@@ -212,7 +212,7 @@ def _score(wanted: Filtering, pool: Pool, evaluator: Evaluator, scores: ScoreFil
 def _engine(wanted: Filtering, pool: Pool, evaluator: Evaluator, numbers: range) -> ScoredChunks:
     if wanted.engine == RAY:
         spec = wanted.evaluator
-        if spec not in shipped_evaluators() and Path(spec).is_dir():
+        if not is_shipped(spec) and Path(spec).is_dir():
             # Workers are not in this folder.
             spec = str(Path(spec).resolve())
         return score_on_ray(pool, spec, evaluator.fingerprint, wanted.place, numbers, wanted.chunk, wanted.workers)
