@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.label import LABEL_NAMES
+from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
 from stepsight.core.trace import Trace
 
@@ -66,6 +66,9 @@ def judgment_record(
     """The JSON object that `stepsight score` writes: `id, evaluator, mode, steps, solution`, and in hindsight mode
     also `online`, `offline` and `hindsight`.
 
+    Where the `outputs` are in words, an entry of `steps` is {"valid": true or false}, or null for what it says
+    nothing of, `solution` has `valid`, which may be null, and there is no triangle; `rationale` is what it gives.
+
     `steps` holds one object per sub-step, in the judgment's own mode (offline for hindsight); `hindsight` is the
     list of rows of the triangle, each a list of `[neg, neu, pos]`. Probabilities are rounded to 6 digits. Where the
     evaluator's `outputs` are not three-way, sub-steps and places of the triangle have a validity only.
@@ -73,16 +76,23 @@ def judgment_record(
     scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
     assert scores is not None
     record: dict[str, Any] = {"id": judgment.trace.id, "evaluator": evaluator, "mode": judgment.mode.value}
-    record |= _scores(scores, thresholds, outputs)
+    record |= _said(judgment, scores) if outputs.in_words else _scores(scores, thresholds, outputs)
     if len(judgment.trace.steps) != len(judgment.trace.substeps):
         record["step_of"] = judgment.trace.owners.tolist()
-    if judgment.hindsight is not None:
+    if judgment.hindsight is not None and not outputs.in_words:
         record["online"] = _scores(judgment.hindsight.online, thresholds, outputs)
         record["offline"] = _scores(judgment.hindsight.offline, thresholds, outputs)
         rows = judgment.hindsight.rows
         three = outputs == Outputs.THREE_WAY
         record["hindsight"] = [_rounded(row if three else StepScores(row).validity) for row in rows]
     return record
+
+
+def _said(judgment: Judgment, scores: StepScores) -> dict[str, Any]:
+    steps = [{"valid": not probs[Label.NEG] > 0} if probs.any() else None for probs in scores.probs]
+    whole = judgment.solution
+    said: dict[str, Any] = {"steps": steps, "solution": {"valid": None if whole is None else whole >= 0.5}}
+    return said | ({"rationale": judgment.rationale} if judgment.rationale else {})
 
 
 def _scores(scores: StepScores, thresholds: Thresholds | None, outputs: Outputs) -> dict[str, Any]:

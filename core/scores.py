@@ -166,13 +166,15 @@ class Hindsight:
 class Outputs(StrEnum):
     """What an evaluator gives. three-way: probabilities of neg, neu, pos for each sub-step; validity: one number
     for each, taken as `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the steps
-    that it blames. Only three-way outputs say anything of redundancy, and verdicts on it.
+    that it blames; checks: of some steps that they are wrong or that what was checked in them is right, of all
+    others nothing. Only three-way outputs say anything of redundancy, and verdicts on it.
     """
 
     THREE_WAY = "three-way"
     VALIDITY = "validity"
     SOLUTION = "solution"
     VERDICT = "verdict"
+    CHECKS = "checks"
 
     @property
     def has_redundancy(self) -> bool:
@@ -186,7 +188,12 @@ class Outputs(StrEnum):
     @property
     def has_scores(self) -> bool:
         """Whether there are scores to rank by: a verdict alone has no ROC curve."""
-        return self != Outputs.VERDICT
+        return not self.in_words
+
+    @property
+    def in_words(self) -> bool:
+        """Whether it says of a step that it is wrong or not, and no number."""
+        return self in (Outputs.VERDICT, Outputs.CHECKS)
 
 
 def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -35,6 +36,19 @@ def launch(playwright: Playwright) -> Browser:
             # What is installed may be a stub that starts nothing; Playwright's own comes next.
             failure = error
     raise failure
+
+
+def until(page: Page, expression: str, arg: Any = None, seconds: float = 120) -> None:
+    """Wait until a page says yes; as JavaScript for `evaluate`.
+
+    Playwright's `wait_for_function`, once it has to wait, evaluates its text within the page, where our policy
+    forbids that.
+    """
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression, arg):
+        if time.monotonic() > end:
+            raise TimeoutError(expression)
+        page.wait_for_timeout(20)
 
 
 class Windows:

@@ -14,7 +14,7 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/evaluators", summary="The evaluators that score here, then those that the store has judgments of")
     def evaluators() -> list[EvaluatorInfo]:
-        loaded = [_loaded(context, name) for name in context.evaluators.names]
+        loaded = [_loaded(context, name) for name in context.evaluators.all_names]
         fingerprints = {info.fingerprint for info in loaded}
         return loaded + [
             EvaluatorInfo(

@@ -18,7 +18,11 @@ Vector = Annotated[list[Probability], Field(min_length=3, max_length=3)]
 Row = list[Vector] | list[Probability]
 
 _ONLY_VALIDITY = "null where the evaluator gives validity only, and says nothing of redundancy"
-_OUTPUTS = "three-way: neg, neu and pos of each sub-step; validity: that alone, one number for each"
+_OUTPUTS = (
+    "three-way: neg, neu and pos of each sub-step; validity: that alone, one number for each; checks: whether what "
+    "was checked in a step is right, null where nothing was"
+)
+_NO_NUMBER = "null where it gives no number"
 
 
 class _Given(BaseModel):
@@ -54,18 +58,18 @@ class SubstepScores(BaseModel):
     neg: Probability | None = Field(description=_ONLY_VALIDITY)
     neu: Probability | None = Field(description=_ONLY_VALIDITY)
     pos: Probability | None = Field(description=_ONLY_VALIDITY)
-    validity: float = Field(description="pos + neu")
+    validity: float | None = Field(description=f"pos + neu; {_NO_NUMBER}")
     redundancy: float | None = Field(description=f"neu; {_ONLY_VALIDITY}")
-    valid: bool
+    valid: bool | None = Field(description="null where it says nothing of the sub-step")
     redundant: bool | None = Field(description=_ONLY_VALIDITY)
 
 
 class SolutionScores(BaseModel):
     """Of the whole solution: the least validity and the largest redundancy of its sub-steps, and the verdicts."""
 
-    validity: float
+    validity: float | None = Field(description=_NO_NUMBER)
     redundancy: float | None = Field(description=_ONLY_VALIDITY)
-    valid: bool
+    valid: bool | None = Field(description="null where it says nothing of the solution")
     redundant: bool | None = Field(description=_ONLY_VALIDITY)
 
 
@@ -91,6 +95,7 @@ class ScoreAnswer(Scores):
     thresholds: Limits
     online: Scores | None = None
     offline: Scores | None = None
+    rationale: str | None = Field(None, description="What it gives as the reason, where it gives one.")
     hindsight: list[Row] | None = Field(
         None,
         description="Row j: every sub-step up to j, judged with the sub-steps up to j in view: neg, neu, pos, or "

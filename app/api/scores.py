@@ -16,7 +16,7 @@ from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
 _VIEWS = ("online", "offline")
-_UNSAID_OF_SOLUTION: dict[str, Any] = dict.fromkeys(("redundancy", "redundant"))
+_UNSAID_OF_SOLUTION: dict[str, Any] = dict.fromkeys(("validity", "redundancy", "valid", "redundant"))
 _UNSAID: dict[str, Any] = dict.fromkeys(LABEL_NAMES) | _UNSAID_OF_SOLUTION
 
 
@@ -44,12 +44,12 @@ def answer(
     the evaluator says nothing of is null."""
     record = judgment_record(judgment, name, thresholds, outputs)
     views = {key: _scores(record[key], judgment.trace, thresholds) for key in _VIEWS if key in record}
-    triangle = {"hindsight": record["hindsight"]} if "hindsight" in record else {}
+    more = {key: record[key] for key in ("hindsight", "rationale") if key in record}
     return ScoreAnswer.model_validate(
         {
             **_scores(record, judgment.trace, thresholds),
             **views,
-            **triangle,
+            **more,
             "evaluator": name,
             "fingerprint": fingerprint,
             "outputs": outputs,
@@ -72,14 +72,14 @@ def _scores(record: dict[str, Any], trace: Trace, thresholds: Thresholds) -> dic
         for part in range(1, len(step.substeps) + 1)
     ]
     steps = [
-        place | _UNSAID | scores | _verdicts(scores, thresholds)
+        place | _UNSAID | (scores or {}) | _verdicts(scores or {}, thresholds)
         for place, scores in zip(places, record["steps"], strict=True)
     ]
     return {"steps": steps, "solution": _UNSAID_OF_SOLUTION | record["solution"]}
 
 
 def _verdicts(scores: Mapping[str, float], thresholds: Thresholds) -> dict[str, bool]:
-    verdicts = {"valid": scores["validity"] >= thresholds.validity}
+    verdicts = {"valid": scores["validity"] >= thresholds.validity} if "validity" in scores else {}
     if "redundancy" in scores:
         verdicts["redundant"] = scores["redundancy"] >= thresholds.redundancy
     return verdicts

@@ -58,7 +58,7 @@ def check_query(store: Store, evaluators: Evaluators, problems: Problems, query:
 
 
 def _check_evaluator(store: Store, evaluators: Evaluators, name: str, dataset_id: int | None) -> None:
-    if name in evaluators.names:
+    if name in evaluators.all_names:
         return
     if dataset_id is None:
         keys = {key for row in list_evaluators(store) for key in keys_of(row)}

@@ -41,7 +41,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
     """Those loaded, in their order, then the others of the store by name."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
-    loaded = {name: evaluators.scorer(name).evaluator for name in evaluators.names}
+    loaded = {name: evaluators.scorer(name).evaluator for name in evaluators.all_names}
     fingerprints = {name: evaluator.fingerprint for name, evaluator in loaded.items()}
     choices = [
         EvaluatorChoice(name, name, rows.get(fingerprints[name]), fingerprints[name] in judged, evaluator.outputs)

@@ -1,20 +1,15 @@
 """Where the text of a search stands in another one: marked in its HTML, and excerpts around the first place."""
 
 import re
-from html import unescape
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from stepsight.app.web.markdown import markdown_html
+from stepsight.app.web.marking import Span, mark_spans, read_pieces
 from stepsight.app.web.text import text_html
 
-# In what `text_html` and `markdown_html` make, a formula or a tag; everything else is text.
-_MARKUP = re.compile(r'(<span class="math"[^>]*>[^<]*</span>|<[^>]*>)')
-_SOURCE = re.compile(r'data-source="([^"]*)"')
 _BEFORE = 40
 _LONGEST_FORMULA = 200
-
-Span = tuple[int, int]
 
 
 def marked_html(html: Markup, wanted: str) -> Markup:
@@ -25,18 +20,7 @@ def marked_html(html: Markup, wanted: str) -> Markup:
     """
     if not wanted.strip():
         return html
-    pieces, texts = _read(html)
-    spans = _spans("".join(texts), wanted)
-    marked, start = Markup(), 0
-    for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
-        inside = _within(spans, start, start + len(text)) if text else []
-        if number % 2:
-            markup = Markup(piece)
-            marked += Markup("<mark>{}</mark>").format(markup) if inside else markup
-        else:
-            marked += _mark(text, inside)
-        start += len(text)
-    return marked
+    return mark_spans(html, _spans("".join(read_pieces(html)[1]), wanted))
 
 
 def marked_markdown(text: str, wanted: str) -> Markup:
@@ -46,7 +30,7 @@ def marked_markdown(text: str, wanted: str) -> Markup:
     if not wanted.strip():
         return html
     written = text_html(text)
-    shown, there = (len(_spans("".join(_read(one)[1]), wanted)) for one in (html, written))
+    shown, there = (len(_spans("".join(read_pieces(one)[1]), wanted)) for one in (html, written))
     return marked_html(html if shown >= there else written, wanted)
 
 
@@ -84,31 +68,6 @@ def _whole(text: str, start: int, end: int, hit: int) -> int:
     if start < opened and not opened <= hit:
         return opened
     return closed + 1 if 0 <= closed < end + _LONGEST_FORMULA else end
-
-
-def _read(html: Markup) -> tuple[list[str], list[str]]:
-    """HTML in pieces, of which every other one is a formula or a tag, and the text of each: what a formula was
-    written as, nothing for a tag."""
-    pieces = _MARKUP.split(html)
-    return pieces, [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
-
-
-def _source(formula: str) -> str:
-    match = _SOURCE.search(formula)
-    return unescape(match[1]) if match else ""
-
-
-def _within(spans: list[Span], start: int, end: int) -> list[Span]:
-    """The parts of spans from `start` to `end`, counted from `start`."""
-    return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
-
-
-def _mark(text: str, spans: list[Span]) -> Markup:
-    marked, position = Markup(), 0
-    for start, end in spans:
-        marked += escape(text[position:start]) + Markup("<mark>{}</mark>").format(text[start:end])
-        position = end
-    return marked + escape(text[position:])
 
 
 def _is_open(text: str) -> bool:

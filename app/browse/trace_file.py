@@ -120,7 +120,7 @@ def _substep_record(answer: TraceJudgments, mode: Mode, i: int) -> dict[str, Any
     if answer.silent[mode][i]:
         return None
     scores = answer.modes[mode]
-    if answer.outputs == Outputs.VERDICT:
+    if answer.outputs.in_words:
         return {"label": LABEL_NAMES[int(scores.probs[i].argmax())]}
     return {"validity": _rounded(scores.validity[i])}
 

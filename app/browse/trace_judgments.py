@@ -9,6 +9,7 @@ from functools import cached_property
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -50,6 +51,9 @@ class TraceJudgments:
     def modes(self) -> dict[Mode, StepScores]:
         """The modes in which it says something of steps, online first."""
         both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
+        if self.outputs == Outputs.CHECKS:
+            # No later step changes what is checked.
+            del both[Mode.ONLINE if self.offline is not None else Mode.OFFLINE]
         return {mode: scores for mode, scores in both.items() if scores is not None}
 
     @cached_property
@@ -60,7 +64,7 @@ class TraceJudgments:
     @cached_property
     def change(self) -> Floats32 | None:
         """Offline minus online validity of each sub-step, shape (n,); None where it has one mode alone."""
-        if self.online is None or self.offline is None:
+        if self.online is None or self.offline is None or self.outputs.in_words:
             return None
         return self.offline.validity - self.online.validity
 
@@ -69,14 +73,25 @@ class TraceJudgments:
 
     @property
     def has_hindsight(self) -> bool:
-        return any(judgment.hindsight is not None for judgment in self.judgments)
+        """Whether there is a matrix to look at."""
+        return self.outputs.has_scores and any(judgment.hindsight is not None for judgment in self.judgments)
 
     @property
     def shape(self) -> str:
         """What a column shows: `marks` for verdicts, bars of a `single` mode or of `both`."""
-        if self.outputs == Outputs.VERDICT:
+        if self.outputs.in_words:
             return "marks"
         return "single" if self.change is None else "both"
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What its verdict on a step is called, by the label that it stands for."""
+        return CHECK_WORDS if self.outputs == Outputs.CHECKS else VERDICT_WORDS
+
+    @property
+    def unsaid(self) -> str:
+        """What stands where it says nothing of a step."""
+        return "nothing to check" if self.outputs == Outputs.CHECKS else "no verdict"
 
     @property
     def solution(self) -> float | None:

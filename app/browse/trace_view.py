@@ -8,6 +8,7 @@ from markupsafe import Markup
 from stepsight.app.browse.hits import marked_html, marked_markdown
 from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.verdicts import verdict_pieces
+from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import bar_html, change_html, gold_html, legend_html, step_name
 from stepsight.app.web.text import text_html
@@ -49,6 +50,7 @@ def trace_html(
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
         problem=marked_html(text_html(trace.problem), wanted),
         marked=lambda text: marked_markdown(text, wanted),
+        substep=lambda i: checked_html(trace, i, marked_markdown(trace.substeps[i], wanted)),
         name=lambda i: step_name(trace, i),
         bar=bar_html,
         change=change_html,

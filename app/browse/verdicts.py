@@ -18,6 +18,8 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
     explained."""
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
+    if answer.outputs == Outputs.CHECKS:
+        return [_checks_piece(answer, trace)]
     if answer.outputs == Outputs.VERDICT:
         return [_verdict_piece(scores, answer.solution, trace) for scores in answer.modes.values()]
     pieces = [_mode_piece(answer, mode, trace, hints=hints) for mode in answer.modes]
@@ -78,6 +80,19 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
     # One that speaks of redundancy says nothing of errors.
     redundancy = any(step.label == Label.NEU for step in trace.steps)
     return Markup("finds no error{}").format("" if redundancy else _beside_gold(None, trace))
+
+
+def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
+    """No later step changes what is checked, so that either mode will do."""
+    mode = next(iter(answer.modes))
+    wrong = first_wrong(answer, mode, trace)
+    if wrong is not None:
+        verdict = Markup('an equation in step {} <strong class="bad">fails</strong>{}')
+        return verdict.format(wrong + 1, _beside_gold(wrong, trace))
+    steps = len(set(trace.owners[~answer.silent[mode]].tolist()))
+    if not steps:
+        return Markup("nothing to check")
+    return Markup("every equation that it can check holds, in {} of {} steps").format(steps, len(trace.steps))
 
 
 def _beside_gold(blamed: int | None, trace: Trace) -> str:

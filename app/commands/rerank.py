@@ -15,10 +15,10 @@ from typing import Any
 from stepsight.app.commands.options import open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator import Evaluator
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.best_of_n import By, Method
-from stepsight.core.models.evaluator import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
 from stepsight.training.experiments.reranking.answers import AnswerComparer
@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> None:
     pool = read_candidates(args.candidates)
     _check_answers(pool, method)
     evaluator = load_evaluator(args.evaluator, place.device, place.dtype, place.device_map)
+    if not evaluator.outputs.has_scores:
+        raise UserError(f"{evaluator.name} gives no scores to choose by.", "Choose an evaluator that does.")
     scored = _score(args, evaluator, pool, kept)
     with AnswerComparer() as answers:
         ranked = rank(pool, scored, answers)

@@ -136,7 +136,7 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
     assert address.trace is not None
     trace = get_trace(store, address.trace)
-    offers = list_choices(store, evaluators, trace.dataset_id)
+    offers = [one for one in list_choices(store, evaluators, trace.dataset_id) if one.outputs.has_scores]
     # The first is one that is loaded here, and bidirectional if any is.
     offer = find_choice(offers, address.evaluator) if address.evaluator else offers[0]
     (answer,) = judge_trace(store, evaluators, [offer], trace)

@@ -9,6 +9,7 @@ from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, packed
 from stepsight.app.evidence.sentences import constant_sentence
+from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
     ONLY_VALIDITY,
@@ -88,7 +89,7 @@ def judged_step(evidence: Evidence, i: int) -> dict[str, object]:
     offline = evidence.hindsight.offline.probs[i]
     return {
         "name": evidence.names[i],
-        "text": trace.substeps[i],
+        "html": checked_html(trace, i),
         "starts": starts,
         "wrong": wrong,
         "first_error": wrong and owner == trace.first_error and starts,

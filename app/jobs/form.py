@@ -18,7 +18,7 @@ def judge_form(store: Store, evaluators: Evaluators, dataset: str = "", *, leads
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
-        evaluators=[(name, name) for name in evaluators.names],
+        evaluators=[(name, name) for name in evaluators.all_names],
         modes=_MODES,
         chosen=dataset,
         leads=leads,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
-from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
@@ -32,7 +32,7 @@ from stepsight.storage.judgments.judgments import count_missing, missing_traces,
 from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
-    from stepsight.core.models.evaluator import Evaluator
+    from stepsight.core.evaluator import Evaluator
     from stepsight.core.scoring.scorer import Scorer
 
 _LOG = logging.getLogger("stepsight.worker")
@@ -149,7 +149,7 @@ class Worker:
         beside."""
         from stepsight.core.formats.loading import load_evaluator
 
-        if self.place is None or job.spec in shipped_evaluators():
+        if self.place is None or job.spec in (*shipped_evaluators(), EQUATIONS):
             evaluator = load_evaluator(job.spec)
             if self.place is None or evaluator.fingerprint == job.fingerprint:
                 return evaluator

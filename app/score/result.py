@@ -13,6 +13,7 @@ from stepsight.app.score.comparison import Fate, StepMatches, is_move, is_relate
 from stepsight.app.score.exports import exports_html
 from stepsight.app.score.form import ScoreForm, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
     ONLY_VALIDITY,
@@ -229,7 +230,7 @@ def _row(result: ScoredSolution, i: int) -> dict[str, Any]:
     ]
     return {
         "name": step_name(trace, i),
-        "text": trace.substeps[i],
+        "html": checked_html(trace, i),
         "more": i > 0 and trace.owners[i - 1] == trace.owners[i],
         "fate": _fate(result.earlier, i),
         "verdicts": [

@@ -12,7 +12,7 @@ from stepsight.app.scoring.batcher import Batcher
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.location import evaluator_folder, shipped_evaluators
+from stepsight.core.models.location import EQUATIONS, evaluator_folder, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
@@ -49,7 +49,7 @@ class Evaluators:
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
-        for name in shipped_evaluators() if shipped else ():
+        for name in (*shipped_evaluators(), EQUATIONS) if shipped else ():
             self._add(name, Placement())
         for folder in folders:
             self._add(folder, place or Placement())
@@ -70,13 +70,25 @@ class Evaluators:
 
     @property
     def names(self) -> list[str]:
-        """The names, bidirectional evaluators first: they are what the pages are for."""
-        return sorted(self._scorers, key=lambda name: (self._scorers[name].evaluator.attention, name))
+        """The names of those that give scores, bidirectional ones first: they are what the pages are for."""
+        return [name for name in self.all_names if self._scorers[name].evaluator.outputs.has_scores]
+
+    @property
+    def all_names(self) -> list[str]:
+        """`names`, and then those that say what they have to say in words."""
+
+        def order(name: str) -> tuple[bool, str, str]:
+            evaluator = self._scorers[name].evaluator
+            return evaluator.outputs.in_words, evaluator.attention, name
+
+        return sorted(self._scorers, key=order)
 
     def scorer(self, name: str) -> Scorer:
         """The scorer of an evaluator. Raises `NotFoundError` where there is none of that name."""
         if name not in self._scorers:
-            raise NotFoundError(f"There is no evaluator {name!r:.80}.", f"Choose one of: {', '.join(self.names)}.")
+            raise NotFoundError(
+                f"There is no evaluator {name!r:.80}.", f"Choose one of: {', '.join(self.all_names)}."
+            )
         return self._scorers[name]
 
     def spec(self, name: str) -> str:
@@ -144,7 +156,7 @@ class Evaluators:
 
 
 def _spec(spec: str | Path) -> str:
-    return str(spec) if str(spec) in shipped_evaluators() else str(evaluator_folder(spec).resolve())
+    return str(spec) if str(spec) in (*shipped_evaluators(), EQUATIONS) else str(evaluator_folder(spec).resolve())
 
 
 def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:

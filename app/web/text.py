@@ -15,6 +15,9 @@ MARKS = {
 VERDICT_WORDS = {"neg": "marked wrong", "neu": "marked redundant", "pos": "not marked"}
 """What a verdict in words says of a step, by the label that it stands for."""
 
+CHECK_WORDS = {"neg": "equation fails", "pos": "equations hold"}
+"""The same of one that checks equations."""
+
 TERMS = {
     "neg": "The step is wrong.",
     "neu": "The step is valid but redundant: the solution does not need it.",

@@ -5,7 +5,9 @@ from typing import Any, cast
 
 import torch
 
+from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator import Evaluator
 from stepsight.core.formats import (
     chat_two_token,
     ensemble_prm,
@@ -26,8 +28,8 @@ from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.devices import check_placement, dtype_name
-from stepsight.core.models.evaluator import Evaluator, fingerprint
-from stepsight.core.models.location import CARD, evaluator_folder
+from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
+from stepsight.core.models.location import CARD, EQUATIONS, evaluator_folder
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.prompts.encoding import Encoder
@@ -91,13 +93,16 @@ def load_evaluator(
     dtype: torch.dtype | str = "float32",
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
-    """Load a shipped evaluator by name, a folder in any of `FORMATS`, or a model from a hub by its id.
+    """Load a shipped evaluator by name, a folder in any of `FORMATS`, or a model from a hub by its id; `equations`
+    is the one that has no folder.
 
     `dtype` is the type of the weights in memory, and where it is not float32 part of the name and the fingerprint,
     since the scores differ; `device_map` is Accelerate's, such as "auto" for several GPUs, and wins over
     `device` (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` where there is no
     such evaluator or device, its format is not known, or a file, tensor or token is missing, damaged or misshapen.
     """
+    if str(spec) == EQUATIONS:
+        return EquationsEvaluator()
     name = dtype if isinstance(dtype, str) else dtype_name(dtype)
     place = check_placement(Placement(device, name, device_map))
     checkpoint = open_checkpoint(evaluator_folder(spec))
@@ -113,7 +118,7 @@ def load_evaluator(
     loaded = kind.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
-    return Evaluator(
+    return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head).eval(),
         encoder=encoder,

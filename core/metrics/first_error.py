@@ -68,14 +68,15 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
     """
     gold = table.first_errors()
     predicted = table.first(table.validity.astype(np.float32) < np.float32(threshold))
-    known = knows_first_error(gold, predicted, table.first(np.isnan(table.validity)))
+    unscored = table.first(np.isnan(table.validity))
+    known = knows_first_error(gold, predicted, unscored, outputs)
     labelled = np.ones(table.traces, np.bool_)
     labelled[table.trace[table.valid == SILENT]] = False
     labelled |= gold != SILENT
     present = table.present
     kept = np.flatnonzero(present & labelled & known)
     called_wrong = predicted != SILENT
-    if outputs == Outputs.VERDICT and not (table.redundancy > 0).any():
+    if outputs.in_words and not (table.redundancy > 0).any():
         called_wrong |= table.solution == 0
     return FirstErrors(
         gold[kept],
@@ -87,13 +88,19 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
     )
 
 
-def knows_first_error(gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any]) -> Bools:
+def knows_first_error(
+    gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any], outputs: Outputs = Outputs.THREE_WAY
+) -> Bools:
     """Whether an evaluator said enough of each trace to compare its first error with the gold's, shape (n,).
 
     `gold`, `predicted` and `unscored` are the first step that is wrong by the gold, that the evaluator blames, and
     that it says nothing of, 0-based, `SILENT` for none, each of shape (n,). Nothing behind the first of the former
-    two changes the outcome.
+    two changes the outcome. One whose `outputs` are checks says nothing of most steps: the first that it blames is
+    known whatever it passes over before.
     """
+    if outputs == Outputs.CHECKS:
+        blamed: Bools = np.not_equal(predicted, SILENT)
+        return blamed
     decided = (unscored == SILENT) | ((gold != SILENT) & (gold < unscored))
     known: Bools = decided | ((predicted != SILENT) & (predicted < unscored))
     return known

@@ -54,6 +54,8 @@ def items(
     scores = _step_scores(table, errors, outputs)
     if level == Level.STEP:
         gold, counts = _step_gold(table, errors)
+        if outputs == Outputs.CHECKS:
+            counts = counts & ~np.isnan(scores)
         return _items(scores, gold, rule, table.trace, outputs).where(counts & outputs.has_steps)
     return _solutions(table, errors, outputs, scores, rule)
 
@@ -69,7 +71,7 @@ class _Rule:
 def _rule(errors: Errors, outputs: Outputs, thresholds: Thresholds) -> _Rule:
     if outputs == Outputs.SOLUTION:
         return _Rule(SOLUTION_THRESHOLD)
-    if outputs == Outputs.VERDICT:
+    if outputs.in_words:
         return _Rule(0.5)
     if errors == Errors.REDUNDANT and outputs == Outputs.THREE_WAY:
         # What reaches the threshold is redundant, so that a tie has the error.
@@ -104,11 +106,13 @@ def _items(scores: Floats64, gold: Bools, rule: _Rule, trace: Ints, outputs: Out
 
 def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Floats64, rule: _Rule) -> Items:
     gold, counts = _solution_gold(table, errors)
-    if outputs in (Outputs.SOLUTION, Outputs.VERDICT):
+    if outputs == Outputs.SOLUTION or outputs.in_words:
         least = table.solution
     else:
         least = np.full(table.traces, np.inf)
         np.minimum.at(least, table.trace, scores)
+    if outputs == Outputs.CHECKS:
+        counts = counts & ~np.isnan(least)
     return _items(least, gold, rule, np.arange(table.traces), outputs).where(counts)
 
 

@@ -1,9 +1,9 @@
-"""An evaluator: a step model with its tokenizer and prompt template, saved as a folder in Hugging Face layout."""
+"""An evaluator that is a model, with its tokenizer and prompt template: a folder in Hugging Face layout."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator import Evaluator
 from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import read_tensor, tensor_files
@@ -27,23 +28,17 @@ from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluator:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelEvaluator(Evaluator):
     """Turns traces into probabilities.
 
-    `format` is the checkpoint format it came in, `fingerprint` the hash of weights, tokenizer and template that
-    every stored judgment carries, `provenance` how it was trained. `outputs` is three-way, or validity: then the
-    probabilities are `(1 - v, 0, v)`, and its redundancy means nothing.
+    `format` is the checkpoint format it came in, `fingerprint` the hash of weights, tokenizer and template, and
+    `outputs` three-way, or validity: then the probabilities are `(1 - v, 0, v)`, and its redundancy means nothing.
     """
 
-    name: str
     model: StepModel
     encoder: Encoder
-    fingerprint: str
     format: str = "stepsight"
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    provenance: dict[str, Any] = field(default_factory=dict)
-    outputs: Outputs = Outputs.THREE_WAY
 
     @property
     def attention(self) -> str:

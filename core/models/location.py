@@ -27,6 +27,8 @@ CARD = "stepsight.json"
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 ADAPTER_PICKLE = "adapter_model.bin"
+EQUATIONS = "equations"
+"""The evaluator that has no folder: it has no weights."""
 
 UNPICKLE = (
     "If you trust who made it, load the model with Transformers once and write it with save_pretrained, which "
@@ -57,14 +59,16 @@ def evaluator_folder(spec: str | Path) -> Path:
         return folder
     if is_hub_id(str(spec)):
         return download(str(spec))
-    names = ", ".join(shipped_evaluators()) or "none"
+    names = ", ".join([*shipped_evaluators(), EQUATIONS])
     raise UserError(
         f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
     )
 
 
 def can_load(spec: str | Path) -> bool:
-    """Whether this machine has a folder of that name, path or id; its content is not looked at."""
+    """Whether this machine has a folder of that name, path or id, whose content is not looked at, or needs none."""
+    if str(spec) == EQUATIONS:
+        return True
     folder = _local(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
     if folder is None:
         return False

@@ -9,13 +9,20 @@ import torch
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.scoring.forward import Forward, Input, chunks
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from stepsight.core.trace import Trace, check_text
 
 # Tokens of a batch: those of the prefix and the longest candidate, times the number of candidates.
 _BUDGET = 16_384
+
+
+def check_candidates(candidates: Sequence[str]) -> list[str]:
+    """Raises `UserError` where there is no candidate, or one is empty."""
+    if isinstance(candidates, str) or not len(candidates):
+        raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
+    return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]
 
 
 class NextSteps:
@@ -26,18 +33,16 @@ class NextSteps:
     bidirectional one every candidate changes every step, so that it reads the whole again, in batches.
     """
 
-    def __init__(self, evaluator: Evaluator, forward: Forward) -> None:
+    def __init__(self, evaluator: ModelEvaluator, forward: Forward) -> None:
         self._evaluator = evaluator
         self._forward = forward
         self._lock = threading.Lock()
 
     def score(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """See `Scorer.score_next`."""
-        if isinstance(candidates, str) or not len(candidates):
-            raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
         unique: dict[str, int] = {}
-        for number, text in enumerate(candidates, start=1):
-            unique.setdefault(check_text(text, f"candidate {number}"), number)
+        for number, text in enumerate(check_candidates(candidates), start=1):
+            unique.setdefault(text, number)
         inputs = [self._input(problem, [*steps, text], f"candidate {unique[text]}") for text in unique]
         if self._prefixes is None:
             rows = self._forward.run(inputs)

@@ -7,14 +7,15 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator import Evaluator, RuleEvaluator
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.forward import Forward, Input, PaddedForward
-from stepsight.core.scoring.next_step import NextSteps
+from stepsight.core.scoring.next_step import NextSteps, check_candidates
 from stepsight.core.trace import Trace
 
 Skip = Callable[[Trace, UserError], None]
@@ -29,14 +30,18 @@ class Scorer:
     """
 
     def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
-        self.evaluator = evaluator
-        if forward is None:
-            fast = CpuForward.supports(evaluator.model)
-            forward = CpuForward(evaluator.model) if fast else PaddedForward(evaluator.model)
+        """A model's forward pass is the one given, else the fastest that it can have. Raises `TypeError` on an
+        evaluator that is neither a model nor one of rules."""
+        if not isinstance(evaluator, ModelEvaluator | RuleEvaluator):
+            raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
+        self.evaluator: Evaluator = evaluator
+        self._next: NextSteps | None = None
+        if isinstance(evaluator, ModelEvaluator):
+            forward = forward or fastest_forward(evaluator)
+            self._next = NextSteps(evaluator, forward)
         self.forward = forward
         # Padded batches want many inputs of similar length; the other pass gains nothing from a long wait.
         self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
-        self._next = NextSteps(evaluator, forward)
 
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
@@ -69,7 +74,11 @@ class Scorer:
         evaluator reads the problem and the steps once, and of a call that extends an earlier one only what is new.
         Raises `UserError` where there is no candidate, or one is empty or makes the input too long.
         """
-        return self._next.score(problem, steps, candidates)
+        if self._next is not None:
+            return self._next.score(problem, steps, candidates)
+        traces = [Trace.of(problem, [*steps, candidate]) for candidate in check_candidates(candidates)]
+        judged = [judgment.online for judgment in self.score(traces, Mode.ONLINE)]
+        return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
     def leave_one_out(self, trace: Trace) -> LeaveOneOut:
         """The trace scored offline without each of its sub-steps but the first: n - 1 passes for n sub-steps.
@@ -99,6 +108,10 @@ class Scorer:
             yield trace, encoded
 
     def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Judgment]:
+        if isinstance(self.evaluator, RuleEvaluator):
+            yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
+            return
+        assert isinstance(self.evaluator, ModelEvaluator)
         causal = self.evaluator.attention == "causal"
         inputs = [_whole(encoded) if causal else _inputs(encoded, mode) for _, encoded in window]
         outputs = iter(self._run_unique([item for part in inputs for item in part]))
@@ -112,8 +125,15 @@ class Scorer:
         first: dict[tuple[bytes, bytes], int] = {}
         which = [first.setdefault((item.key, item.reads.tobytes()), len(first)) for item in inputs]
         unique = dict(zip(reversed(which), reversed(inputs), strict=True))
+        assert self.forward is not None
         outputs = self.forward.run([unique[number] for number in range(len(first))])
         return [outputs[number] for number in which]
+
+
+def fastest_forward(evaluator: ModelEvaluator) -> Forward:
+    """The forward pass that suits the model and where it is."""
+    fast = CpuForward.supports(evaluator.model)
+    return CpuForward(evaluator.model) if fast else PaddedForward(evaluator.model)
 
 
 def _whole(encoded: Encoded) -> list[Input]:

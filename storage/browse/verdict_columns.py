@@ -97,7 +97,7 @@ def read_verdict_columns(
 
 
 def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
-    return np.float32(_WORD_THRESHOLD if outputs == Outputs.VERDICT else cut.validity)
+    return np.float32(_WORD_THRESHOLD if outputs.in_words else cut.validity)
 
 
 class _ProfileColumns:
@@ -143,8 +143,8 @@ class _ProfileColumns:
         """A validity in single precision is compared with a threshold in it, so that ties are ties."""
         redundancy, least = self.redundancy, np.float32(cut.redundancy)
         gold = self._traces.first_error
-        comparable = self.labelled & knows_first_error(gold, self.first_wrong, self.unscored)
-        if outputs in (Outputs.SOLUTION, Outputs.VERDICT):
+        comparable = self.labelled & knows_first_error(gold, self.first_wrong, self.unscored, outputs)
+        if outputs == Outputs.SOLUTION or outputs.in_words:
             validity, bound = self.whole, SOLUTION_THRESHOLD if outputs == Outputs.SOLUTION else _WORD_THRESHOLD
         else:
             validity, bound = self.least, cut.validity

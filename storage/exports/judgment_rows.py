@@ -111,7 +111,7 @@ def substep_numbers(probs: Floats32, outputs: Outputs, thresholds: Thresholds) -
     if not probs.any():
         return {}
     verdict = {"verdict": verdict_word(probs, thresholds, outputs)}
-    if outputs == Outputs.VERDICT:
+    if outputs.in_words:
         return verdict
     validity = {"validity": _rounded(probs[Label.NEU] + probs[Label.POS])}
     if outputs != Outputs.THREE_WAY:

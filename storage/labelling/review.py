@@ -124,7 +124,7 @@ def _shown(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownSco
     )
     if judgment.evaluator.outputs == Outputs.VALIDITY:
         redundancy = (None,) * len(validity)
-    in_words = judgment.evaluator.outputs == Outputs.VERDICT
+    in_words = judgment.evaluator.outputs.in_words
     return ShownScores(judgment.evaluator.name, mode, validity, redundancy, in_words)
 
 

@@ -31,7 +31,7 @@ from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.writer import save_trace
-from tests.browser import launch
+from tests.browser import launch, until
 from tests.serving import served
 
 LEAST = 1000
@@ -215,9 +215,7 @@ def evidence(page: Page, store: Store) -> Lost:
         page.keyboard.press("j")
         done += 1
         try:
-            page.wait_for_function(
-                "was => !location.href.startsWith(was.split('&after')[0])", arg=was, timeout=8000
-            )
+            until(page, "was => !location.href.startsWith(was.split('&after')[0])", arg=was, seconds=8)
         except Exception:
             lost += 1
         page.wait_for_timeout(700)

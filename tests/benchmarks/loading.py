@@ -19,7 +19,7 @@ from tests.serving import serving
 
 PAGES = (
     "/", "/evidence", "/evidence?trace=1", "/browse", "/browse?trace=1", "/results", "/results?dataset=gallery",
-    "/jobs", "/relabel",
+    "/jobs", "/data", "/relabel",
 )  # fmt: skip
 WIDTHS = (1280, 390)
 ROUNDS = 5

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser import launch
+from tests.browser import launch, until
 from tests.serving import serving
 
 STEPS = 30
@@ -55,7 +55,7 @@ def measure(page: Page, evaluators: int) -> list[float]:
         ending = f"So the answer is ${number % 2}$."
         page.get_by_label("Solution").fill(solution(ending))
         page.locator("ol.preview > li").last.get_by_text("So the answer is").wait_for()
-        page.wait_for_function("n => document.querySelector('ol.preview').dataset.steps.includes(n)", arg=ending)
+        until(page, "n => document.querySelector('ol.preview').dataset.steps.includes(n)", arg=ending)
         taken = float(page.evaluate(_CLICK))
         if number >= WARM:
             times.append(taken)

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.scoring.cpu import FixedLinear
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.next_step import NextSteps
@@ -69,7 +69,7 @@ def measure(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 @torch.inference_mode()
-def loop(evaluator: Evaluator, traces: list[Trace], mode: Mode) -> Iterator[list[np.ndarray]]:
+def loop(evaluator: ModelEvaluator, traces: list[Trace], mode: Mode) -> Iterator[list[np.ndarray]]:
     """One input per forward through Transformers' model, as ReasonEval's script does; rows of probabilities."""
     for trace in traces:
         encoded = evaluator.encode(trace)
@@ -82,7 +82,7 @@ def loop(evaluator: Evaluator, traces: list[Trace], mode: Mode) -> Iterator[list
         yield rows
 
 
-def flops(evaluator: Evaluator, encoded: list, mode: Mode) -> float:
+def flops(evaluator: ModelEvaluator, encoded: list, mode: Mode) -> float:
     """Multiply-adds times two of the plain forward passes: projections, MLP and attention."""
     config = evaluator.model.config
     d, layers = config.hidden_size, config.num_hidden_layers
@@ -94,7 +94,7 @@ def flops(evaluator: Evaluator, encoded: list, mode: Mode) -> float:
 
 
 def report(
-    evaluator: Evaluator, tokens: dict[Mode, int], seconds: dict[str, float], work: dict[Mode, float]
+    evaluator: ModelEvaluator, tokens: dict[Mode, int], seconds: dict[str, float], work: dict[Mode, float]
 ) -> None:
     """Print a table of tokens per second and of each against the loop and the two limits."""
     gflops = {name: 20 * 2 * SIDE**3 / seconds[name] / 1e9 for name in seconds if name.startswith("limit")}
@@ -113,7 +113,7 @@ def report(
             )
 
 
-def difference(evaluator: Evaluator, scorer: Scorer, traces: list[Trace]) -> float:
+def difference(evaluator: ModelEvaluator, scorer: Scorer, traces: list[Trace]) -> float:
     """Largest difference of a probability between the two."""
     pairs = zip(scorer.score(traces, Mode.HINDSIGHT), loop(evaluator, traces, Mode.HINDSIGHT), strict=True)
     return max(
@@ -137,7 +137,7 @@ def latency(scorer: Scorer) -> float:
     return statistics.median(times)
 
 
-def next_step(evaluator: Evaluator, size: int = 1000, count: int = 8) -> None:
+def next_step(evaluator: ModelEvaluator, size: int = 1000, count: int = 8) -> None:
     """Print what the scores of candidates for the next step cost after a prefix of `size` tokens, from scratch and
     from the keys and values of the prefix."""
     problem, steps = "Add the numbers from the list one after the other.", ["Let us begin."]

@@ -22,7 +22,7 @@ from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import import_file
-from tests.browser import launch
+from tests.browser import launch, until
 from tests.serving import served
 
 TURNS = 20
@@ -51,7 +51,7 @@ def measure(page: Page, store: Store, after: AfterSubmission) -> list[float]:
     plan = CampaignPlan(f"turns, {after}", KIND, "Say what is right.", after_submission=after)
     made = create_campaign(store, plan, local_user(store))
     page.goto(f"/relabel/label?campaign={made.id}")
-    page.wait_for_function("window.early === null")
+    until(page, "window.early === null")
     page.evaluate(_WATCH)
     for _ in range(TURNS):
         here = page.locator("#labelling")

@@ -108,7 +108,11 @@ def calibrate(
 
 def _check_outputs(evaluator: StoredEvaluator, errors: Errors) -> None:
     if evaluator.outputs not in (Outputs.THREE_WAY, Outputs.VALIDITY):
-        outputs = {Outputs.SOLUTION: "one number per solution", Outputs.VERDICT: "verdicts in words"}
+        outputs = {
+            Outputs.SOLUTION: "one number per solution",
+            Outputs.VERDICT: "verdicts in words",
+            Outputs.CHECKS: "what it has checked",
+        }
         raise UserError(f"{evaluator.name} gives {outputs[evaluator.outputs]}: it has no threshold to choose.")
     if errors == Errors.REDUNDANT and evaluator.outputs != Outputs.THREE_WAY:
         raise UserError(

@@ -16,7 +16,7 @@ from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.formats.stepsight import HEADS
 from stepsight.core.models.backbone import load_backbone, looks_ahead
 from stepsight.core.models.checkpoint import load_tokenizer, tensor_files
-from stepsight.core.models.evaluator import fingerprint
+from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.location import CARD, evaluator_folder
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
@@ -62,7 +62,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
         evaluator = load_evaluator(folder)
-        if evaluator.outputs != Outputs.THREE_WAY:
+        if not isinstance(evaluator, ModelEvaluator) or evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
                 f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
                 "Start from its backbone, or from an evaluator of three classes.",

@@ -67,7 +67,7 @@ export const dropTexts = (person, slot) => {
 
 const PATIENCE = 20_000;
 const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 15_000;
+const LONGEST_PAUSE = 2000;
 
 // Statuses that say nothing of the event itself: it may be stored later.
 const comesLater = (status) => status >= 500 || status === 408 || status === 429;

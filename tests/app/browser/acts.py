@@ -6,6 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from tests.browser import until
+
 DATA = Path(os.environ.get("STEPSIGHT_DATA", Path(__file__).parents[4] / "shared" / "data"))
 MR_MATH = DATA / "mr-math" / "mr-math_invalid_errors.json"
 
@@ -31,9 +33,7 @@ def score(page: Page, problem: str, solution: str) -> None:
 def listening(page: Page) -> None:
     """What is pressed is done at once, and not when the page's script is there."""
     page.wait_for_load_state()
-    # Not `wait_for_function`, which evaluates its text within the page, where the policy forbids that.
-    while not page.evaluate("window.early === null"):
-        page.wait_for_timeout(20)
+    until(page, "window.early === null")
 
 
 def bars(page: Page, mode: str) -> list[dict[str, float]]:

@@ -12,6 +12,7 @@ from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, score
+from tests.browser import until
 from tests.serving import served
 from tests.storage.samples import add, many
 
@@ -72,7 +73,7 @@ def page(opened) -> Iterator[Page]:
 def heard(page: Page, *expected: str) -> None:
     """Each of these was read out, and nothing that is longer than a sentence; what was read out is forgotten."""
     for text in expected:
-        page.wait_for_function("(text) => heard.some((one) => one.text.includes(text))", arg=text)
+        until(page, "(text) => heard.some((one) => one.text.includes(text))", arg=text)
     found = page.evaluate("heard.splice(0)")
     assert [one for one in found if len(one["text"]) > LONGEST] == []
 

@@ -29,7 +29,6 @@ CAMPAIGN = ("campaign", "agreement", "adjudicate")
 # A hidden choice shows the focus on the word beside it.
 FOCUS = """() => {
   const held = document.activeElement;
-  if (held === document.body || held.id === "content") return null;
   const isHidden = held.matches("input[type=radio]") && getComputedStyle(held).opacity === "0";
   const node = isHidden ? held.nextElementSibling : held;
   const style = getComputedStyle(node);
@@ -49,6 +48,14 @@ FOCUS = """() => {
   const { outlineStyle, outlineWidth, outlineColor: colour } = style;
   return { name: words.join(" "), outline: `${outlineStyle} ${outlineWidth}`, colour, ground, cut };
 }"""
+# The same of each thing that Tab would come to. Once it was pressed, the browser shows a focus that a script moves.
+ALL = f"""(most) => {{
+  const kinds = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+  const seen = {{ visibilityProperty: true }};
+  const isMet = (node) => !node.disabled && node.tabIndex >= 0 && node.checkVisibility(seen);
+  const nodes = [...document.querySelectorAll(kinds)].filter(isMet).slice(0, most);
+  return nodes.map((node) => (node.focus(), ({FOCUS})()));
+}}"""
 # Enough to have met each kind of thing on a page that has hundreds of links.
 MOST = 60
 
@@ -76,12 +83,8 @@ def contrast(one: str, other: str) -> float:
 def hidden_focus(page: Page) -> list[str]:
     """What Tab comes to on a page and shows that too little."""
     wrong, tags = [], set()
-    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-    for _ in range(MOST):
-        page.keyboard.press("Tab")
-        focus = page.evaluate(FOCUS)
-        if focus is None:
-            break
+    page.keyboard.press("Tab")
+    for focus in page.evaluate(ALL, MOST):
         tags.add(focus["name"].split()[0])
         found = contrast(focus["colour"], focus["ground"] or "rgb(255, 255, 255)")
         # Half a pixel is a matter of rounding.

@@ -24,6 +24,7 @@ from stepsight.storage.traces.writer import TraceWriter
 from tests.app.browser.acts import score
 from tests.app.injection import LONG, NAMES, PAYLOADS
 from tests.app.markup import read
+from tests.browser import until
 from tests.checkpoints import write_evaluator
 from tests.serving import served
 
@@ -112,7 +113,7 @@ def quiet(page: Page) -> None:
 
 def drawn(page: Page) -> None:
     """Wait until every formula is drawn and what that brought had a frame to act."""
-    page.wait_for_function("!document.querySelector('main span.math:not([data-done])')")
+    until(page, "!document.querySelector('main span.math:not([data-done])')")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
 
@@ -204,7 +205,7 @@ def test_what_is_pasted_on_score(view):
             view.get_by_label("Solution").fill(json.dumps(texts))
             view.get_by_role("button", name="Score", exact=True).click()
         shown = "(before) => (document.querySelector('#result section')?.dataset.token ?? before) !== before"
-        view.wait_for_function(shown, arg=token)
+        until(view, shown, arg=token)
         token = view.locator("#result section").get_attribute("data-token")
         holds(view, texts, "#result")
         (exported,) = downloads(view)

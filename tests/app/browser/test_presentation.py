@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from stepsight.app.score.form import ScoreForm
 from stepsight.core.files import asset
 from tests.app.browser.acts import overflow
+from tests.browser import until
 
 TRACE = json.loads(asset("traces", "gallery.jsonl").read_text(encoding="utf-8").splitlines()[0])
 """The first of the gallery, whose step 4 exposes step 3. It has no formulas."""
@@ -220,7 +221,7 @@ def test_full_screen_comes_and_goes(page):
     at(page, "1")
     page.get_by_role("button", name="Leave").click()
     expect(page.locator(".player")).to_be_visible()
-    page.wait_for_function("document.fullscreenElement === null")
+    until(page, "document.fullscreenElement === null")
 
 
 def test_eight_steps_fit_beside_the_matrix_in_large_type(opened):

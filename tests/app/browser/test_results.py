@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Page, expect
 
 from tests.app.browser.acts import overflow
+from tests.browser import until
 
 # Measuring takes seconds, on a busy machine many.
 MEASURED = 120_000
@@ -60,9 +61,7 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on(page):
     expect(button).to_have_attribute("aria-pressed", "false")
     light = page.evaluate("getComputedStyle(document.querySelector('.xtick text')).fill")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(
-        "light => getComputedStyle(document.querySelector('.xtick text')).fill !== light", arg=light
-    )
+    until(page, "light => getComputedStyle(document.querySelector('.xtick text')).fill !== light", arg=light)
     matrix = page.locator("[data-cells] .plot").first
     matrix.scroll_into_view_if_needed()
     expect(matrix.locator(".heatmaplayer .hm image")).to_be_attached(timeout=MEASURED)

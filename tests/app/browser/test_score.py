@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from stepsight.app.score.form import ScoreForm
 from stepsight.core.trace import Trace
 from tests.app.browser.acts import PROBLEM, SOLUTION, bars, overflow, score
+from tests.browser import until
 from tests.serving import served
 
 STEPS = [line.split(". ", 1)[1] for line in SOLUTION.splitlines()]
@@ -95,7 +96,7 @@ def test_the_split_is_corrected_by_button(page):
     wanted = [["one"], ["three\nfour"], ["2 < 3 & <b>so</b> $x^2$"], ["two"]]
     listed = """(wanted) =>
       JSON.stringify(JSON.parse(document.querySelector("ol.preview").dataset.steps)) === JSON.stringify(wanted)"""
-    page.wait_for_function(listed, arg=wanted)
+    until(page, listed, arg=wanted)
     page.get_by_role("button", name="Delete").click()
     expect_steps(page, "one", "three\nfour", "two")
     for _ in range(5):

@@ -14,7 +14,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.report.report import make_report, write_report
 from stepsight.training.report.tables import to_csv
-from tests.browser import launch
+from tests.browser import launch, until
 from tests.storage.samples import add, judge
 from tests.training.judged import GOLDS, fill, measure
 from tests.training.report.test_html import Elements
@@ -154,9 +154,7 @@ def test_a_browser_draws_it_and_asks_for_nothing(sqlite_store, tmp_path):
         ink = page.evaluate("getComputedStyle(document.querySelector('.xtick text')).fill")
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.emulate_media(color_scheme="light")
-        page.wait_for_function(
-            "ink => getComputedStyle(document.querySelector('.xtick text')).fill !== ink", arg=ink, timeout=60_000
-        )
+        until(page, "ink => getComputedStyle(document.querySelector('.xtick text')).fill !== ink", arg=ink)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != paper
         # A curve is hidden by its button, and shown again.
         button = page.locator(".legend button").first

@@ -6,11 +6,12 @@ A bad row is found by the check, and not after hours.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.evaluator import Evaluator
-from stepsight.core.scores import Outputs, judge_solution
+from stepsight.core.evaluator import Evaluator
+from stepsight.core.scores import Outputs, StepScores, judge_solution
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool, Solution
@@ -21,6 +22,7 @@ CHUNK = 128
 """Rows that are scored and kept together: few enough to lose little, enough to fill a GPU's batches."""
 SHOWN = 5
 """Bad rows that an error names."""
+_NO_FAULT = np.array([0.0, 0.0, 1.0], np.float32)
 
 
 class ChunkScorer:
@@ -54,6 +56,9 @@ class ChunkScorer:
                 continue
             scores = next(judgments).offline
             assert scores is not None
+            if self._evaluator.outputs.in_words:
+                # What it says nothing of has no fault that it knows.
+                scores = StepScores(np.where(scores.probs.sum(axis=1, keepdims=True) > 0, scores.probs, _NO_FAULT))
             verdict = judge_solution(scores)
             redundancy = verdict.redundancy if self._evaluator.outputs == Outputs.THREE_WAY else None
             yield ScoredRow(row, entry.digest, len(scores), verdict.validity, redundancy)

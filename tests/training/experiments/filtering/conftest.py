@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models.evaluator import Evaluator
+from stepsight.core.evaluator import Evaluator
 from tests.checkpoints import write_evaluator
 
 

@@ -1,0 +1,59 @@
+"""Equations that fail, marked in the text of their step, with what would be right below it."""
+
+from markupsafe import Markup
+
+from stepsight.app.web.html import macro
+from stepsight.app.web.markdown import markdown_html
+from stepsight.app.web.marking import Span, mark_spans, read_pieces
+from stepsight.app.web.text import text_html
+from stepsight.core.equations.checks import Check
+from stepsight.core.equations.evaluator import checks_of, finding
+from stepsight.core.trace import Trace
+
+
+def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
+    """Sub-step `i` of a trace with its Markdown rendered, or as the `html` that was made of it; the equations in it
+    that fail are marked, and each has a line below."""
+    text = trace.substeps[i]
+    html = markdown_html(text) if html is None else html
+    failing = [check for check in checks_of(trace)[i] if not check.holds]
+    if not failing:
+        return html
+    for check in failing:
+        html = _marked(html, text, check)
+    return html + macro("judged.html", "findings", [_shown(text, check) for check in failing])
+
+
+def _marked(html: Markup, text: str, check: Check) -> Markup:
+    span = _place(html, text, check)
+    title = finding(text, check)
+    mark = Markup('<mark class="fails" title="{}">').format(title) + Markup("{}</mark>")
+    return html if span is None else mark_spans(html, [span], mark)
+
+
+def _place(html: Markup, text: str, check: Check) -> Span | None:
+    """Where an equation stands in the text of the HTML, which lacks the signs of Markdown; None where they are
+    among the equation's own."""
+    shown = "".join(read_pieces(html)[1])
+    if shown == text:
+        return check.start, check.end
+    equation = text[check.start : check.end]
+    # As many of the same before it as in the text.
+    at, earlier = -1, text[: check.start].count(equation)
+    for _ in range(earlier + 1):
+        at = shown.find(equation, at + 1)
+        if at < 0:
+            return None
+    return at, at + len(equation)
+
+
+def _shown(text: str, check: Check) -> tuple[Markup, str]:
+    """The equation with its formulas, and what it should be."""
+    pieces, texts = read_pieces(text_html(text))
+    start = 0
+    for number, (piece, written) in enumerate(zip(pieces, texts, strict=True)):
+        end = start + len(written)
+        if number % 2 and start <= check.start and check.end <= end and "math" in piece:
+            return text_html(f"${text[check.start : check.end].strip('$ ')}$"), check.right
+        start = end
+    return text_html(text[check.start : check.end]), check.right

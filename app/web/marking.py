@@ -1,0 +1,55 @@
+"""Parts of a text marked in the HTML that `text_html` and `markdown_html` make of it: formulas are marked whole."""
+
+import re
+from collections.abc import Sequence
+from html import unescape
+
+from markupsafe import Markup, escape
+
+# A formula or a tag; everything else is text.
+_MARKUP = re.compile(r'(<span class="math"[^>]*>[^<]*</span>|<[^>]*>)')
+_SOURCE = re.compile(r'data-source="([^"]*)"')
+
+Span = tuple[int, int]
+
+PLAIN = Markup("<mark>{}</mark>")
+
+
+def read_pieces(html: Markup) -> tuple[list[str], list[str]]:
+    """HTML in pieces, of which every other one is a formula or a tag, and the text of each: what a formula was
+    written as, nothing for a tag."""
+    pieces = _MARKUP.split(html)
+    return pieces, [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
+
+
+def mark_spans(html: Markup, spans: Sequence[Span], mark: Markup = PLAIN) -> Markup:
+    """HTML in which the parts of its text from start to end are put into `mark`, which has a place for them."""
+    pieces, texts = read_pieces(html)
+    marked, start = Markup(), 0
+    for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
+        inside = _within(spans, start, start + len(text)) if text else []
+        if number % 2:
+            markup = Markup(piece)
+            marked += mark.format(markup) if inside else markup
+        else:
+            marked += _mark(text, inside, mark)
+        start += len(text)
+    return marked
+
+
+def _source(formula: str) -> str:
+    match = _SOURCE.search(formula)
+    return unescape(match[1]) if match else ""
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
+    """The parts of spans from `start` to `end`, counted from `start`."""
+    return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
+
+
+def _mark(text: str, spans: Sequence[Span], mark: Markup) -> Markup:
+    marked, position = Markup(), 0
+    for start, end in spans:
+        marked += escape(text[position:start]) + mark.format(text[start:end])
+        position = end
+    return marked + escape(text[position:])

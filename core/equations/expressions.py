@@ -1,0 +1,641 @@
+"""Expressions: what a run of tokens says as a tree, and its exact value.
+
+Where a notation can be read in two ways (`1/2x`, `-3^2`), the tree holds both, and so does a percentage, which is a
+hundredth in one place and a unit in another.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from stepsight.core.equations import values
+from stepsight.core.equations.tokens import Sort, Token
+from stepsight.core.equations.units import SCALES, is_unit_word
+from stepsight.core.equations.values import UndecidedError, Value
+
+MAX_DEPTH = 24
+MAX_NODES = 300
+MAX_READINGS = 8
+
+
+class Kind(StrEnum):
+    """What a node of an expression does with its parts."""
+
+    NUMBER = "number"
+    LETTER = "letter"
+    NEGATIVE = "negative"
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    POWER = "^"
+    FACTORIAL = "!"
+    PERCENT = "%"
+    ROOT = "root"
+    BINOMIAL = "binomial"
+    ABSOLUTE = "absolute"
+    FUNCTION = "function"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: its parts, and of a number, letter or function what it is called; `choice` numbers an `EITHER`."""
+
+    kind: Kind
+    parts: tuple["Node", ...] = ()
+    name: str = ""
+    number: Fraction | None = None
+    decimals: int = 0
+    cut: bool = False
+    choice: int = 0
+
+    def walk(self) -> Iterator["Node"]:
+        """This node and all below it."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.parts))
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is a number as written, with a sign or a percent sign at most."""
+        if self.kind in (Kind.NEGATIVE, Kind.PERCENT):
+            return self.parts[0].is_literal
+        return self.kind is Kind.NUMBER
+
+    @property
+    def is_fraction(self) -> bool:
+        """Whether it is a fraction of two integers as written."""
+        if self.kind is Kind.NEGATIVE:
+            return self.parts[0].is_fraction
+        if self.kind is not Kind.DIVIDE:
+            return False
+        return all(part.is_literal and not part.literal.decimals for part in self.parts)
+
+    @property
+    def literal(self) -> "Node":
+        """The number of a literal."""
+        return self if self.kind is Kind.NUMBER else self.parts[0].literal
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A tree with the tokens it stands for, `[first, last)`, the words of units in it, and its ambiguous places."""
+
+    node: Node
+    first: int
+    last: int
+    units: frozenset[str]
+    choices: int
+    has_percent: bool
+
+    @property
+    def letters(self) -> frozenset[str]:
+        return frozenset(node.name for node in self.node.walk() if node.kind is Kind.LETTER)
+
+
+@dataclass
+class Reader:
+    """A recursive descent through tokens. `steps` is what may still be read of the text."""
+
+    tokens: Sequence[Token]
+    steps: int = 12_000
+    at: int = 0
+    nodes: int = 0
+    choices: int = 0
+    units: set[str] = field(default_factory=set)
+
+    def read(self, first: int) -> Expression | None:
+        """The longest expression that begins at a token, None where there is none."""
+        self.at, self.nodes, self.choices, self.units = first, 0, 0, set()
+        try:
+            node = self._sum(0)
+        except UndecidedError:
+            return None
+        percent = any(part.kind is Kind.PERCENT for part in node.walk())
+        return Expression(node, first, self.at, frozenset(self.units), self.choices, percent)
+
+    def _peek(self, ahead: int = 0) -> Token | None:
+        index = self.at + ahead
+        return self.tokens[index] if index < len(self.tokens) else None
+
+    def _is_sign(self, *signs: str) -> bool:
+        token = self._peek()
+        return token is not None and token.is_sign(*signs)
+
+    def _node(self, kind: Kind, *parts: Node) -> Node:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise UndecidedError
+        return Node(kind, parts)
+
+    def _either(self, first: Node, second: Node) -> Node:
+        self.choices += 1
+        return Node(Kind.EITHER, (first, second), choice=self.choices - 1)
+
+    def _sum(self, depth: int) -> Node:
+        self.steps -= 1
+        if depth > MAX_DEPTH or self.steps < 0:
+            raise UndecidedError
+        node = self._signed(depth)
+        while self._is_sign("+", "-"):
+            mark, sign = self.at, self.tokens[self.at].text
+            self.at += 1
+            try:
+                right = self._signed(depth)
+            except UndecidedError:
+                if self.steps < 0 or self.nodes > MAX_NODES:
+                    raise
+                self.at = mark
+                break
+            node = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, node, right)
+        return node
+
+    def _signed(self, depth: int) -> Node:
+        sign = ""
+        for _ in range(2):
+            if not self._is_sign("-", "+"):
+                break
+            sign = {"-": "" if sign else "-", "+": sign}[self.tokens[self.at].text]
+            self.at += 1
+        node = self._product(depth)
+        if not sign:
+            return node
+        negative = self._node(Kind.NEGATIVE, node)
+        base = node
+        while base.kind in (Kind.MULTIPLY, Kind.DIVIDE):
+            base = base.parts[0]
+        if base.kind is Kind.POWER and base.parts[0].kind is Kind.NUMBER:
+            # Some write -3^2 for the square of -3: the sign changes where the exponent is even.
+            return self._either(negative, node)
+        return negative
+
+    def _product(self, depth: int) -> Node:
+        node = self._power(depth)
+        slash: tuple[Node, Node] | None = None
+        while True:
+            self.steps -= 1
+            mark = self.at
+            sign = self._multiplier()
+            if sign is None:
+                break
+            try:
+                right = self._power(depth) if sign else self._implicit(depth)
+            except UndecidedError:
+                if self.steps < 0 or self.nodes > MAX_NODES:
+                    raise
+                self.at = mark
+                break
+            if sign == "/":
+                slash = (node, right)
+                node = self._node(Kind.DIVIDE, node, right)
+            elif not sign and slash:
+                # `1/2x` is a half of x or one over 2x.
+                below = self._node(Kind.MULTIPLY, slash[1], right)
+                other = self._node(Kind.DIVIDE, slash[0], below)
+                slash = (slash[0], below)
+                node = self._either(self._node(Kind.MULTIPLY, node, right), other)
+            else:
+                slash = None
+                node = self._node(Kind.MULTIPLY, node, right)
+        return node
+
+    def _multiplier(self) -> str | None:
+        """`*` or `/` where the sign stands here, empty where the next factor needs none, None at the end."""
+        token = self._peek()
+        if token is None:
+            return None
+        if token.is_sign("*", "/"):
+            self.at += 1
+            if token.end - token.start > 6 and (by := self._peek()) and by.text.lower() == "by":
+                self.at += 1
+            return token.text
+        if self._is_times(token):
+            self.at += 1
+            return "*"
+        if token.sort is Sort.WORD and token.text.lower() == "of" and self._is_part():
+            self.at += 1
+            return "*"
+        if token.sort is Sort.LETTER:
+            return "" if self._is_factor(token) else None
+        if token.sort is Sort.COMMAND and token.text not in ("boxed",):
+            return ""
+        if token.is_sign("("):
+            return ""
+        return None
+
+    def _is_part(self) -> bool:
+        """Whether `of` stands behind a percentage or a fraction, of which it makes a part."""
+        before = self.tokens[self.at - 1]
+        if before.is_sign("%") or before.text.lower() == "percent":
+            return True
+        if before.sort is Sort.NUMBER and self.at >= 3 and self.tokens[self.at - 2].is_sign("/"):
+            return self.tokens[self.at - 3].sort is Sort.NUMBER
+        return before.is_sign("}") and any(t.text == "frac" for t in self.tokens[max(0, self.at - 7) : self.at])
+
+    def _is_times(self, token: Token) -> bool:
+        """Whether a letter x is the sign of multiplication: before it a factor, behind it a number."""
+        if token.text not in ("x", "X") or token.sort is not Sort.LETTER or self.at == 0:
+            return False
+        following, before = self._peek(1), self.tokens[self.at - 1]
+        if following is None:
+            return False
+        if following.sort is Sort.NUMBER or (following.sort is Sort.UNIT and following.text == "$"):
+            return before.sort in (Sort.NUMBER, Sort.UNIT, Sort.WORD) or before.is_sign(")", "%", "}")
+        # `2 x (3 + 4)`, but not `2x (3 + 4)`.
+        return following.is_sign("(") and token.spaced and following.spaced and not token.in_formula
+
+    def _is_factor(self, token: Token) -> bool:
+        """Whether a letter is a factor of what stands before it, rather than a word of prose."""
+        if token.in_formula or not token.spaced:
+            return True
+        following = self._peek(1)
+        if token.text in ("a", "A", "I") or following is None:
+            return False
+        return following.sort in (Sort.RELATION, Sort.SIGN) and not following.is_sign("(")
+
+    def _implicit(self, depth: int) -> Node:
+        token = self._peek()
+        if token is not None and token.is_sign("(") and token.spaced and not token.in_formula:
+            # In prose, a bracket behind a space is rarely a factor: it is one only if numbers or letters fill it.
+            following = self._peek(1)
+            if following is None or following.sort is Sort.WORD:
+                raise UndecidedError
+        return self._power(depth)
+
+    def _power(self, depth: int) -> Node:
+        node = self._postfix(self._base(depth + 1), depth)
+        self._skip_units()
+        return node
+
+    def _postfix(self, node: Node, depth: int) -> Node:
+        while True:
+            token = self._peek()
+            if token is None:
+                return node
+            if token.is_sign("^"):
+                following = self._peek(1)
+                if following is not None and following.sort is Sort.UNIT:  # degrees: ^\circ
+                    self.at += 2
+                    continue
+                if following is not None and following.is_sign("{"):
+                    degrees = self._peek(2)
+                    if degrees is not None and degrees.sort is Sort.UNIT:
+                        self.at += 4
+                        continue
+                self.at += 1
+                base, node = node, self._node(Kind.POWER, node, self._exponent(depth))
+                if self._is_sign("^") or (base.name in ("f", "g", "h", "F", "G") and self._is_sign("(")):
+                    raise UndecidedError
+            elif token.is_sign("!") and not token.spaced:
+                ends_sentence = self._may_end_sentence()
+                self.at += 1
+                if self._is_sign("!"):
+                    raise UndecidedError
+                factorial = self._node(Kind.FACTORIAL, node)
+                node = self._either(factorial, node) if ends_sentence else factorial
+            elif token.is_sign("%") or (token.sort is Sort.WORD and token.text.lower() == "percent"):
+                self.at += 1
+                node = self._node(Kind.PERCENT, node)
+            elif token.sort is Sort.UNIT:
+                self.at += 1
+            elif token.sort is Sort.WORD and token.text.lower() in SCALES:
+                if self.at > 1 and self.tokens[self.at - 2].is_sign("/"):
+                    raise UndecidedError
+                self.at += 1
+                scale = Node(Kind.NUMBER, number=Fraction(SCALES[token.text.lower()]))
+                node = self._node(Kind.MULTIPLY, node, scale)
+            else:
+                return node
+
+    def _may_end_sentence(self) -> bool:
+        following = self._peek(1)
+        if self.tokens[self.at].in_formula:
+            return False
+        return following is None or following.sort in (Sort.WORD, Sort.BREAK)
+
+    def _exponent(self, depth: int) -> Node:
+        token = self._peek()
+        if token is not None and token.is_sign("-", "+"):
+            self.at += 1
+            inner = self._base(depth + 1)
+            return self._node(Kind.NEGATIVE, inner) if token.text == "-" else inner
+        return self._base(depth + 1)
+
+    def _base(self, depth: int) -> Node:
+        self.steps -= 1
+        token = self._peek()
+        if token is None or depth > MAX_DEPTH or self.steps < 0:
+            raise UndecidedError
+        if token.sort is Sort.UNIT and token.text != "°":
+            self.at += 1
+            token = self._peek()
+            if token is None or token.sort not in (Sort.NUMBER, Sort.LETTER) and not token.is_sign("(", "-"):
+                raise UndecidedError
+            if token.is_sign("-"):
+                self.at += 1
+                return self._node(Kind.NEGATIVE, self._base(depth + 1))
+        if token.sort is Sort.NUMBER:
+            return self._number(token)
+        if token.sort is Sort.LETTER:
+            return self._letter(token)
+        if token.sort is Sort.COMMAND:
+            return self._command(token, depth)
+        for opening, closing in (("(", ")"), ("[", "]"), ("{", "}"), ("|", "|")):
+            if token.is_sign(opening):
+                inner = self._group(closing, depth)
+                return self._node(Kind.ABSOLUTE, inner) if opening == "|" else inner
+        raise UndecidedError
+
+    def _group(self, closing: str, depth: int) -> Node:
+        self.at += 1
+        inner = self._sum(depth + 1)
+        self._skip_units()
+        if not self._is_sign(closing):
+            raise UndecidedError
+        self.at += 1
+        return inner
+
+    def _number(self, token: Token) -> Node:
+        assert token.number is not None
+        self.at += 1
+        node = Node(Kind.NUMBER, name=token.text, number=token.number, decimals=token.decimals, cut=token.cut)
+        self.nodes += 1
+        following = self._peek()
+        if following is None:
+            return node
+        if following.sort is Sort.SUBSCRIPT:
+            return self._in_base(token)
+        if token.decimals == 0 and self._is_mixed(token, following):
+            part = self._base(MAX_DEPTH - 2) if following.text == "frac" else self._plain_fraction()
+            whole = self._node(Kind.ADD, node, part)
+            return whole if following.text != "frac" else self._either(whole, self._node(Kind.MULTIPLY, node, part))
+        return node
+
+    def _is_mixed(self, token: Token, following: Token) -> bool:
+        """Whether a fraction follows an integer, as in `1 1/2`."""
+        if following.text == "frac" and following.sort is Sort.COMMAND:
+            return True
+        slash, below = self._peek(1), self._peek(2)
+        return (
+            following.sort is Sort.NUMBER
+            and following.spaced
+            and slash is not None
+            and slash.is_sign("/")
+            and below is not None
+            and below.sort is Sort.NUMBER
+            and (following.number or 0) < (below.number or 0)
+        )
+
+    def _plain_fraction(self) -> Node:
+        above, below = self.tokens[self.at], self.tokens[self.at + 2]
+        self.at += 3
+        parts = (Node(Kind.NUMBER, name=token.text, number=token.number) for token in (above, below))
+        return self._node(Kind.DIVIDE, *parts)
+
+    def _in_base(self, token: Token) -> Node:
+        foot = self._subscript()
+        if not foot.isdecimal() or len(foot) > 2 or not 2 <= int(foot) <= 36 or token.decimals:
+            raise UndecidedError
+        try:
+            value = int(token.text, int(foot))
+        except ValueError:
+            raise UndecidedError from None
+        return Node(Kind.NUMBER, name=token.text, number=Fraction(value), cut=False)
+
+    def _subscript(self) -> str:
+        """What a subscript holds, as text."""
+        self.at += 1
+        token = self._peek()
+        if token is None:
+            raise UndecidedError
+        self.at += 1
+        if not token.is_sign("{"):
+            if token.sort not in (Sort.NUMBER, Sort.LETTER, Sort.WORD):
+                raise UndecidedError
+            return token.text
+        inner = []
+        while not self._is_sign("}"):
+            token = self._peek()
+            if token is None or len(inner) > 8 or token.sort in (Sort.RELATION, Sort.OBSTACLE):
+                raise UndecidedError
+            inner.append(token.text)
+            self.at += 1
+        self.at += 1
+        return " ".join(inner)
+
+    def _letter(self, token: Token) -> Node:
+        self.at += 1
+        self.nodes += 1
+        name = token.text
+        following = self._peek()
+        if following is not None and following.sort is Sort.SUBSCRIPT:
+            name = f"{name}_{self._subscript()}"
+            following = self._peek()
+        applied = following is not None and following.is_sign("(") and not following.spaced
+        # f(3) is a function's value; n(n + 1) a product.
+        if applied and (name not in "xyzabcdkmnrstuvπ"):
+            raise UndecidedError
+        return Node(Kind.LETTER, name=name)
+
+    def _command(self, token: Token, depth: int) -> Node:
+        self.at += 1
+        match token.text:
+            case "frac":
+                return self._node(Kind.DIVIDE, self._argument(depth), self._argument(depth))
+            case "binom":
+                return self._node(Kind.BINOMIAL, self._argument(depth), self._argument(depth))
+            case "boxed":
+                return self._argument(depth)
+            case "sqrt":
+                degree = self._group("]", depth) if self._is_sign("[") else Node(Kind.NUMBER, number=Fraction(2))
+                return self._node(Kind.ROOT, self._argument(depth), degree)
+            case _:
+                return self._applied(token.text, depth)
+
+    def _argument(self, depth: int) -> Node:
+        token = self._peek()
+        if token is None:
+            raise UndecidedError
+        if token.is_sign("{"):
+            return self._group("}", depth)
+        if token.is_sign("("):
+            return self._group(")", depth)
+        if token.sort is Sort.NUMBER or token.sort is Sort.LETTER:
+            self.at += 1
+            self.nodes += 1
+            kind = Kind.NUMBER if token.sort is Sort.NUMBER else Kind.LETTER
+            return Node(kind, name=token.text, number=token.number, decimals=token.decimals)
+        raise UndecidedError
+
+    def _applied(self, name: str, depth: int) -> Node:
+        """A function, its exponent or base, and its argument; without a bracket that is one number or letter."""
+        parts = []
+        exponent = None
+        following = self._peek()
+        if following is not None and following.sort is Sort.SUBSCRIPT and name == "log":
+            foot = self._subscript()
+            if not foot.isdecimal() or len(foot) > 9:
+                raise UndecidedError
+            parts.append(Node(Kind.NUMBER, number=Fraction(int(foot))))
+        elif following is not None and following.is_sign("^"):
+            self.at += 1
+            exponent = self._exponent(depth)
+            if exponent.kind is not Kind.NUMBER:
+                raise UndecidedError
+        is_degrees = False
+        mark = self.at
+        argument = self._argument(depth) if name != "log" or parts or exponent else self._common_log(depth)
+        token = self._peek()
+        if token is not None and token.is_sign("^") and not self.tokens[mark].is_sign("("):
+            following = self._peek(1)
+            if following is not None and following.sort is Sort.UNIT:
+                is_degrees, self.at = True, self.at + 2
+            elif following is not None and following.is_sign("{") and self._holds_degrees(2):
+                is_degrees, self.at = True, self.at + 4
+            else:
+                raise UndecidedError
+        elif token is not None and token.sort is Sort.UNIT and token.text == "°":
+            is_degrees, self.at = True, self.at + 1
+        if any(unit.sort is Sort.UNIT and unit.text == "°" for unit in self.tokens[mark : self.at]):
+            is_degrees = True
+        if is_degrees:
+            argument = self._node(Kind.MULTIPLY, argument, Node(Kind.LETTER, name="π/180"))
+        elif name in ("sin", "cos", "tan") and argument.kind is Kind.NUMBER and argument.number:
+            # sin 30: degrees without their sign, or radians.
+            raise UndecidedError
+        self.nodes += 1
+        node = Node(Kind.FUNCTION, (argument, *parts), name)
+        return node if exponent is None else self._node(Kind.POWER, node, exponent)
+
+    def _holds_degrees(self, ahead: int) -> bool:
+        token = self._peek(ahead)
+        return token is not None and token.sort is Sort.UNIT
+
+    def _common_log(self, depth: int) -> Node:
+        # Without its base, a logarithm may be the natural or the common one.
+        raise UndecidedError
+
+    def _skip_units(self) -> None:
+        """Go on behind the words of a unit, where an operation or a relation follows them."""
+        at, words = self.at, []
+        while at < len(self.tokens) and len(words) < 7:
+            token = self.tokens[at]
+            if token.sort is Sort.WORD and is_unit_word(token.text) and (words or token.text.lower() != "of"):
+                words.append(token.text.lower())
+            elif words and token.is_sign("/") and self._word_at(at + 1):
+                pass
+            elif token.is_sign("/") and self._word_at(at + 1):
+                pass
+            elif words and token.is_sign("-") and not token.spaced and self._word_at(at + 1):
+                pass
+            elif words and token.is_sign("(") and self._word_at(at + 1) and self._closes(at + 2):
+                words.append(self.tokens[at + 1].text.lower())
+                at += 2
+            elif token.sort is Sort.UNIT and words:
+                pass
+            else:
+                break
+            at += 1
+        if words and at < len(self.tokens) and self._goes_on(at):
+            self.at = at
+            self.units.update(words)
+
+    def _word_at(self, index: int) -> bool:
+        return index < len(self.tokens) and self.tokens[index].sort is Sort.WORD and is_unit_word(
+            self.tokens[index].text
+        )
+
+    def _closes(self, index: int) -> bool:
+        return index < len(self.tokens) and self.tokens[index].is_sign(")")
+
+    def _goes_on(self, at: int) -> bool:
+        token = self.tokens[at]
+        if token.sort is Sort.RELATION or token.is_sign("+", "-", "*", "/", ")", "}"):
+            return True
+        mark, self.at = self.at, at
+        is_times = self._is_times(token)
+        self.at = mark
+        return is_times
+
+
+def evaluate(
+    node: Node,
+    reading: int = 0,
+    percent: Fraction = Fraction(1, 100),
+    letters: Mapping[str, Value] | None = None,
+    replaced: Mapping[int, Fraction] | None = None,
+) -> Value:
+    """The value of a tree. Raises `UndecidedError` where it has none.
+
+    Bit i of `reading` says how the ambiguous place i is read; `percent` is what a percent sign multiplies by;
+    `replaced` are other numbers for some nodes, by identity.
+    """
+    if node.kind is Kind.NUMBER:
+        assert node.number is not None
+        return values.number(replaced.get(id(node), node.number) if replaced else node.number)
+    if node.kind is Kind.LETTER:
+        if node.name == "π/180":
+            return values.number(values.PI / 180, exact=False)
+        return (letters or {}).get(node.name) or values.letter(node.name)
+    if node.kind is Kind.EITHER:
+        return evaluate(node.parts[reading >> node.choice & 1], reading, percent, letters, replaced)
+    parts = [evaluate(part, reading, percent, letters, replaced) for part in node.parts]
+    return _operation(node, parts, percent)
+
+
+def _operation(node: Node, parts: list[Value], percent: Fraction) -> Value:
+    match node.kind:
+        case Kind.ADD:
+            return values.add(*parts)
+        case Kind.SUBTRACT:
+            return values.add(parts[0], parts[1], -1)
+        case Kind.NEGATIVE:
+            return values.multiply(values.number(-1), parts[0])
+        case Kind.MULTIPLY:
+            return values.multiply(*parts)
+        case Kind.DIVIDE:
+            return values.divide(*parts)
+        case Kind.POWER:
+            return values.power(*parts)
+        case Kind.FACTORIAL:
+            return values.factorial(parts[0])
+        case Kind.PERCENT:
+            return values.multiply(parts[0], values.number(percent))
+        case Kind.ROOT:
+            degree = parts[1].number
+            if degree is None or degree.denominator != 1:
+                raise UndecidedError
+            return values.root(parts[0], int(degree))
+        case Kind.BINOMIAL:
+            return values.binomial(*parts)
+        case Kind.ABSOLUTE:
+            return values.absolute(parts[0])
+        case _:
+            pi = {"π": values.number(values.PI, exact=False)}
+            return values.function(node.name, values.substitute(parts[0], pi), *parts[1:])
+
+
+def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]:
+    """Every way to read some expressions together: the choices of each, and what a percent sign is.
+
+    Raises `UndecidedError` where there are too many.
+    """
+    total = sum(expression.choices for expression in expressions)
+    if 1 << total > MAX_READINGS:
+        raise UndecidedError
+    percents = [Fraction(1, 100)]
+    if any(expression.has_percent for expression in expressions):
+        percents.append(Fraction(1))
+    result = []
+    for percent in percents:
+        for bits in range(1 << total):
+            split, rest = [], bits
+            for expression in expressions:
+                split.append(rest & ((1 << expression.choices) - 1))
+                rest >>= expression.choices
+            result.append((tuple(split), percent))
+    return result

@@ -1,0 +1,186 @@
+"""Equality of closed expressions: exact, or rounded as it is written."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from stepsight.core.equations import values
+from stepsight.core.equations.chains import Member
+from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
+from stepsight.core.equations.units import mixes_units
+from stepsight.core.equations.values import UndecidedError, Value
+
+_PI = {"π": values.number(values.PI, exact=False)}
+
+
+class Verdict(Enum):
+    """What is said of an equation; of a doubtful one, nothing."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    DOUBTFUL = "doubtful"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A verdict with the values of both sides."""
+
+    verdict: Verdict
+    left: Value
+    right: Value
+
+
+def compare(left: Member, right: Member, relation: str, exact_texts: Collection[str]) -> Comparison | None:
+    """Both sides of an equation of closed expressions compared, None where a side is not closed.
+
+    `exact_texts` are decimals that the problem states; others of several digits may have been rounded before.
+    """
+    a, b = left.expression, right.expression
+    if a is None or b is None or not a.letters | b.letters <= {"π", "π/180"}:
+        return None
+    first: Comparison | None = None
+    doubtful = False
+    try:
+        ways = readings(a, b)
+    except UndecidedError:
+        return None
+    for (reading_a, reading_b), percent in ways:
+        try:
+            x, y = evaluate(a.node, reading_a, percent), evaluate(b.node, reading_b, percent)
+            verdict = _verdict(a, b, x, y, relation, exact_texts, reading_a, reading_b, percent)
+        except UndecidedError:
+            doubtful = True
+            continue
+        if verdict is Verdict.HOLDS:
+            return Comparison(verdict, x, y)
+        doubtful |= verdict is Verdict.DOUBTFUL
+        first = first or Comparison(verdict, x, y)
+    if first is None:
+        return None
+    doubtful = doubtful or _has_mixed_units(left, right) or _is_hundredfold(first, a, b)
+    return Comparison(Verdict.DOUBTFUL if doubtful else Verdict.FAILS, first.left, first.right)
+
+
+def _verdict(
+    a: Expression,
+    b: Expression,
+    x: Value,
+    y: Value,
+    relation: str,
+    exact_texts: Collection[str],
+    reading_a: int,
+    reading_b: int,
+    percent: Fraction,
+) -> Verdict:
+    if not values.difference(x, y).above:
+        return Verdict.HOLDS
+    left, right = (values.substitute(value, _PI).number for value in (x, y))
+    if left is None or right is None:
+        raise UndecidedError
+    if not values.difference(values.number(left, False), values.number(right, False)).above and not (
+        x.exact and y.exact and not a.letters | b.letters
+    ):
+        return Verdict.HOLDS
+    rounded = [_rounding(left, b.node, percent), _rounding(right, a.node, percent)]
+    if Verdict.HOLDS in rounded:
+        return Verdict.HOLDS
+    if Verdict.DOUBTFUL in rounded:
+        return Verdict.DOUBTFUL
+    gap = abs(left - right)
+    scale = max(abs(left), abs(right))
+    if (left.denominator == 1) != (right.denominator == 1):
+        broken, reading = (b, reading_b) if left.denominator == 1 else (a, reading_a)
+        if broken.node.kind in (Kind.ADD, Kind.SUBTRACT) and gap < _parts_rounded(broken, reading, percent):
+            return Verdict.DOUBTFUL
+    if relation == "≈" and gap <= scale / 20:
+        return Verdict.DOUBTFUL
+    if ("π" in a.letters) != ("π" in b.letters) and gap <= scale / 200:
+        return Verdict.DOUBTFUL
+    slack = _slack(a, reading_a, percent, exact_texts, x) + _slack(b, reading_b, percent, exact_texts, y)
+    literal = next((node.literal for node in (b.node, a.node) if node.is_literal), None)
+    if slack and literal is not None:
+        slack += Fraction(1, 10**literal.decimals)
+    return Verdict.DOUBTFUL if gap <= slack else Verdict.FAILS
+
+
+def _rounding(value: Fraction, node: Node, percent: Fraction) -> Verdict | None:
+    """Whether a literal is the value rounded: it holds to the nearest, is doubtful where cut off, else None."""
+    if not node.is_literal:
+        return None
+    literal = node.literal
+    assert literal.number is not None
+    unit = Fraction(1, 10**literal.decimals)
+    gap = abs(abs(value) - literal.number)
+    if node.kind is Kind.PERCENT or (node.parts and node.parts[0].kind is Kind.PERCENT):
+        gap = abs(abs(value) / percent - literal.number)
+    if (value < 0) != (node.kind is Kind.NEGATIVE) and gap < 2 * literal.number:
+        return None
+    if literal.cut:
+        return Verdict.HOLDS if gap <= unit else None
+    if literal.decimals >= 8 and gap <= abs(value) / 10**10:
+        # As a computer writes it: 14.999999999999998.
+        return Verdict.HOLDS
+    if literal.decimals:
+        return Verdict.HOLDS if gap <= unit / 2 else Verdict.DOUBTFUL if gap < unit else None
+    # An integer may be what is broken, rounded; it is rarely cut off without a word.
+    return Verdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
+
+
+def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:
+    """How many quotients of an expression are no integers, and may have been rounded each."""
+    count = 0
+    for node in expression.node.walk():
+        if node.kind is Kind.DIVIDE:
+            value = evaluate(node, reading, percent).number
+            count += value is not None and value.denominator != 1
+    return count
+
+
+def _slack(
+    expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: Value
+) -> Fraction:
+    """How far a value may be off because decimals in it were rounded before."""
+    total = Fraction(0)
+    if expression.node.is_literal:
+        return total
+    base = values.substitute(value, _PI).number
+    for node in expression.node.walk():
+        if node.kind is Kind.NUMBER and node.decimals and _may_be_rounded(node.name, node.decimals, exact_texts):
+            assert node.number is not None
+            moved = {id(node): node.number + Fraction(1, 10**node.decimals)}
+            other = values.substitute(evaluate(expression.node, reading, percent, replaced=moved), _PI).number
+            if other is not None and base is not None:
+                total += abs(other - base)
+    return total
+
+
+def _may_be_rounded(text: str, decimals: int, exact_texts: Collection[str]) -> bool:
+    if text in exact_texts or decimals == 1:
+        return text in exact_texts and f"~{text}" in exact_texts
+    return decimals > 2 or text[-1] not in "05"
+
+
+def _has_mixed_units(left: Member, right: Member) -> bool:
+    words = set(right.trailing[:3])
+    for member in (left, right):
+        if member.expression is not None:
+            words |= member.expression.units
+    return mixes_units(frozenset(words))
+
+
+def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> bool:
+    """Whether one side is a hundred times the other where something is a percentage, or dollars and cents."""
+    left, right = comparison.left.number, comparison.right.number
+    if not left or not right or left / right not in (100, Fraction(1, 100)):
+        return False
+    return a.has_percent or b.has_percent or left.denominator != 1 or right.denominator != 1
+
+
+_DECIMAL = re.compile(r"\d+\.\d+")
+
+
+def decimals_in(text: str) -> set[str]:
+    """The decimals that a text states, as they are written."""
+    return set(_DECIMAL.findall(text))

@@ -1,0 +1,294 @@
+"""Tokens of a step: numbers, letters, words and signs of LaTeX and plain text, each with its place in the text.
+
+Reading never fails: what is no part of an equation becomes a word or a break, and what cannot be read as maths
+becomes an obstacle, next to which nothing is checked.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from stepsight.core.formulas import formulas
+
+MAX_TEXT = 10_000
+"""Characters of the longest text that is read."""
+
+MAX_DIGITS = 40
+
+
+class Sort(StrEnum):
+    """What a token is."""
+
+    NUMBER = "number"
+    LETTER = "letter"
+    WORD = "word"
+    SIGN = "sign"  # + - * / ^ ! ( ) { } [ ] | and the like, written as one character
+    COMMAND = "command"  # \frac, \sqrt and functions
+    RELATION = "relation"
+    UNIT = "unit"  # currency, degrees
+    SUBSCRIPT = "subscript"
+    BREAK = "break"
+    OBSTACLE = "obstacle"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token with its place: `text` is its normal form, `number` the value of a number.
+
+    `decimals` counts the digits after the point, `spaced` says that white space stands before it, `in_formula`
+    that it stands within LaTeX's signs of maths.
+    """
+
+    sort: Sort
+    text: str
+    start: int
+    end: int
+    spaced: bool = False
+    in_formula: bool = False
+    number: Fraction | None = None
+    decimals: int = 0
+    cut: bool = False
+
+    def is_sign(self, *signs: str) -> bool:
+        return self.sort is Sort.SIGN and self.text in signs
+
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>(?:[^\S\n]|\\[,;:!>\ ]|\\q?quad(?![A-Za-z])|~|&(?!\w)|\\(?:left|right|big|Big|bigg|Bigg|displaystyle
+        |[bB]igg?[lr])(?![A-Za-z])\.?|\\phantom\{[^{}]{0,40}\})+)
+  | (?P<line>\n|\\\\(?:\[[^\]]{0,9}\])?|\\newline(?![A-Za-z]))
+  | (?P<number>(?:\d{1,3}(?:(?:,|\{,\}|\\[,!]|,\\!|,\\,)\d{3})+(?!\d|,\d)|\d+)
+        (?:\.\d*\\overline\{\d{1,12}\}|\.\d+(?:\.{3}|…|\\l?dots(?![A-Za-z]))?)?|\.\d+)
+  | (?P<dots>\.{3}|…)
+  | (?P<fraction>\\[dtc]?frac(?:\s*(?P<above>\d)\s*(?P<below>\d)|(?=[\s{])))
+  | (?P<text>\\(?:text|textrm|textup|mathrm|mbox|textbf|mathbf|textit|operatorname|rm)\*?\s*\{(?P<inner>[^{}]{0,200})\})
+  | (?P<command>\\[A-Za-z]+)
+  | (?P<escaped>\\[$%{}\#&_|])
+  | (?P<delimiter>\$\$?|\\[\[\]()])
+  | (?P<relation><=|>=|!=|==|=>|<->|->|:=|[=≈≃≅≡≠<>≤≥→⇒⟹])
+  | (?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)
+  | (?P<sign>\*\*|[-+*/^!%()\[\]{}|×·∙⋅•÷−–⁄√²³⁴⁰¹∗])
+  | (?P<unit>[$€£¢°])
+  | (?P<subscript>_)
+  | (?P<break>[.;:?,"“”`'’—#@])
+  | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_SIGNS = {
+    "×": "*", "·": "*", "∙": "*", "⋅": "*", "•": "*", "∗": "*", "÷": "/", "⁄": "/", "−": "-", "–": "-", "**": "^",
+}  # fmt: skip
+_RAISED = {"⁰": 0, "¹": 1, "²": 2, "³": 3, "⁴": 4}
+_COMMAND_SIGNS = {
+    "times": "*", "cdot": "*", "ast": "*", "div": "/", "lbrace": "{", "lbrack": "[", "rbrack": "]", "vert": "|",
+    "lvert": "|", "rvert": "|", "mid": "|",
+}  # fmt: skip
+_COMMAND_RELATIONS = {
+    "approx": "≈", "simeq": "≈", "sim": "≈", "doteq": "≈", "equiv": "≡", "neq": "≠", "ne": "≠", "not": "≠",
+    "le": "<", "leq": "<", "lt": "<", "ge": ">", "geq": ">", "gt": ">", "in": "<", "cong": "≡", "leqslant": "<",
+    "geqslant": ">",
+}  # fmt: skip
+_BREAKS = {
+    "to", "Rightarrow", "rightarrow", "implies", "iff", "Longrightarrow", "Leftrightarrow", "therefore", "because",
+    "qquad", "begin", "end", "hline", "item", "square", "longrightarrow",
+}  # fmt: skip
+FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "binom", "dbinom", "tbinom", "boxed", "abs"})
+_GREEK = frozenset(
+    "alpha beta gamma delta epsilon varepsilon theta lambda mu nu phi varphi psi rho sigma tau omega zeta eta kappa"
+    " xi chi ell".split()
+)
+_RELATIONS = {
+    "=": "=", "≈": "≈", "≃": "≈", "≅": "≡", "≡": "≡", "≠": "≠", "!=": "≠", "<": "<", ">": ">", "<=": "<",
+    ">=": ">", "≤": "<", "≥": ">", ":=": "≠", "==": "≠",
+}  # fmt: skip
+_SPOKEN = {"plus": "+", "minus": "-", "times": "*", "multiplied": "*", "divided": "/"}
+_SPOKEN_RELATIONS = {"equals": "=", "equalling": "=", "equaling": "="}
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[A-Za-z]+\*?\}(?:\{[^{}]{0,20}\}|\[[^\]]{0,20}\])?")
+_MATRIX = re.compile(r"\\begin\{(?:[bpvBV]?matrix|array|cases|tabular|asy)\}|\[asy\]|```")
+
+
+def read_tokens(text: str) -> list[Token]:
+    """The tokens of a text in order, none of a text that is too long or that holds a table or a drawing."""
+    if len(text) > MAX_TEXT:
+        return []
+    spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
+    starts = [start for start, _ in spans]
+    stops = [stop for _, stop in spans]
+    tokens: list[Token] = []
+    spaced = False
+    position = 0
+    while position < len(text):
+        match = _ENVIRONMENT.match(text, position) or _TOKEN.match(text, position)
+        assert match is not None
+        kind, start, position = match.lastgroup or "break", match.start(), match.end()
+        if kind == "above" or kind == "below":
+            kind = "fraction"
+        elif kind == "inner":
+            kind = "text"
+        index = bisect_right(starts, start) - 1
+        inside = index >= 0 and start < stops[index]
+        if kind == "space":
+            spaced = True
+            continue
+        for token in _tokens(kind, match, spaced, inside):
+            _append(tokens, token)
+        spaced = kind == "line" or kind == "delimiter"
+    return tokens
+
+
+_WORDS = re.compile(r"(?<![\\A-Za-z{])[a-z]{3,}(?![A-Za-z}])")
+
+
+def _is_prose(formula: str) -> bool:
+    """Whether what stands between two signs is prose between two sums of money."""
+    return formula.startswith("$") and "\\" not in formula and len(_WORDS.findall(formula)) >= 2
+
+
+def _append(tokens: list[Token], token: Token) -> None:
+    """Add a token; a line that begins with a relation goes on with the line before."""
+    if token.sort is Sort.RELATION and tokens and tokens[-1].sort is Sort.BREAK and tokens[-1].text == "\n":
+        tokens.pop()
+    tokens.append(token)
+
+
+def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
+    """The tokens of a match; most are one."""
+    text, (start, end) = match[0], match.span()
+
+    def token(sort: Sort, text: str) -> Token:
+        return Token(sort, text, start, end, spaced, inside)
+
+    match kind:
+        case "number":
+            return [_number(text, start, end, spaced, inside)]
+        case "word":
+            return _words(text, start, spaced, inside)
+        case "sign":
+            if text in _RAISED:
+                raised = Token(Sort.NUMBER, text, start, end, False, inside, Fraction(_RAISED[text]))
+                return [token(Sort.SIGN, "^"), raised]
+            return [token(Sort.COMMAND, "sqrt")] if text == "√" else [token(Sort.SIGN, _SIGNS.get(text, text))]
+        case "relation":
+            return [token(Sort.RELATION, _RELATIONS[text]) if text in _RELATIONS else token(Sort.BREAK, text)]
+        case "fraction":
+            return [token(Sort.COMMAND, "frac"), *_short_fraction(match, inside)]
+        case "text":
+            return _words_within(match, spaced, inside)
+        case "command":
+            return [_command(text[1:], token)]
+        case "dots":
+            return [token(Sort.OBSTACLE, text)]
+        case "escaped":
+            if text == "\\%":
+                return [token(Sort.SIGN, "%")]
+            return [token(Sort.UNIT, "$") if text == "\\$" else token(Sort.OBSTACLE, text)]
+        case "delimiter":
+            return [] if inside or text != "$" else [token(Sort.UNIT, "$")]
+        case "unit":
+            return [token(Sort.UNIT, text)]
+        case "subscript":
+            return [token(Sort.SUBSCRIPT, "_")]
+        case "line":
+            return [token(Sort.BREAK, "\n")]
+        case "break":
+            return [token(Sort.BREAK, text)]
+        case _:
+            # An environment is as the end of a line.
+            return [token(Sort.BREAK if text.startswith(("\\begin", "\\end")) else Sort.OBSTACLE, text)]
+
+
+def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Token:
+    period = re.search(r"\\overline\{(\d+)\}", text)
+    cut = period is None and text.endswith(("...", "…", "dots"))
+    plain = re.sub(r"\.{3}|…|\\l?dots", "", text) if cut else text[: period.start()] if period else text
+    whole, _, decimals = re.sub(r"[^\d.]", "", plain).partition(".")
+    if len(whole) + len(decimals) > MAX_DIGITS:
+        return Token(Sort.OBSTACLE, "", start, end, spaced, inside)
+    value = Fraction(int((whole or "0") + decimals), 10 ** len(decimals))
+    if period:
+        value += Fraction(int(period[1]), 10 ** len(decimals) * (10 ** len(period[1]) - 1))
+    written = f"{whole or '0'}.{decimals}" if decimals else whole
+    return Token(Sort.NUMBER, written, start, end, spaced, inside, value, len(decimals), cut)
+
+
+def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
+    """A word outside of formulas, within them its letters, each for itself."""
+    end = start + len(text)
+    lower = text.lower()
+    if lower in _SPOKEN and not inside:
+        return [Token(Sort.SIGN, _SPOKEN[lower], start, end, spaced, inside)]
+    if lower in _SPOKEN_RELATIONS:
+        return [Token(Sort.RELATION, _SPOKEN_RELATIONS[lower], start, end, spaced, inside)]
+    if lower in ("sqrt", "sin", "cos", "tan", "ln", "log"):
+        return [Token(Sort.COMMAND, lower, start, end, spaced, inside)]
+    if lower == "pi" or text == "π":
+        return [Token(Sort.LETTER, "π", start, end, spaced, inside)]
+    if len(text) == 1:
+        return [Token(Sort.LETTER, text, start, end, spaced, inside)]
+    if "π" in text and len(text) <= 4:
+        return [
+            Token(Sort.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
+            for i, letter in enumerate(text)
+        ]
+    # Three letters or more are a word or the corners of a figure, where a product would be shorter.
+    if inside and len(text) <= 3 and text.islower() and text not in ("and", "for", "mod", "the", "or", "if", "cm"):
+        return [
+            Token(Sort.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
+            for i, letter in enumerate(text)
+        ]
+    return [Token(Sort.WORD, text, start, end, spaced, inside)]
+
+
+def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
+    inner = match["inner"]
+    if not inner.strip():
+        return []
+    words = list(re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[^\s\w]", inner))
+    offset = match.start("inner")
+    tokens = []
+    for word in words:
+        start, end = offset + word.start(), offset + word.end()
+        if word[0][0].isdigit():
+            tokens.append(Token(Sort.OBSTACLE, word[0], start, end, True, inside))
+        elif word[0].isalpha():
+            tokens.append(Token(Sort.WORD, word[0], start, end, True, inside))
+        elif word[0] in ".,;:":
+            tokens.append(Token(Sort.BREAK, word[0], start, end, True, inside))
+        else:
+            sort = Sort.SIGN if word[0] in "/" else Sort.OBSTACLE
+            tokens.append(Token(sort, word[0], start, end, True, inside))
+    return tokens
+
+
+def _short_fraction(match: re.Match[str], inside: bool) -> list[Token]:
+    """The two digits of `\\frac12`."""
+    return [
+        Token(Sort.NUMBER, match[name], *match.span(name), False, inside, Fraction(int(match[name])))
+        for name in ("above", "below")
+        if match[name]
+    ]
+
+
+def _command(name: str, token: Callable[[Sort, str], Token]) -> Token:
+    if name in _COMMAND_SIGNS:
+        return token(Sort.SIGN, _COMMAND_SIGNS[name])
+    if name in _COMMAND_RELATIONS:
+        return token(Sort.RELATION, _COMMAND_RELATIONS[name])
+    if name in _BREAKS:
+        return token(Sort.BREAK, name)
+    if name == "pi":
+        return token(Sort.LETTER, "π")
+    if name in ("circ", "degree"):
+        return token(Sort.UNIT, "°")
+    if name in FUNCTIONS:
+        return token(Sort.COMMAND, "binom" if name.endswith("binom") else name)
+    return token(Sort.LETTER if name in _GREEK else Sort.OBSTACLE, name)
+
+
+def holds_table(text: str) -> bool:
+    """Whether a text holds a matrix, a table, a drawing or code, whose equations are not in lines."""
+    return _MATRIX.search(text) is not None

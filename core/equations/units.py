@@ -1,0 +1,55 @@
+"""Words behind numbers: units that an expression may hold, words that end it, and multiples such as a dozen."""
+
+SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+
+# Verbs, conjunctions and the like: no unit holds them.
+_NEVER = frozenset(
+    """
+    is are was were be been being am has have had do does did will would can could should shall may might must
+    the and or but so then thus hence therefore because since if when where while which that who whose what why how
+    this these those there here it its it's he she they we you i his her their our your my him them us
+    than as not no nor only also too just about into onto from with without by between among until
+    gives give gave get gets got makes make made leaves leave left need needs spend spends spent earn earns
+    equal equals more less fewer greater smaller times minus plus mod modulo remainder half twice
+    before after during let suppose assume given find note notice now first second third next finally
+    yields becomes become means implies using use used
+    """.split()
+)
+
+_CONVERTIBLE = {
+    "time": "second seconds sec secs minute minutes min mins hour hours hr hrs day days week weeks month months"
+    " year years decade decades century centuries",
+    "length": "mm cm m km inch inches in foot feet ft yard yards yd mile miles meter meters metre metres kilometer"
+    " kilometers centimeter centimeters millimeter millimeters",
+    "mass": "g kg mg gram grams kilogram kilograms pound pounds lb lbs ounce ounces oz ton tons tonne tonnes",
+    "volume": "ml l liter liters litre litres milliliter milliliters gallon gallons quart quarts pint pints cup cups"
+    " tablespoon tablespoons teaspoon teaspoons ounce ounces",
+    "money": "cent cents dollar dollars penny pennies nickel nickels dime dimes quarter quarters buck bucks",
+    "number": "dozen dozens pair pairs percent degree degrees radians score couple half",
+}
+_DIMENSIONS = {
+    word: dimension for dimension, words in _CONVERTIBLE.items() for word in words.split()
+}
+
+
+def is_unit_word(word: str) -> bool:
+    """Whether a word may stand behind a number within an expression."""
+    return word.lower() not in _NEVER
+
+
+def convertible(words: frozenset[str]) -> frozenset[str]:
+    """Those of the words that are units of which there are others of the same kind, in the singular."""
+    return frozenset(_singular(word) for word in words if word in _DIMENSIONS)
+
+
+def mixes_units(words: frozenset[str]) -> bool:
+    """Whether units of one kind are mixed, such as hours and minutes: then a number alone says little."""
+    dimensions = [_DIMENSIONS[word] for word in convertible(words) if word in _DIMENSIONS]
+    return len(dimensions) != len(set(dimensions))
+
+
+def _singular(word: str) -> str:
+    single = {"feet": "foot", "inches": "inch", "centuries": "century", "pennies": "penny", "ft": "foot"}.get(word)
+    if single:
+        return single
+    return word[:-1] if word.endswith("s") and word[:-1] in _DIMENSIONS else word

@@ -1,0 +1,292 @@
+"""Exact values of bounded size: fractions of polynomials with rational coefficients.
+
+A number is a polynomial without letters. Roots that are no fractions, and functions, are kept to 30 digits; such a
+value is not exact, and is compared within a tolerance. Whatever grows beyond the bounds is `Undecided`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+Monomial = tuple[tuple[str, int], ...]
+Polynomial = dict[Monomial, Fraction]
+
+ONE: Monomial = ()
+PI = Fraction("3.14159265358979323846264338327950288419716939937510")
+MAX_BITS = 1_500
+MAX_TERMS = 48
+MAX_DEGREE = 24
+MAX_FACTORIAL = 120
+TOLERANCE = Fraction(1, 10**10)
+
+
+class UndecidedError(Exception):
+    """An expression that has no value here: too large, undefined, or not understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`above / below`, two polynomials; `exact` is False where a root or function was approximated."""
+
+    above: Mapping[Monomial, Fraction]
+    below: Mapping[Monomial, Fraction]
+    exact: bool = True
+
+    @property
+    def number(self) -> Fraction | None:
+        """The number that it is, None where it has letters."""
+        if any(self.above) or any(self.below):
+            return None
+        return self.above.get(ONE, Fraction(0)) / self.below[ONE]
+
+    @property
+    def polynomial(self) -> Mapping[Monomial, Fraction] | None:
+        """The polynomial that it is, None where it has letters below."""
+        if any(self.below):
+            return None
+        divisor = self.below[ONE]
+        return self.above if divisor == 1 else {key: value / divisor for key, value in self.above.items()}
+
+    @property
+    def letters(self) -> frozenset[str]:
+        return frozenset(name for part in (self.above, self.below) for key in part for name, _ in key)
+
+
+def number(value: Fraction | int, exact: bool = True) -> Value:
+    """A number as a value. Raises `UndecidedError` on one of too many digits."""
+    fraction = Fraction(value)
+    if fraction.numerator.bit_length() + fraction.denominator.bit_length() > MAX_BITS:
+        raise UndecidedError
+    return Value({ONE: fraction} if fraction else {}, {ONE: Fraction(1)}, exact)
+
+
+def letter(name: str) -> Value:
+    return Value({((name, 1),): Fraction(1)}, {ONE: Fraction(1)})
+
+
+def add(left: Value, right: Value, sign: int = 1) -> Value:
+    """`left + right`, or `left - right` where the sign is -1."""
+    exact = left.exact and right.exact
+    if (a := left.number) is not None and (b := right.number) is not None:
+        return number(a + sign * b, exact)
+    if left.below == right.below:
+        return _bounded(_sum(left.above, right.above, sign), left.below, exact)
+    above = _sum(_product(left.above, right.below), _product(right.above, left.below), sign)
+    return _bounded(above, _product(left.below, right.below), exact)
+
+
+def multiply(left: Value, right: Value) -> Value:
+    exact = left.exact and right.exact
+    if (a := left.number) is not None and (b := right.number) is not None:
+        return number(a * b, exact)
+    return _bounded(_product(left.above, right.above), _product(left.below, right.below), exact)
+
+
+def divide(left: Value, right: Value) -> Value:
+    """Raises `UndecidedError` where `right` is zero."""
+    if not right.above:
+        raise UndecidedError
+    return multiply(left, Value(right.below, right.above, right.exact))
+
+
+def power(base: Value, exponent: Value) -> Value:
+    """`base` to a rational number. Raises `UndecidedError` on 0^0, roots of letters and of negative numbers."""
+    e, b = exponent.number, base.number
+    if e is None or not exponent.exact:
+        raise UndecidedError
+    if e.denominator != 1:
+        if e.denominator > 24 or b is None:
+            raise UndecidedError
+        return root(power(base, number(e.numerator)), e.denominator)
+    times = abs(e.numerator)
+    if b is not None:
+        return _number_power(b, e.numerator, base.exact)
+    if times > MAX_DEGREE:
+        raise UndecidedError
+    result = number(1)
+    for _ in range(times):
+        result = multiply(result, base)
+    return result if e >= 0 else divide(number(1), result)
+
+
+def _number_power(base: Fraction, exponent: int, exact: bool) -> Value:
+    if not base and exponent <= 0:
+        raise UndecidedError
+    if base in (1, -1):
+        return number(base if exponent % 2 else 1, exact)
+    size = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if base and size * abs(exponent) > MAX_BITS:
+        raise UndecidedError
+    return number(base**exponent, exact)
+
+
+def root(value: Value, degree: int) -> Value:
+    """The root of a number, exact where it is a fraction."""
+    radicand = value.number
+    if radicand is None or not 2 <= degree <= 24:
+        raise UndecidedError
+    if radicand < 0:
+        if degree % 2 == 0:
+            raise UndecidedError
+        inner = root(number(-radicand, value.exact), degree)
+        return multiply(number(-1), inner)
+    above, below = _integer_root(radicand.numerator, degree), _integer_root(radicand.denominator, degree)
+    if above**degree == radicand.numerator and below**degree == radicand.denominator:
+        return number(Fraction(above, below), value.exact)
+    scale = 10**30
+    return number(Fraction(_integer_root(int(radicand * scale**degree), degree), scale), exact=False)
+
+
+def _integer_root(value: int, degree: int) -> int:
+    """The greatest integer whose power is at most `value`."""
+    if value < 2:
+        return value
+    if degree == 2:
+        return math.isqrt(value)
+    guess = 1 << -(-value.bit_length() // degree)
+    while True:
+        better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
+        if better >= guess:
+            return guess
+        guess = better
+
+
+def factorial(value: Value) -> Value:
+    n = value.number
+    if n is None or n.denominator != 1 or not 0 <= n <= MAX_FACTORIAL:
+        raise UndecidedError
+    return number(math.factorial(int(n)))
+
+
+def binomial(above: Value, below: Value) -> Value:
+    n, k = above.number, below.number
+    if n is None or k is None or n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n <= 1000:
+        raise UndecidedError
+    return number(math.comb(int(n), int(k)))
+
+
+def absolute(value: Value) -> Value:
+    inner = value.number
+    if inner is None:
+        raise UndecidedError
+    return number(abs(inner), value.exact)
+
+
+def function(name: str, value: Value, base: Value | None = None) -> Value:
+    """A sine, cosine, tangent (of radians) or logarithm, rounded to what a float holds."""
+    inner = value.number
+    if inner is None or abs(inner) > 10**12:
+        raise UndecidedError
+    if name in ("log", "ln"):
+        foot = 10.0 if name == "log" else math.e
+        if base is not None:
+            if (given := base.number) is None or not 0 < given < 10**12 or given == 1:
+                raise UndecidedError
+            foot = float(given)
+        if inner <= 0 or float(inner) == 0.0:
+            raise UndecidedError
+        return _rounded(math.log(inner) / math.log(foot))
+    if name == "tan" and abs(math.cos(inner)) < 1e-9:
+        raise UndecidedError
+    return _rounded({"sin": math.sin, "cos": math.cos, "tan": math.tan}[name](inner))
+
+
+def _rounded(value: float) -> Value:
+    return number(Fraction(value).limit_denominator(10**13), exact=False)
+
+
+def substitute(value: Value, letters: Mapping[str, Value]) -> Value:
+    """The value with numbers in place of letters."""
+    if value.letters.isdisjoint(letters):
+        return value
+    above, below = (_substituted(part, letters) for part in (value.above, value.below))
+    result = divide(above, below)
+    return Value(result.above, result.below, result.exact and value.exact)
+
+
+def _substituted(part: Mapping[Monomial, Fraction], letters: Mapping[str, Value]) -> Value:
+    total = number(0)
+    for key, coefficient in part.items():
+        term = number(coefficient)
+        for name, exponent in key:
+            term = multiply(term, power(letters.get(name) or letter(name), number(exponent)))
+        total = add(total, term)
+    return total
+
+
+def _sum(left: Mapping[Monomial, Fraction], right: Mapping[Monomial, Fraction], sign: int) -> Polynomial:
+    result = dict(left)
+    for key, value in right.items():
+        total = result.get(key, Fraction(0)) + sign * value
+        if total:
+            result[key] = total
+        else:
+            result.pop(key, None)
+    return result
+
+
+def _product(left: Mapping[Monomial, Fraction], right: Mapping[Monomial, Fraction]) -> Polynomial:
+    if len(left) * len(right) > 8 * MAX_TERMS:
+        raise UndecidedError
+    result: Polynomial = {}
+    for a, x in left.items():
+        for b, y in right.items():
+            key = _monomials(a, b)
+            total = result.get(key, Fraction(0)) + x * y
+            if total:
+                result[key] = total
+            else:
+                result.pop(key, None)
+    return result
+
+
+def _monomials(left: Monomial, right: Monomial) -> Monomial:
+    if not left or not right:
+        return left or right
+    exponents = dict(left)
+    for name, exponent in right:
+        exponents[name] = exponents.get(name, 0) + exponent
+    return tuple(sorted(exponents.items()))
+
+
+def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> Value:
+    """A fraction with common factors that are single terms taken out."""
+    if not above:
+        return Value({}, {ONE: Fraction(1)}, exact)
+    if len(above) > MAX_TERMS or len(below) > MAX_TERMS:
+        raise UndecidedError
+    if len(below) == 1:
+        above, below = _reduced(above, below)
+    for part in (above, below):
+        for key, value in part.items():
+            size = value.numerator.bit_length() + value.denominator.bit_length()
+            if size > MAX_BITS or sum(exponent for _, exponent in key) > MAX_DEGREE:
+                raise UndecidedError
+    return Value(above, below, exact)
+
+
+def _reduced(above: Polynomial, below: Mapping[Monomial, Fraction]) -> tuple[Polynomial, Polynomial]:
+    """The fraction without what its only term below has in common with all terms above."""
+    ((key, divisor),) = below.items()
+    common = dict(key)
+    for term in above:
+        exponents = dict(term)
+        common = {name: min(exponent, exponents.get(name, 0)) for name, exponent in common.items()}
+    rest = _without(key, common)
+    return {_without(term, common): value / divisor for term, value in above.items()}, {rest: Fraction(1)}
+
+
+def _without(key: Monomial, common: Mapping[str, int]) -> Monomial:
+    left = ((name, exponent - common.get(name, 0)) for name, exponent in key)
+    return tuple((name, exponent) for name, exponent in left if exponent)
+
+
+def difference(left: Value, right: Value) -> Value:
+    """`left - right`, with what is only an error of approximation taken for zero."""
+    result = add(left, right, -1)
+    if result.exact:
+        return result
+    scale = 1 + max((abs(value) for part in (left, right) for value in part.above.values()), default=Fraction(0))
+    kept = {key: value for key, value in result.above.items() if abs(value) > TOLERANCE * scale}
+    return Value(kept, result.below, False)

@@ -1,0 +1,80 @@
+"""An evaluator: what turns traces into judgments, whatever it does that by."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.trace import Trace
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluator(ABC):
+    """`format` is the kind of evaluator, for models that of the checkpoint; `fingerprint` stands in every stored
+    judgment, and two of the same fingerprint say the same; `provenance` is how it was trained, `outputs` what it
+    gives.
+    """
+
+    name: str
+    fingerprint: str
+    format: str
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    outputs: Outputs = Outputs.THREE_WAY
+
+    @property
+    @abstractmethod
+    def attention(self) -> str:
+        """`bidirectional` or `causal`: whether steps are judged with later ones in view."""
+
+    @property
+    @abstractmethod
+    def context(self) -> int | None:
+        """The longest input in tokens, None where there are no tokens."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> str:
+        """The type of the weights, such as float32."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """The number of weights."""
+
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """What it is, in a line."""
+
+    @abstractmethod
+    def encode(self, trace: Trace) -> Encoded:
+        """Token ids of the whole trace, none where there are no tokens. Raises `UserError` where it is too long."""
+
+
+class RuleEvaluator(Evaluator):
+    """An evaluator without weights and tokens, which judges a trace by itself."""
+
+    @property
+    def context(self) -> int | None:
+        return None
+
+    @property
+    def dtype(self) -> str:
+        return "float32"
+
+    @property
+    def parameters(self) -> int:
+        return 0
+
+    def encode(self, trace: Trace) -> Encoded:
+        nothing = np.zeros(0, np.int64)
+        return Encoded(nothing, nothing, nothing)
+
+    @abstractmethod
+    def judge(self, trace: Trace, mode: Mode) -> Judgment:
+        """What it says of a trace."""
