@@ -6,6 +6,7 @@ import time
 
 import huggingface_hub
 import pytest
+from filelock import FileLock
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
@@ -114,6 +115,17 @@ def test_one_that_breaks_again_and_again_says_how_far_it_came(hub):
     assert find_fetched(MODEL) is None
     hub.times = 0
     assert fetch(look_up(MODEL)).is_whole
+
+
+def test_two_do_not_fetch_the_same_at_once(hub):
+    remote = look_up(MODEL)
+    storage_folder(MODEL).mkdir(parents=True)
+    with (
+        FileLock(storage_folder(MODEL) / ".stepsight.lock"),
+        pytest.raises(UserError, match="lab/tiny-prm is being fetched already"),
+    ):
+        fetch(remote)
+    assert fetch(remote).is_whole
 
 
 def test_a_file_that_was_damaged_on_its_way_is_not_kept(hub):
