@@ -15,10 +15,10 @@ from typing import Any
 from stepsight.app.commands.options import open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator import Evaluator
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.best_of_n import By, Method
+from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
 from stepsight.training.experiments.reranking.answers import AnswerComparer

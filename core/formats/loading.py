@@ -7,7 +7,6 @@ import torch
 
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator import Evaluator
 from stepsight.core.formats import (
     chat_two_token,
     ensemble_prm,
@@ -24,6 +23,7 @@ from stepsight.core.formats import (
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.models import llada
+from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer

@@ -1,5 +1,6 @@
 """A checkpoint in memory.
 
+- abstract: what every evaluator has, with weights or without
 - evaluator: a model with its tokenizer, template and thresholds, in a folder
 - checkpoint, location: that folder: config, tokenizer, safetensors; where it is, on this machine or a model hub
 - assembly: that folder put together from what a repository has; pickles, adapter: weights that need work

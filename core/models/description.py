@@ -9,7 +9,7 @@ from stepsight.core.scores import Outputs, Thresholds
 
 @dataclass(frozen=True)
 class Description:
-    """The fields of `core.evaluator.Evaluator` that need no weights, as they were when it was last loaded,
+    """The fields of `core.models.abstract.Evaluator` that need no weights, as they were when it was last loaded,
     which took so many `seconds`."""
 
     name: str

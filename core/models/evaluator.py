@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator import Evaluator
+from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import read_tensor, tensor_files

@@ -7,9 +7,9 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator import Evaluator, RuleEvaluator
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.abstract import Evaluator, RuleEvaluator
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Hindsight, StepScores

@@ -15,7 +15,7 @@ from stepsight.storage.database.upsert import insert_once
 
 if TYPE_CHECKING:
     # Loading it takes seconds, and only its fields are read here.
-    from stepsight.core.evaluator import Evaluator
+    from stepsight.core.models.abstract import Evaluator
     from stepsight.core.models.description import Description
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator import Evaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.filtering.pool import QUERY, RESPONSE, Pool, Solution
 from stepsight.training.experiments.filtering.scores import OverlappingRow, ScoredRow, ScoreFile, UnscoredRow

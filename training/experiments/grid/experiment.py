@@ -23,13 +23,13 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator import Evaluator
 from stepsight.core.files import write_json
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import format_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.table import build_table
+from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.evaluator import Evaluator
 from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.abstract import Evaluator
 from tests.checkpoints import write_evaluator
 
 
