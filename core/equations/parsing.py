@@ -71,8 +71,17 @@ class Reader:
                     raise
                 self.at = mark
                 break
-            node = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, node, right)
+            total = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, node, right)
+            if right.kind is Kind.PERCENT and node.kind is not Kind.PERCENT:
+                # $50 - 10% is 90% of $50, as prices are told.
+                total = self._either(total, self._changed_by(node, right, sign))
+            node = total
         return node
+
+    def _changed_by(self, node: Node, percentage: Node, sign: str) -> Node:
+        part = self._node(Kind.DIVIDE, percentage.parts[0], Node(Kind.NUMBER, number=Fraction(100)))
+        share = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, Node(Kind.NUMBER, number=Fraction(1)), part)
+        return self._node(Kind.MULTIPLY, node, share)
 
     def _signed(self, depth: int) -> Node:
         sign = ""

@@ -55,7 +55,7 @@ def is_word(text: str) -> bool:
 
 
 def may_be_glued(word: str) -> bool:
-    """Whether a word right behind a number may be its unit, as 5km, rather than a factor or name, as 3abc or 2Eve."""
+    """Whether a word right behind a number may be its unit, as 5km, and no factor or name, as 3abc or 2Eve."""
     return word in _DIMENSIONS or word in _SHORT or (len(word) > 3 and word.islower())
 
 
