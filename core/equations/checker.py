@@ -59,7 +59,7 @@ class Checker:
             check
             for _, left, right, relation in pairs
             for check in _decided(self._of_pair(left, right, relation, text, is_plain))
-            if check.holds or self._is_claimed(chain, left, right, check, text, notes)
+            if check.holds or self._is_asserted(chain, left, right, check, text, notes)
         ]
 
     def _of_pair(self, left: Member, right: Member, relation: str, text: str, is_plain: bool) -> Iterator[Check]:
@@ -69,7 +69,7 @@ class Checker:
         if check is not None:
             yield check
 
-    def _is_claimed(
+    def _is_asserted(
         self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
     ) -> bool:
         """Whether a step states an equation that fails, as what its left side comes to."""

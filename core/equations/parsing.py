@@ -73,7 +73,7 @@ class Reader:
                 break
             total = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, node, right)
             if right.kind is Kind.PERCENT and node.kind is not Kind.PERCENT:
-                # $50 - 10% is 90% of $50, as prices are told.
+                # $50 - 10% is 90% of $50, as prices are given.
                 total = self._either(total, self._changed_by(node, right, sign))
             node = total
         return node
