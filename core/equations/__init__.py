@@ -1,4 +1,4 @@
-"""Equations that check themselves: each equality that a step states is worked out exactly, and told right or wrong.
+"""Equations that check themselves: each equality that a step states is worked out exactly.
 
 `check_steps(problem, substeps)` gives the `Check`s of each sub-step, none where there is nothing to check.
 The rooms:

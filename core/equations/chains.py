@@ -8,7 +8,7 @@ from functools import cached_property
 from stepsight.core.equations.expressions import Expression, Kind
 from stepsight.core.equations.parsing import Reader
 from stepsight.core.equations.tokens import Sort, Token
-from stepsight.core.equations.units import words
+from stepsight.core.equations.units import is_word, may_be_glued, words
 
 MAX_RELATIONS = 60
 
@@ -256,15 +256,16 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
         glued = following is not None and following.sort is Sort.NUMBER and not following.spaced
         return not (glued and token.text in (":", ".", ","))
     if token.sort is Sort.WORD:
-        is_glued = not token.spaced and token.text[0].isupper() and tokens[index - 1].sort is Sort.NUMBER
-        return not is_glued and not _goes_on_in_words(tokens, index)
+        is_glued = tokens[index - 1].sort is Sort.NUMBER and not token.spaced and not may_be_glued(token.text)
+        return is_word(token.text) and not is_glued and not _goes_on_in_words(tokens, index)
     if token.is_sign("(", "["):
         return token.spaced and (following is None or following.sort in (Sort.WORD, Sort.LETTER))
     if token.is_sign("!"):
         return True
     if token.is_sign("-"):
         # A dash of prose.
-        return token.spaced and following is not None and following.spaced and following.sort is Sort.WORD
+        is_spaced = token.spaced and following is not None and following.spaced
+        return is_spaced and following is not None and following.sort is Sort.WORD and is_word(following.text)
     if token.sort is Sort.LETTER:
         return token.spaced and not token.in_formula and token.text in ("a", "A", "I")
     return token.is_sign(")", "]", "}")

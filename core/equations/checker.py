@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from stepsight.core.equations.algebra import value_of
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
 from stepsight.core.equations.checks import Check, Method, check_division, check_pair
-from stepsight.core.equations.context import has_own_arithmetic, is_modular, is_stated, tells_time
+from stepsight.core.equations.context import counts_in_a_base, has_own_arithmetic, is_modular, is_stated, tells_time
 from stepsight.core.equations.numbers import decimals_in
 from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens
 from stepsight.core.equations.unknowns import Unknowns
@@ -34,41 +34,42 @@ class Checker:
         self._unknowns.begin(text)
         if len(text) > MAX_TEXT or holds_table(text) or tells_time(text):
             return ()
+        is_plain = self._is_plain and not counts_in_a_base(text)
         checks: list[Check] = []
         blanked, notes = annotations(text)
         # The equations of a calculator's notes, each with the place where it begins.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
         for place, chain in noted:
-            checks += self._of_chain(chain.moved(place), text, [])
+            checks += self._of_chain(chain.moved(place), text, [], is_plain)
         chains = find_chains(read_tokens(blanked))
         named = join_named(chains, blanked)
         for chain in chains:
             if is_modular(text, chain.end):
                 continue
             checks += self._of_chain(
-                named.get(chain.start, chain), text, [(place, note.members[0]) for place, note in noted]
+                named.get(chain.start, chain), text, [(place, note.members[0]) for place, note in noted], is_plain
             )
-            if self._is_plain:
+            if is_plain:
                 checks += _decided(self._unknowns.check(chain, text))
         return tuple(sorted(checks, key=lambda check: (check.start, check.end)))
 
-    def _of_chain(self, chain: Chain, text: str, notes: list[tuple[int, Member]]) -> list[Check]:
+    def _of_chain(self, chain: Chain, text: str, notes: list[tuple[int, Member]], is_plain: bool) -> list[Check]:
         pairs = (pair for pair in chain.pairs() if pair[3] in ("=", "≈"))
         return [
             check
             for _, left, right, relation in pairs
-            for check in _decided(self._of_pair(left, right, relation, text))
-            if check.holds or self._is_claimed(chain, left, right, check, text, notes)
+            for check in _decided(self._of_pair(left, right, relation, text, is_plain))
+            if check.holds or self._is_asserted(chain, left, right, check, text, notes)
         ]
 
-    def _of_pair(self, left: Member, right: Member, relation: str, text: str) -> Iterator[Check]:
-        if not self._is_plain and not (left.names_bases and right.names_bases):
+    def _of_pair(self, left: Member, right: Member, relation: str, text: str, is_plain: bool) -> Iterator[Check]:
+        if not is_plain and not (left.names_bases and right.names_bases):
             return
         check = check_division(left, right, text) or check_pair(left, right, relation, self._exact_texts, text)
         if check is not None:
             yield check
 
-    def _is_claimed(
+    def _is_asserted(
         self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
     ) -> bool:
         """Whether a step states an equation that fails, as what its left side comes to."""

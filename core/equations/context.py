@@ -157,6 +157,16 @@ _OWN_ARITHMETIC = re.compile(
 )
 
 
+_BASE = re.compile(
+    r"\b(?:base[\s-]+\$?(?:\d|two|seven|eight)|(?:in|to)\s+(?:binary|octal|hexadecimal))\b", re.IGNORECASE
+)
+
+
+def counts_in_a_base(text: str) -> bool:
+    """Whether a sub-step writes numbers in another base."""
+    return _BASE.search(text) is not None
+
+
 def has_own_arithmetic(problem: str) -> bool:
     """Whether a problem counts in another base or defines operations of its own."""
     return _OWN_ARITHMETIC.search(problem) is not None

@@ -40,6 +40,9 @@ def compare(left: Member, right: Member, relation: str, exact_texts: Collection[
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters | b.letters <= {"π", "π/180"}:
         return None
+    if "°" in a.units | b.units and "π" in a.letters | b.letters:
+        # Degrees and radians.
+        return None
     first: Comparison | None = None
     doubtful = False
     try:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from stepsight.core.equations.expressions import Expression, Kind, Node
 from stepsight.core.equations.tokens import Sort, Token
-from stepsight.core.equations.units import SCALES, is_unit_word
+from stepsight.core.equations.units import SCALES, is_unit_word, may_be_glued
 from stepsight.core.equations.values import UndecidedError
 
 MAX_DEPTH = 24
@@ -71,8 +71,17 @@ class Reader:
                     raise
                 self.at = mark
                 break
-            node = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, node, right)
+            total = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, node, right)
+            if right.kind is Kind.PERCENT and node.kind is not Kind.PERCENT:
+                # $50 - 10% is 90% of $50, as prices are given.
+                total = self._either(total, self._changed_by(node, right, sign))
+            node = total
         return node
+
+    def _changed_by(self, node: Node, percentage: Node, sign: str) -> Node:
+        part = self._node(Kind.DIVIDE, percentage.parts[0], Node(Kind.NUMBER, number=Fraction(100)))
+        share = self._node(Kind.ADD if sign == "+" else Kind.SUBTRACT, Node(Kind.NUMBER, number=Fraction(1)), part)
+        return self._node(Kind.MULTIPLY, node, share)
 
     def _signed(self, depth: int) -> Node:
         sign = ""
@@ -139,6 +148,9 @@ class Reader:
         if token.sort is Sort.WORD and token.text.lower() == "of" and self._is_part():
             self.at += 1
             return "*"
+        if token.opens:
+            # $x = 3$ $y = 4$
+            return None
         if token.sort is Sort.LETTER:
             return "" if self._is_factor(token) else None
         if token.sort is Sort.COMMAND and token.text not in ("boxed",):
@@ -203,11 +215,13 @@ class Reader:
             if token.is_sign("^"):
                 following = self._peek(1)
                 if following is not None and following.sort is Sort.UNIT:  # degrees: ^\circ
+                    self.units.add("°")
                     self.at += 2
                     continue
                 if following is not None and following.is_sign("{"):
                     degrees = self._peek(2)
                     if degrees is not None and degrees.sort is Sort.UNIT:
+                        self.units.add("°")
                         self.at += 4
                         continue
                 self.at += 1
@@ -225,6 +239,7 @@ class Reader:
                 self.at += 1
                 node = self._node(Kind.PERCENT, node)
             elif token.sort is Sort.UNIT:
+                self.units.add(token.text)
                 self.at += 1
             elif token.sort is Sort.WORD and token.text.lower() in SCALES:
                 if self.at > 1 and self.tokens[self.at - 2].is_sign("/"):
@@ -449,8 +464,7 @@ class Reader:
         found: list[str] = []
         while at < len(self.tokens) and len(found) < 7:
             token = self.tokens[at]
-            if at == self.at and not token.spaced and token.text[:1].isupper() and not token.in_formula:
-                # 3Alice is three times what Alice has.
+            if at == self.at and token.sort is Sort.WORD and not token.spaced and not may_be_glued(token.text):
                 break
             if token.sort is Sort.WORD and is_unit_word(token.text) and (found or token.text.lower() != "of"):
                 found.append(token.text.lower())

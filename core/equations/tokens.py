@@ -7,7 +7,7 @@ becomes an obstacle, next to which nothing is checked.
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -40,7 +40,7 @@ class Token:
     """A token with its place: `text` is its normal form, `number` the value of a number.
 
     `decimals` counts the digits after the point, `spaced` says that white space stands before it, `in_formula`
-    that it stands within LaTeX's signs of maths.
+    that it stands within LaTeX's signs of maths, `opens` that it is the first there.
     """
 
     sort: Sort
@@ -52,6 +52,7 @@ class Token:
     number: Fraction | None = None
     decimals: int = 0
     cut: bool = False
+    opens: bool = False
 
     def is_sign(self, *signs: str) -> bool:
         return self.sort is Sort.SIGN and self.text in signs
@@ -71,7 +72,7 @@ _TOKEN = re.compile(
   | (?P<escaped>\\[$%{}\#&_|])
   | (?P<delimiter>\$\$?|\\[\[\]()])
   | (?P<relation><=|>=|!=|==|=>|<->|->|:=|[=≈≃≅≡≠<>≤≥→⇒⟹])
-  | (?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)
+  | (?P<word>[^\W\d_⁰¹²³⁴]+(?:['’][^\W\d_⁰¹²³⁴]+)*)
   | (?P<sign>\*\*|[-+*/^!%()\[\]{}|×·∙⋅•÷−–⁄√²³⁴⁰¹∗])
   | (?P<unit>[$€£¢°])
   | (?P<subscript>_)
@@ -123,7 +124,7 @@ def read_tokens(text: str) -> list[Token]:
     starts = [start for start, _ in spans]
     stops = [stop for _, stop in spans]
     tokens: list[Token] = []
-    spaced = False
+    spaced = opens = False
     position = 0
     while position < len(text):
         match = None
@@ -142,12 +143,14 @@ def read_tokens(text: str) -> list[Token]:
             spaced = True
             continue
         for token in _tokens(kind, match, spaced, inside):
-            _append(tokens, token)
+            _append(tokens, replace(token, opens=True) if opens else token)
+            opens = False
+        opens |= kind == "delimiter" and inside
         spaced = kind == "line" or kind == "delimiter"
     return tokens
 
 
-_WORDS = re.compile(r"(?<![\\A-Za-z{])[a-z]{3,}(?![A-Za-z}])")
+_WORDS = re.compile(r"(?<![^\s(])[a-z]{3,}(?![A-Za-z}])")
 
 
 def _is_prose(formula: str) -> bool:
@@ -193,6 +196,8 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
             if text == "\\%":
                 return [token(Sort.SIGN, "%")]
             return [token(Sort.UNIT, "$") if text == "\\$" else token(Sort.OBSTACLE, text)]
+        case "delimiter" if text in ("$$", "\\[", "\\]"):
+            return [token(Sort.BREAK, "\n")]
         case "delimiter":
             return [] if inside or text != "$" else [token(Sort.UNIT, "$")]
         case "unit":

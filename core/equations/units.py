@@ -36,9 +36,27 @@ _CONVERTIBLE = {
 _DIMENSIONS = {word: dimension for dimension, words in _CONVERTIBLE.items() for word in words.split()}
 
 
+_SHORT = words(
+    "mph kph mpg pts sqft hrs mins pcs in on to at by of an as so or if is it he we no up us do my me am go be"
+)
+
+
 def is_unit_word(word: str) -> bool:
     """Whether a word may stand behind a number within an expression."""
-    return word.lower() not in _NEVER
+    return word.lower() not in _NEVER and is_word(word)
+
+
+def is_word(text: str) -> bool:
+    """Whether letters are a word of prose or a unit, rather than a product of letters such as `ab` or `xyz`."""
+    lower = text.lower()
+    if lower in _DIMENSIONS or lower in _SHORT:
+        return True
+    return len(text) > 2 and not set("aeiouy").isdisjoint(lower)
+
+
+def may_be_glued(word: str) -> bool:
+    """Whether a word right behind a number may be its unit, as 5km, and no factor or name, as 3abc or 2Eve."""
+    return word in _DIMENSIONS or word in _SHORT or (len(word) > 3 and word.islower())
 
 
 def convertible(words: frozenset[str]) -> frozenset[str]:

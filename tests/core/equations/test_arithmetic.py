@@ -49,6 +49,8 @@ HOLDING = [
     "96 ÷ 11 = 8 with a remainder of 8",
     "-3^2 + 10 = 1 and -3^2 + 10 = 19",
     "(6-1)! = 5! ways",
+    "5² + 12² = 13²",
+    "$50 - 10% = $45",
 ]
 
 
@@ -79,6 +81,7 @@ FAILING = [
     ("$\\binom{4}{2} = 8$", "\\binom{4}{2} = 8", "8", "6"),
     ("C(4, 2) = (4*3*2*1) / (2*1*1)\nC(4, 2) = 6", "(4*3*2*1) / (2*1*1)\nC(4, 2) = 6", "6", "12"),
     ("$129 \\div 11 = 11$ with a remainder of $1$.", "129 \\div 11 = 11", "11", "11 with a remainder of 8"),
+    ("5² + 12² = 14²", "5² + 12² = 14²", "14²", "169"),
     ("$6_8 \\cdot 7_8 = 50_8$", "6_8 \\cdot 7_8 = 50_8", "50_8", "42"),
 ]
 
@@ -136,6 +139,15 @@ def test_only_the_wrong_link_of_a_chain_fails() -> None:
         ("1800 - 2000 = 200 less than before", "A problem."),
         ("$\\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix} = 5$", "A problem."),
         ("sin 30 = 0.5", "A problem."),
+        ("$30^\\circ = \\frac{\\pi}{6}$", "A problem."),
+        ("1Dachshund + 1/4Papillon = 3/4Papillon", "A problem."),
+        ("36 = 2ab + 0 and 3abc + 1 = 4", "A problem."),
+        ("r(-118) = -116s - rs", "A problem."),
+        ("\\[ 1200x = 1500000 \\] \\[ x = \\frac{1500000}{1200} \\]", "A problem."),
+        ("$x = 3$ $y = 4$", "A problem."),
+        ("1 + 1 = 10 in binary", "A problem."),
+        ("$a^3+33ab-3abc+33ac-3abc+6abc=11^3$", "A problem."),
+        ("Number of 100 students = 18 / 1170", "A problem."),
         ("= 5", "A problem."),
     ],
 )
