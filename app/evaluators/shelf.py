@@ -10,7 +10,6 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.formats.loading import FORMATS
 from stepsight.core.models.description import Description
 from stepsight.core.models.fetched import Fetched, free_disk, list_fetched
-from stepsight.core.models.hub import READS_PICKLES
 from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import PublicEvaluator, find_public, public_evaluators, unreadable
@@ -125,7 +124,7 @@ def _offer(
         one,
         is_here,
         memory,
-        unreadable(one, formats(), pickles=READS_PICKLES),
+        unreadable(one, formats()),
         unfit(memory, 0 if is_here else one.size, place),
         speed.seconds(one.parameters, place.dtype) if speed is not None and is_timed else None,
         tuple(each for (repo, _), some in verified.items() if repo == one.id for each in some),

@@ -111,7 +111,7 @@ class Evaluators:
         if lazy is not None:
             return lazy.description
         if name not in self._about:
-            names = ", ".join([*self._about, *self._lazy])
+            names = ", ".join(self.all_names)
             raise NotFoundError(f"There is no evaluator {name!r:.80}.", f"Choose one of: {names}.")
         return self._about[name]
 

@@ -27,7 +27,7 @@ def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
 def _marked(html: Markup, text: str, check: Check) -> Markup:
     span = _place(html, text, check)
     title = finding(text, check)
-    mark = Markup('<mark class="fails" title="{}">').format(title) + Markup("{}</mark>")
+    mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
     return html if span is None else mark_spans(html, [span], mark)
 
 

@@ -12,7 +12,10 @@ _SOURCE = re.compile(r'data-source="([^"]*)"')
 
 Span = tuple[int, int]
 
-PLAIN = Markup("<mark>{}</mark>")
+Mark = tuple[Markup, Markup]
+"""What stands before and behind what is marked."""
+
+PLAIN: Mark = (Markup("<mark>"), Markup("</mark>"))
 
 
 def read_pieces(html: Markup) -> tuple[list[str], list[str]]:
@@ -22,15 +25,15 @@ def read_pieces(html: Markup) -> tuple[list[str], list[str]]:
     return pieces, [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
 
 
-def mark_spans(html: Markup, spans: Sequence[Span], mark: Markup = PLAIN) -> Markup:
-    """HTML in which the parts of its text from start to end are put into `mark`, which has a place for them."""
+def mark_spans(html: Markup, spans: Sequence[Span], mark: Mark = PLAIN) -> Markup:
+    """HTML in which the parts of its text from start to end are put into `mark`."""
     pieces, texts = read_pieces(html)
     marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
         inside = _within(spans, start, start + len(text)) if text else []
         if number % 2:
             markup = Markup(piece)
-            marked += mark.format(markup) if inside else markup
+            marked += mark[0] + markup + mark[1] if inside else markup
         else:
             marked += _mark(text, inside, mark)
         start += len(text)
@@ -47,9 +50,9 @@ def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
     return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
 
 
-def _mark(text: str, spans: Sequence[Span], mark: Markup) -> Markup:
+def _mark(text: str, spans: Sequence[Span], mark: Mark) -> Markup:
     marked, position = Markup(), 0
     for start, end in spans:
-        marked += escape(text[position:start]) + mark.format(text[start:end])
+        marked += escape(text[position:start]) + mark[0] + escape(text[start:end]) + mark[1]
         position = end
     return marked + escape(text[position:])

@@ -50,9 +50,6 @@ from stepsight.core.sizes import sized
 Progress = Callable[[int, int], None]
 """Called with the bytes that are here and those that there are; what it raises ends the transfer."""
 
-READS_PICKLES = False
-"""Whether weights that were pickled can be read, and are worth fetching."""
-
 NEWEST = "main"
 
 _WEIGHTS = re.compile(r"[\w.-]+\.safetensors")
@@ -252,10 +249,10 @@ def _wanted(repo: str, siblings: list[Any]) -> tuple[RemoteFile, ...]:
     patterns = [_OTHERS]
     if any(_WEIGHTS.fullmatch(name) for name in names):
         patterns.append(_WEIGHTS)
-    elif READS_PICKLES and any(_PICKLES.fullmatch(name) for name in names):
+    elif any(_PICKLES.fullmatch(name) for name in names):
         patterns.append(_PICKLES)
     else:
-        raise UserError(f"the model {repo!r} has no safetensors on the model hub.", UNPICKLE)
+        raise UserError(f"the model {repo!r} has no weights on the model hub that can be read.", UNPICKLE)
     chosen = [one for one in siblings if any(pattern.fullmatch(one.rfilename) for pattern in patterns)]
     return tuple(sorted(map(_file, chosen), key=lambda file: (file.size, file.name)))
 

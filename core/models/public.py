@@ -125,11 +125,8 @@ def find_public(repo: str) -> PublicEvaluator | None:
     return next((one for one in public_evaluators() if one.id == repo), None)
 
 
-def unreadable(one: PublicEvaluator, formats: Collection[str], *, pickles: bool) -> str:
-    """Why an evaluator cannot be read here, "" where it can: `formats` are those of this version, `pickles` says
-    whether it reads weights that were pickled."""
+def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
+    """Why an evaluator cannot be read here, "" where it can: `formats` are those of this version."""
     if one.format not in formats:
         return f"Its format, {one.format}, cannot be read by this version."
-    if one.weights == "pickle" and not pickles:
-        return "Its weights are pickle files alone, which can run code when they are read."
     return f"It needs {one.needs}." if one.needs else ""

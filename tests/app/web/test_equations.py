@@ -30,6 +30,11 @@ def test_a_formula_is_marked_whole_and_shown_as_one():
     assert f"{formula}: is 69</small>" in html
 
 
+def test_braces_of_a_formula_are_no_places():
+    html = shown(r"So $\frac{24}{12} = 2.5$ each.")
+    assert r'title="\frac{24}{12} = 2.5: is 2"' in html
+
+
 def test_each_failing_equation_has_a_line():
     html = shown("First 1 + 1 = 3. Then 2 + 2 = 4. Last 3 + 3 = 7.")
     assert html.count("<mark") == html.count('<small class="fails"') == 2

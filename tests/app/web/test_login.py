@@ -183,7 +183,7 @@ def test_no_page_elsewhere_logs_anybody_in_or_out(client, store, path):
 def test_a_page_is_told_whom_it_is_for(client):
     assert client.get("/login/who").json() == {"name": None, "login": True, "pages": []}
     log_in(client)
-    everything = ["/", "/evidence", "/browse", "/results", "/relabel", "/data", "/jobs"]
+    everything = ["/", "/evidence", "/browse", "/results", "/relabel", "/data", "/evaluators", "/jobs"]
     assert client.get("/login/who").json() == {"name": "ada", "login": False, "pages": everything}
 
 

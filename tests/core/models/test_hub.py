@@ -6,9 +6,12 @@ import time
 
 import huggingface_hub
 import pytest
+import torch
 from filelock import FileLock
+from safetensors.torch import load_file
 
 from stepsight.core.errors import UserError
+from stepsight.core.files import CACHE_VARIABLE
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models import hub as hubs
 from stepsight.core.models.fetched import find_fetched, list_fetched, save_fetched, storage_folder
@@ -186,9 +189,19 @@ def test_no_network_is_said_at_once(hub, tmp_path, monkeypatch):
     assert time.monotonic() - start < 5
 
 
-def test_pickles_alone_are_not_fetched(hub):
-    (hub.folders[MODEL] / WEIGHTS).unlink()
-    with pytest.raises(UserError, match=r"'lab/tiny-prm' has no safetensors on the model hub"):
+def test_weights_in_pickles_are_fetched_where_there_are_no_others_and_read_as_tensors(hub, tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "ours"))
+    folder = hub.folders[MODEL]
+    as_published = load_evaluator(folder).fingerprint
+    torch.save(load_file(folder / WEIGHTS), folder / "pytorch_model.bin")
+    (folder / WEIGHTS).unlink()
+    fetched = fetch(look_up(MODEL))
+    assert sorted(path.name for path in fetched.folder.iterdir()) == [
+        "README.md", "config.json", "pytorch_model.bin", "tokenizer.json", "tokenizer_config.json"
+    ]  # fmt: skip
+    assert load_evaluator(MODEL).fingerprint == as_published
+    (folder / "pytorch_model.bin").unlink()
+    with pytest.raises(UserError, match=r"'lab/tiny-prm' has no weights on the model hub that can be read"):
         look_up(MODEL)
 
 

@@ -50,17 +50,16 @@ def test_without_its_bytes_two_for_each_parameter_are_taken():
 
 
 @pytest.mark.parametrize(
-    ("repo", "formats", "pickles", "why"),
+    ("repo", "formats", "why"),
     [
-        ("Qwen/Qwen2.5-Math-PRM-7B", ["qwen-prm"], False, ""),
-        ("Qwen/Qwen2.5-Math-PRM-7B", ["reasoneval"], True, "Its format, qwen-prm, cannot be read by this version."),
-        ("peiyi9979/math-shepherd-mistral-7b-prm", ["math-shepherd"], False, "Its weights are pickle files alone"),
-        ("peiyi9979/math-shepherd-mistral-7b-prm", ["math-shepherd"], True, ""),
-        ("PRIME-RL/EurusPRM-Stage1", ["log-ratio"], True, "It needs a reference model beside it"),
+        ("Qwen/Qwen2.5-Math-PRM-7B", ["qwen-prm"], ""),
+        ("Qwen/Qwen2.5-Math-PRM-7B", ["reasoneval"], "Its format, qwen-prm, cannot be read by this version."),
+        ("peiyi9979/math-shepherd-mistral-7b-prm", ["math-shepherd"], ""),
+        ("PRIME-RL/EurusPRM-Stage1", ["log-ratio"], "It needs a reference model beside it"),
     ],
 )
-def test_what_cannot_be_read_here_says_why(repo, formats, pickles, why):
-    said = unreadable(find_public(repo), formats, pickles=pickles)
+def test_what_cannot_be_read_here_says_why(repo, formats, why):
+    said = unreadable(find_public(repo), formats)
     assert said.startswith(why)
     assert bool(said) == bool(why)
 
