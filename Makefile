@@ -39,6 +39,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.loading
 	$(BIN)/python -m tests.benchmarks.clicks
 	$(BIN)/python -m tests.benchmarks.turns
+	$(BIN)/python -m tests.benchmarks.equations
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser

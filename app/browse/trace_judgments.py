@@ -84,6 +84,11 @@ class TraceJudgments:
         return "single" if self.change is None else "both"
 
     @property
+    def titles(self) -> dict[Mode, str]:
+        """What its modes are called where a column has no head: nothing, where they do not differ."""
+        return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
+
+    @property
     def words(self) -> dict[str, str]:
         """What its verdict on a step is called, by the label that it stands for."""
         return CHECK_WORDS if self.outputs == Outputs.CHECKS else VERDICT_WORDS

@@ -1,6 +1,6 @@
 """Equations that fail, marked in the text of their step, with what would be right below it."""
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from stepsight.app.web.html import macro
 from stepsight.app.web.markdown import markdown_html
@@ -47,13 +47,14 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
     return at, at + len(equation)
 
 
-def _shown(text: str, check: Check) -> tuple[Markup, str]:
-    """The equation with its formulas, and what it should be."""
+def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
+    """The equation with its formulas, and what it should be, as a formula where it stands in one."""
     pieces, texts = read_pieces(text_html(text))
     start = 0
     for number, (piece, written) in enumerate(zip(pieces, texts, strict=True)):
         end = start + len(written)
         if number % 2 and start <= check.start and check.end <= end and "math" in piece:
-            return text_html(f"${text[check.start : check.end].strip('$ ')}$"), check.right
+            right = f"${check.right}$" if check.right else ""
+            return text_html(f"${text[check.start : check.end].strip('$ ')}$"), text_html(right)
         start = end
-    return text_html(text[check.start : check.end]), check.right
+    return text_html(text[check.start : check.end]), escape(check.right)

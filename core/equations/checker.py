@@ -10,7 +10,7 @@ from stepsight.core.equations.chains import Chain, Member, annotations, find_cha
 from stepsight.core.equations.checks import Check, Method, check_division, check_pair
 from stepsight.core.equations.context import counts_in_a_base, has_own_arithmetic, is_modular, is_stated, tells_time
 from stepsight.core.equations.numbers import decimals_in
-from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens
+from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens, without_bold
 from stepsight.core.equations.unknowns import Unknowns
 from stepsight.core.equations.values import UndecidedError, difference
 
@@ -31,6 +31,7 @@ class Checker:
 
     def check(self, text: str) -> tuple[Check, ...]:
         """The checks of the next sub-step, in the order of the text; none where there is nothing to check."""
+        text = without_bold(text)
         self._unknowns.begin(text)
         if len(text) > MAX_TEXT or holds_table(text) or tells_time(text):
             return ()

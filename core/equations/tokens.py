@@ -17,6 +17,8 @@ from stepsight.core.formulas import formulas
 MAX_TEXT = 3_000
 """Characters of the longest text that is read."""
 
+_BOLD = re.compile(r"(?:(?<=\s)|^)\*\*(?=\S)|(?<=\S)\*\*(?=[\s.,;:!?)]|$)", re.MULTILINE)
+
 MAX_DIGITS = 40
 
 
@@ -301,6 +303,11 @@ def _command(name: str, token: Callable[[Sort, str], Token]) -> Token:
     if name in FUNCTIONS:
         return token(Sort.COMMAND, "binom" if name.endswith("binom") else name)
     return token(Sort.LETTER if name in _GREEK else Sort.OBSTACLE, name)
+
+
+def without_bold(text: str) -> str:
+    """A text with spaces in place of the signs of bold Markdown, so that places in it stay; `2**3` is a power."""
+    return _BOLD.sub("  ", text)
 
 
 def holds_table(text: str) -> bool:

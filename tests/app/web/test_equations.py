@@ -27,7 +27,7 @@ def test_a_formula_is_marked_whole_and_shown_as_one():
     html = shown("We get $74 - 5 = 70$ apples.")
     formula = '<span class="math" data-source="$74 - 5 = 70$">74 - 5 = 70</span>'
     assert f'<mark class="fails" title="74 - 5 = 70: is 69">{formula}</mark> apples' in html
-    assert f"{formula}: is 69</small>" in html
+    assert f'{formula}: is <span class="math" data-source="$69$">69</span></small>' in html
 
 
 def test_braces_of_a_formula_are_no_places():

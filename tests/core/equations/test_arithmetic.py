@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.core.equations import Method
+from stepsight.core.equations import Method, check_steps
 from tests.core.equations.steps import checks, failing
 
 HOLDING = [
@@ -186,3 +186,17 @@ def test_where_there_is_nothing_to_check_there_is_no_check(text: str) -> None:
 )
 def test_what_is_supposed_tested_or_refuted_is_not_flagged(text: str) -> None:
     assert failing(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Hence **12 × 3 = 35**.", "**Total:** 12 × 3 = 35", "So **$12 \\times 3 = 35$**, then."]
+)
+def test_signs_of_bold_text_are_no_products(text):
+    ((check,),) = check_steps("Multiply.", [text])
+    assert (check.holds, check.right) == (False, "36")
+    assert "35" in text[check.fault_start : check.fault_end]
+
+
+def test_a_power_may_have_two_stars():
+    ((check,),) = check_steps("Multiply.", ["So 2**3 = 8."])
+    assert check.holds
