@@ -1,6 +1,8 @@
-"""A distribution of validities as histograms in Browse's sidebar: by gold, every bin leading to its traces."""
+"""A distribution of validities in Browse's sidebar, by gold: histograms, or a table of what is said in words. Each
+number leads to its traces."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -39,8 +41,11 @@ class Histogram:
     bars: list[Bar]
 
 
-def distribution_html(distribution: Distribution | None, address: Address) -> Markup:
-    """A histogram for each gold that there is; nothing where there is none."""
+def distribution_html(
+    distribution: Distribution | None, address: Address, words: Mapping[str, str] | None = None
+) -> Markup:
+    """A histogram for each gold that there is; nothing where there is none. `words` is what an evaluator without
+    numbers says, by the label that it stands for."""
     if distribution is None or not distribution.counts.any():
         return Markup()
     histograms = [
@@ -48,12 +53,24 @@ def distribution_html(distribution: Distribution | None, address: Address) -> Ma
         for gold, counts in zip(STEP_GOLD, distribution.counts, strict=True)
         if counts.any()
     ]
+    if words is not None:
+        titles = [words["neg"], words["pos"]]
+        return render("browse/said.html", titles=titles, rows=[_said(one, titles) for one in histograms])
     return render(
         "browse/distribution.html",
         histograms=histograms,
         rows=[(_range(place), [one.bars[place] for one in histograms]) for place in reversed(range(BINS))],
         threshold=distribution.threshold,
     )
+
+
+def _said(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
+    """The gold, and the lowest and the highest bin, which hold what is wrong and what is right."""
+    bars = [histogram.bars[0], histogram.bars[-1]]
+    noun = f"{histogram.gold} step"
+    return histogram.gold, [
+        replace(bar, title=f"{title}: {counted(bar.count, noun)}") for bar, title in zip(bars, titles, strict=True)
+    ]
 
 
 def bin_words(bin: str) -> str:

@@ -19,7 +19,7 @@ from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
-from stepsight.app.browse.trace_judgments import judge_trace
+from stepsight.app.browse.trace_judgments import judge_trace, words_of
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.browse.views import views_html
@@ -111,7 +111,8 @@ def _list_html(
     else:
         traces = loosen_html(address, page.loosened)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
-    distribution = distribution_html(selection.distribution, address)
+    words = words_of(selection.about.outputs) if selection.about.outputs.in_words else None
+    distribution = distribution_html(selection.distribution, address, words)
     keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
         "browse/list.html",

@@ -9,7 +9,6 @@ from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choic
 from stepsight.app.browse.hits import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
-from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
 from stepsight.storage.browse.distribution import Distribution, read_distribution
 from stepsight.storage.browse.fields import FieldCounts, count_field
@@ -94,8 +93,9 @@ class Selection:
 
     @property
     def distribution(self) -> Distribution | None:
-        """The validities of steps by gold, None where the evaluator gives none here."""
-        if not self.about.judged or self.about.outputs not in (Outputs.THREE_WAY, Outputs.VALIDITY):
+        """The validities of steps by gold, 0 or 1 of one that speaks in words; None where the evaluator gives none
+        here."""
+        if not self.about.judged or not self.about.outputs.has_steps:
             return None
         return read_distribution(self.store, self.dataset_id, self.where)
 

@@ -20,6 +20,11 @@ from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.traces.queries import StoredTrace
 
 
+def words_of(outputs: Outputs) -> dict[str, str]:
+    """What an evaluator that speaks in words says of a step, by the label that it stands for."""
+    return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
+
+
 @dataclass(frozen=True, eq=False)
 class TraceJudgments:
     """The judgments of a trace by the evaluator called `name`.
@@ -91,7 +96,7 @@ class TraceJudgments:
     @property
     def words(self) -> dict[str, str]:
         """What its verdict on a step is called, by the label that it stands for."""
-        return CHECK_WORDS if self.outputs == Outputs.CHECKS else VERDICT_WORDS
+        return words_of(self.outputs)
 
     @property
     def unsaid(self) -> str:

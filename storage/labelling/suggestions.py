@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from stepsight.core.scores import Thresholds
+from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
@@ -67,7 +67,11 @@ def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
     shown = shown_scores(trace, judgments)
     if not shown:
         return ()
-    return labels_of(shown[0], find_thresholds(store, slot.evaluator_id), after_error=slot.after_error)
+    labels = labels_of(shown[0], find_thresholds(store, slot.evaluator_id), after_error=slot.after_error)
+    if judgments[0].evaluator.outputs == Outputs.CHECKS:
+        # That what was checked in a step holds does not make the step right.
+        return [label if label == "neg" else None for label in labels]
+    return labels
 
 
 def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None]) -> None:

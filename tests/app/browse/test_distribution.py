@@ -7,11 +7,15 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.facets import chips_html
 from stepsight.app.browse.page import browse_html
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Outputs
+from stepsight.core.trace import Step, Trace
 from stepsight.storage.browse.distribution import Distribution
 from stepsight.storage.browse.verdict_columns import BINS
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.injection import PAYLOADS
 from tests.app.markup import read
 from tests.storage.samples import add, evaluator, judge
@@ -103,3 +107,30 @@ def test_it_stands_beside_the_list_where_there_are_scores_of_steps(sqlite_store,
     assert captions(evaluator="mini", gold="clean", mode="online") == ["right 1 step"]
     # Verdicts in words and what has judged nothing have none.
     assert captions(evaluator="words") == captions(evaluator="tiny") == []
+
+
+def test_what_is_said_in_words_is_a_table_that_leads_to_its_traces(sqlite_store):
+    traces = [
+        Trace("slip", "Add.", (Step(("2 + 2 = 5",), valid=False),)),
+        Trace("missed", "Add.", (Step(("2 + 2 = 4",), valid=True), Step(("So 3 + 3 = 7.",), valid=True))),
+        Trace("none", "Add.", (Step(("It is so.",), valid=True),)),
+    ]
+    add(sqlite_store, traces)
+    evaluators = Evaluators([EQUATIONS], shipped=False)
+    row = evaluators.register(sqlite_store, EQUATIONS)
+    stored = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "sums").id))
+    save_judgments(sqlite_store, row.id, [evaluators.judge(EQUATIONS, trace) for trace in stored])
+    page = read(browse_html(sqlite_store, evaluators, {"dataset": "sums", "evaluator": EQUATIONS}))
+    table = page.one("section", cls="distribution").one("table")
+    assert [head.text for head in table.one("thead").all("th")] == ["gold", "equation fails", "equations hold"]
+    rows = {line.one("th").text: line.all("td") for line in table.one("tbody").all("tr")}
+    assert {gold: [cell.text for cell in cells] for gold, cells in rows.items()} == {
+        "wrong": ["1", "0"], "right": ["1", "1"]
+    }  # fmt: skip
+    (link,) = rows["right"][0].all("a")
+    assert link["aria-label"] == "equation fails: 1 right step"
+    query = {key: values[0] for key, values in query_of(link["href"]).items()}
+    assert query["bin"] == "right-0.00"
+    found = read(browse_html(sqlite_store, evaluators, query))
+    lines = found.one("table", cls="traces").one("tbody").all("tr")
+    assert [line.one("span", cls="id").text.split(" · ")[0] for line in lines] == ["missed"]

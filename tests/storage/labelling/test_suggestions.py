@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Thresholds
@@ -12,6 +13,8 @@ from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import register_loaded
+from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
@@ -125,3 +128,15 @@ def test_a_log_with_suggestions_goes_out_and_comes_in(store: Store, tmp_path: Pa
     with pytest.raises(UserError, match="a suggestion that is no label, or null, per step"):
         import_labels(store, tmp_path / "broken.jsonl", person(store, "boss"), campaign="copy")
     assert get_campaign(store, made.id).suggests
+
+
+def test_equations_suggest_what_is_wrong_and_nothing_else(sqlite_store: Store) -> None:
+    trace = Trace.of("Add.", ["2 + 2 = 4.", "So 4 + 1 = 6.", "Done."], id="sum")
+    (stored,) = add(sqlite_store, [trace])
+    evaluator = EquationsEvaluator()
+    row = register_loaded(sqlite_store, evaluator)
+    save_judgments(sqlite_store, row.id, [evaluator.judge(stored, Mode.HINDSIGHT)])
+    made = campaign(sqlite_store, None, shows="scores", evaluator=row.id, suggests=True, after_error=True)
+    (ann,) = people(sqlite_store, 1)
+    found = read_annotation(sqlite_store, take(sqlite_store, made, ann).slot_id)
+    assert found.suggested == (None, "neg", None)
