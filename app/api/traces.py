@@ -109,7 +109,8 @@ def _line(row: BrowseRow) -> TraceLine:
 
 def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
     outputs = judgment.evaluator.outputs
-    hindsight = judgment.hindsight
+    # Where it speaks in words there is no triangle of numbers.
+    hindsight = None if outputs.in_words else judgment.hindsight
     scores = judgment.result if isinstance(judgment.result, StepScores) else judgment.result.offline
     return JudgmentInfo(
         evaluator=judgment.evaluator.name,

@@ -20,7 +20,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.fetched import Fetched, find_fetched, list_fetched
 from stepsight.core.models.hub import NEWEST, Remote, fetch, look_up
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
-from stepsight.core.models.memory import check_memory, needed_memory
+from stepsight.core.models.memory import check_memory, memory_of, needed_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import Part, PublicEvaluator, find_public
 from stepsight.core.scores import StepScores
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--part", choices=[part.value for part in Part], default=Part.GSM8K.value,
                      help="of ProcessBench (default: %(default)s)")  # fmt: skip
     one.add_argument("--input", metavar="FILE", help="the part's file; without, its dataset in the store")
-    one.add_argument("--limit", type=int, metavar="N", help="so many traces of it, drawn by chance")
+    one.add_argument("--limit", type=int, metavar="N", help="so many of its traces, drawn at random")
     add_placement(one)
     # Before or after the action; a default of its own would undo the one before.
     for action in actions.choices.values():
@@ -184,8 +184,11 @@ def _threshold(
         return public.threshold
     if part == Part.GSM8K:
         return None
+    known = fetched.descriptions.get(dtype)
     for one in list_verifications(store, [fetched.repo]):
         same = (one.revision, one.dtype, one.part) == (fetched.revision, dtype, Part.GSM8K.value)
+        # What another version of StepSight read in another way has another fingerprint.
+        same = same and (known is None or known.fingerprint == one.fingerprint)
         if same and one.whole:
             return one.threshold
     raise UserError(
@@ -218,6 +221,8 @@ def _judge(
     from stepsight.storage.judgments.evaluators import register_loaded
     from stepsight.storage.judgments.judgments import read_many, save_judgments
 
+    if place.device == "cpu" and place.device_map is None:
+        check_memory(fetched.repo, memory_of(fetched, place.dtype))
     evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
     row = register_loaded(store, evaluator)
     stored = [trace for trace in traces if isinstance(trace, StoredTrace)]

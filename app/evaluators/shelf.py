@@ -146,7 +146,8 @@ def _here(evaluators: Evaluators, name: str) -> Here:
 
 
 def _verified(one: Here, verified: Mapping[tuple[str, str], Sequence[Verification]]) -> Here:
-    return replace(one, verified=tuple(verified.get((one.repo, one.revision), ())))
+    of_revision = verified.get((one.repo, one.revision), ())
+    return replace(one, verified=tuple(each for each in of_revision if each.fingerprint == one.about.fingerprint))
 
 
 def _by_revision(verifications: Iterable[Verification]) -> dict[tuple[str, str], list[Verification]]:

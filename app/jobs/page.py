@@ -82,7 +82,7 @@ def fetch_progress(job: Job) -> str:
     if job.seconds_left and job.state == State.RUNNING:
         parts.append(f"{duration(job.seconds_left)} left")
     elif job.state == State.RUNNING and job.done >= job.total:
-        parts.append("being loaded for a try")
+        parts.append("test-loading")
     return " · ".join(parts)
 
 

@@ -126,8 +126,7 @@ def _judge(
     for name in names:
         try:
             # A result does not wait for an evaluator that is being loaded.
-            evaluators.scorer(name)
-            waiting.append((name, evaluators.submit(name, trace)))
+            waiting.append((name, evaluators.submit_loaded(name, trace)))
         except UserError as error:
             problems.append(error)
     for name, future in waiting:

@@ -69,6 +69,7 @@ class Evaluators:
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
         self._lazy: dict[str, LazyEvaluator] = {}
+        self._looking = threading.Lock()
         self._loader = Loader(self._places, default_budget() if budget is None else budget)
         self._looks_for_fetched, self._looked = fetched, 0.0
         for name in (*shipped_evaluators(), EQUATIONS) if shipped else ():
@@ -149,9 +150,14 @@ class Evaluators:
 
     def _look(self) -> None:
         """Offer what was fetched meanwhile, by any process, and no longer what is gone."""
-        if not self._looks_for_fetched or time.monotonic() - self._looked < _LOOKS:
+        if not self._looks_for_fetched:
             return
-        self._looked = time.monotonic()
+        with self._looking:
+            if time.monotonic() - self._looked >= _LOOKS:
+                self._looked = time.monotonic()
+                self._lazy = self._found()
+
+    def _found(self) -> dict[str, LazyEvaluator]:
         known = {(one.fetched.repo, one.fetched.revision): one for one in self._lazy.values()}
         offered: dict[str, LazyEvaluator] = {}
         for fetched in list_fetched():
@@ -163,7 +169,7 @@ class Evaluators:
                 name = typed_name(fetched.repo, description.dtype)
             before = known.get((fetched.repo, fetched.revision))
             offered[name] = before or LazyEvaluator(fetched, replace(description, name=name), self.place)
-        self._lazy = offered
+        return offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
         """The thresholds in force: calibrated ones where there are any, else the evaluator's own."""
@@ -175,8 +181,18 @@ class Evaluators:
         Raises `UserError` where the trace is too long, `BusyError` where too many are waiting, and what `scorer`
         raises.
         """
-        self.scorer(name)
-        return self.submit(name, trace).result()
+        return self.submit_loaded(name, trace).result()
+
+    def submit_loaded(self, name: str, trace: Trace) -> "Future[Judgment]":
+        """As `submit`, but raises what `scorer` raises where the evaluator is needed. A judgment that is kept needs
+        none, or two that do not fit into memory together would drop each other for ever."""
+        if not self._is_kept(self.about(name).fingerprint, trace):
+            self.scorer(name)
+        return self.submit(name, trace)
+
+    def _is_kept(self, fingerprint: str, trace: Trace) -> bool:
+        with self._lock:
+            return (fingerprint, trace.digest) in self._judgments
 
     def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> "Future[Judgment]":
         """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from math import ceil
 
 from stepsight.app.scoring.batcher import Batcher
@@ -13,7 +14,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.description import Description
-from stepsight.core.models.fetched import Fetched
+from stepsight.core.models.fetched import Fetched, check_files, save_fetched
 from stepsight.core.models.memory import check_memory, memory_of, total_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
@@ -23,6 +24,8 @@ from stepsight.core.trace import Trace
 _SECONDS = 30.0
 # Of this machine's memory: a worker needs as much, and the system some.
 _SHARE = 0.5
+# Seconds after which one that nobody asks for is dropped: a worker may need the memory.
+_IDLE = 300.0
 
 Keep = Callable[[Judgment], None] | None
 
@@ -55,6 +58,12 @@ class LazyEvaluator:
         self.scorer: Scorer | None = None
         self.coming: Future[None] | None = None
 
+    def redescribe(self, description: Description) -> None:
+        """Take what it is now for what is known of it, here and in every process that looks later."""
+        self.fetched = self.fetched.described(self.place.dtype, description)
+        save_fetched(self.fetched)
+        self.description = replace(description, name=self.description.name)
+
     @property
     def is_loaded(self) -> bool:
         return self.scorer is not None
@@ -69,11 +78,11 @@ class LazyEvaluator:
     def progress(self) -> str:
         """How far its loading is: by how long it took the last time."""
         if self.begun is None:
-            return "it waits for another evaluator to be through"
+            return "is waiting for another evaluator to finish loading"
         passed = time.monotonic() - self.begun
         before = self.description.seconds
-        left = f", the last time it took {ceil(before)} s" if before >= 1 else ""
-        return f"for {passed:.0f} s{left}"
+        left = f" ({ceil(before)} s last time)" if before >= 1 else ""
+        return f"has been loading for {passed:.0f} s{left}"
 
 
 class Loader:
@@ -103,9 +112,11 @@ class Loader:
 
     def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, keep: Keep) -> "Future[Judgment]":
         """The judgment to come, once the evaluator is there."""
-        if one.batcher is not None:
+        # Read once: whoever makes room takes it away.
+        batcher = one.batcher
+        if batcher is not None:
             one.used = time.monotonic()
-            return one.batcher.submit(trace, mode, keep)
+            return batcher.submit(trace, mode, keep)
         answer: Future[Judgment] = Future()
         answer.set_running_or_notify_cancel()
         self.ask(one).add_done_callback(lambda loaded: _go_on(one, loaded, trace, mode, keep, answer))
@@ -117,7 +128,7 @@ class Loader:
         try:
             self.ask(one).result(patience)
         except TimeoutError:
-            raise LoadingError(f"{one.description.name} is being loaded, {one.progress}.") from None
+            raise LoadingError(f"{one.description.name} {one.progress}.") from None
         scorer = one.scorer
         if scorer is None:
             raise LoadingError(f"{one.description.name} gave way to another evaluator and is loaded again.")
@@ -134,28 +145,49 @@ class Loader:
         except UserError:
             raise
         except Exception as error:
+            # What was thrown holds the frames that hold the weights.
+            message = " ".join(str(error).split())
             raise UserError(
-                f"{name} cannot be loaded: {' '.join(str(error).split()):.300}", "Fetch it again."
-            ) from error
+                f"{name} cannot be loaded: {message:.300}", "See the log of the server, or choose another."
+            ) from None
         if evaluator.fingerprint != one.description.fingerprint:
-            raise UserError(f"{name} has changed since it was fetched.", "Fetch it again.")
+            check_files(one.fetched)
+            # Another version of StepSight reads it in another way.
+            seconds = round(time.monotonic() - one.begun, 2)
+            one.redescribe(evaluator.description(seconds))
         scorer = Scorer(evaluator)
         with self._lock:
             one.scorer, one.batcher = scorer, Batcher(scorer, self._places)
             self._loaded.append(one)
+        self._wake()
 
     def _make_room(self, one: LazyEvaluator) -> None:
         """Drop others until it fits; what they are scoring is waited for."""
         while self._loaded and self.budget is not None and self._taken() + one.size > self.budget:
-            with self._lock:
-                oldest = min(self._loaded, key=lambda other: other.used)
-                self._loaded.remove(oldest)
-                batcher = oldest.batcher
-                oldest.scorer = oldest.batcher = oldest.coming = None
-            if batcher is not None:
-                batcher.drain()
-            del batcher, oldest
-            gc.collect()
+            self._drop(min(self._loaded, key=lambda other: other.used))
+
+    def _drop(self, one: LazyEvaluator) -> None:
+        with self._lock:
+            self._loaded.remove(one)
+            batcher = one.batcher
+            one.scorer = one.batcher = one.coming = None
+        if batcher is not None:
+            batcher.drain()
+        del batcher
+        gc.collect()
+
+    def _wake(self) -> None:
+        """Look for those that nobody asks for, after a while and in the thread that loads."""
+        timer = threading.Timer(_IDLE, lambda: self._pool.submit(self._rest))
+        timer.daemon = True
+        timer.start()
+
+    def _rest(self) -> None:
+        idle = time.monotonic() - _IDLE
+        for one in [one for one in self._loaded if one.used <= idle]:
+            self._drop(one)
+        if self._loaded:
+            self._wake()
 
     def _taken(self) -> int:
         return sum(other.size for other in self._loaded)
@@ -172,7 +204,7 @@ def _go_on(
         return
     try:
         scored = batcher.submit(trace, mode, keep)
-    except UserError as refusal:
+    except BaseException as refusal:  # whatever it is, who waits has to learn of it
         answer.set_exception(refusal)
         return
     scored.add_done_callback(lambda done: _hand_over(done, answer))

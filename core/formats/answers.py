@@ -75,7 +75,8 @@ def answer_head(checkpoint: Checkpoint, place: Placement, ids: list[int]) -> Loa
     weight = head_rows(checkpoint, ids)
     backbone = backbone_of(checkpoint, place)
     head = linear_head(weight, rows=VALIDITY) if whole is None else VocabularyHead(whole, ids[1])
-    return Loaded(backbone, head.to(main_device(backbone), torch_dtype(place.dtype)), VALIDITY)
+    reading = () if over == Softmax.ANSWERS else (str(over),)
+    return Loaded(backbone, head.to(main_device(backbone), torch_dtype(place.dtype)), VALIDITY, reading)
 
 
 def softmax_of(checkpoint: Checkpoint) -> Softmax:

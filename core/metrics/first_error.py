@@ -95,12 +95,11 @@ def knows_first_error(
 
     `gold`, `predicted` and `unscored` are the first step that is wrong by the gold, that the evaluator blames, and
     that it says nothing of, 0-based, `SILENT` for none, each of shape (n,). Nothing behind the first of the former
-    two changes the outcome. One whose `outputs` are checks says nothing of most steps: the first that it blames is
-    known whatever it passes over before.
+    two changes the outcome. One whose `outputs` are checks has looked at every step: it finds no fault with what it
+    passes over.
     """
     if outputs == Outputs.CHECKS:
-        blamed: Bools = np.not_equal(predicted, SILENT)
-        return blamed
+        return np.ones(len(gold), np.bool_)
     decided = (unscored == SILENT) | ((gold != SILENT) & (gold < unscored))
     known: Bools = decided | ((predicted != SILENT) & (predicted < unscored))
     return known

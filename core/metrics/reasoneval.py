@@ -50,6 +50,9 @@ def items(
     thresholds: Thresholds | None = None,
 ) -> Items:
     """The items of one level; positive is what has no error. Empty where the evaluator gives nothing at it."""
+    if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
+        nothing = np.zeros(0)
+        return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
     rule = _rule(errors, outputs, thresholds or Thresholds())
     scores = _step_scores(table, errors, outputs)
     if level == Level.STEP:

@@ -5,8 +5,10 @@ revision; it is written once everything of that is here, so that a folder withou
 Needs no PyTorch.
 """
 
+import hashlib
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +24,8 @@ from stepsight.core.models.description import Description
 
 _RECORD = "stepsight.json"
 _WEIGHTS = (".safetensors", ".bin")
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,36 @@ def list_fetched() -> list[Fetched]:
     """All that are here whole, by their ids."""
     found = [_read(path) for path in cache_of_hub().glob(f"models--*/{_RECORD}")]
     return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
+
+
+def check_files(fetched: Fetched) -> None:
+    """Raises `UserError` where a file is no longer what was fetched, by the hash that it lies under."""
+    for name in fetched.files:
+        path = (fetched.folder / name).resolve()
+        # A card of ours lies beside the links.
+        if is_hash(path.name) and digest_of(path, is_sha256=len(path.name) == 64) != path.name:
+            raise UserError(
+                f"{fetched.repo} has changed since it was fetched: {name} is not the file that the hub had.",
+                f"Remove {storage_folder(fetched.repo)} and fetch it again.",
+            )
+
+
+def is_hash(text: str) -> bool:
+    """Whether it can be what a hub calls a file or a commit by."""
+    return _HASH.fullmatch(text) is not None
+
+
+def digest_of(path: Path, *, is_sha256: bool, told: Callable[[], None] | None = None) -> str:
+    """The SHA-256 of a file, or what Git calls its content: the SHA-1 of the kind, the size and the content. `told`
+    is called now and then."""
+    head = b"" if is_sha256 else f"blob {path.stat().st_size}\0".encode()
+    digest = hashlib.sha256() if is_sha256 else hashlib.sha1(head, usedforsecurity=False)
+    with open(path, "rb") as content:
+        while chunk := content.read(_CHUNK):
+            digest.update(chunk)
+            if told is not None:
+                told()
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> Fetched | None:

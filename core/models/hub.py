@@ -7,7 +7,6 @@ config, tokenizer and card, never code. Needs no PyTorch.
 """
 
 import errno
-import hashlib
 import os
 import re
 import time
@@ -23,6 +22,7 @@ from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
+    LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
@@ -39,12 +39,15 @@ from stepsight.core.files import write_json
 from stepsight.core.models.fetched import (
     Fetched,
     cache_of_hub,
+    digest_of,
     find_fetched,
     free_disk,
+    is_hash,
     save_fetched,
     storage_folder,
 )
-from stepsight.core.models.location import CARD, UNPICKLE
+from stepsight.core.models.location import ADAPTER, CARD, UNPICKLE
+from stepsight.core.models.repositories import known_card
 from stepsight.core.sizes import sized
 
 Progress = Callable[[int, int], None]
@@ -54,7 +57,9 @@ NEWEST = "main"
 
 _WEIGHTS = re.compile(r"[\w.-]+\.safetensors")
 _PICKLES = re.compile(r"pytorch_model[\w.-]*\.bin")
-_OTHERS = re.compile(r"[\w.-]+\.json|tokenizer\.model|spiece\.model|vocab\.txt|merges\.txt|README\.md")
+_OTHERS = re.compile(
+    r"[\w.-]+\.json|[\w.-]+\.jinja|tokenizer\.model|spiece\.model|vocab\.txt|merges\.txt|README\.md"
+)
 _SECONDS = 10
 # Transfers in a row that brought nothing, and the seconds before the next one.
 _PAUSES = (1, 2, 4, 8)
@@ -106,7 +111,7 @@ def look_up(repo: str, revision: str = NEWEST) -> Remote:
     with _explained(repo, revision):
         info = HfApi().model_info(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
         files = _wanted(repo, info.siblings or [])
-        commit = str(info.sha)
+        commit = _digest(info.sha)
         # A gated model shows its list of files to everybody.
         url = hf_hub_url(repo, files[0].name, revision=commit)
         get_hf_file_metadata(url, timeout=_SECONDS)
@@ -233,19 +238,17 @@ class _Transfer:
             time.sleep(0.1)
 
     def _digest(self, file: RemoteFile, partial: Path) -> str:
-        # As Git names what it keeps: SHA-1 of the kind, the size and the content.
-        head = b"" if file.is_sha256 else f"blob {file.size}\0".encode()
-        digest = hashlib.sha256() if file.is_sha256 else hashlib.sha1(head, usedforsecurity=False)
-        with open(partial, "rb") as content:
-            while chunk := content.read(_CHUNK):
-                digest.update(chunk)
-                self._tell(file.size)
-        return digest.hexdigest()
+        return digest_of(partial, is_sha256=file.is_sha256, told=lambda: self._tell(file.size))
 
 
 def _wanted(repo: str, siblings: list[Any]) -> tuple[RemoteFile, ...]:
     """The files that are read, the small ones first: what is wrong with a model shows before its weights come."""
     names = [one.rfilename for one in siblings]
+    if ADAPTER in names or known_card(repo).keys() & {"base", "reference", "subfolder"}:
+        raise UserError(
+            f"{repo} needs another model beside it, or has its weights in a folder, which is not fetched so.",
+            f"Give it as --evaluator {repo}, which brings all of it.",
+        )
     patterns = [_OTHERS]
     if any(_WEIGHTS.fullmatch(name) for name in names):
         patterns.append(_WEIGHTS)
@@ -259,8 +262,15 @@ def _wanted(repo: str, siblings: list[Any]) -> tuple[RemoteFile, ...]:
 
 def _file(sibling: Any) -> RemoteFile:
     if sibling.lfs is not None:
-        return RemoteFile(sibling.rfilename, int(sibling.lfs["size"]), str(sibling.lfs["sha256"]), True)
-    return RemoteFile(sibling.rfilename, int(sibling.size or 0), str(sibling.blob_id), False)
+        return RemoteFile(sibling.rfilename, int(sibling.lfs["size"]), _digest(sibling.lfs["sha256"]), True)
+    return RemoteFile(sibling.rfilename, int(sibling.size or 0), _digest(sibling.blob_id), False)
+
+
+def _digest(text: object) -> str:
+    """What the hub calls a file or a commit by, which becomes a part of a path here."""
+    if not is_hash(str(text)):
+        raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is no hash.")
+    return str(text)
 
 
 @contextmanager
@@ -282,7 +292,7 @@ def _explained(repo: str, revision: str) -> Iterator[None]:
         ) from None
     except HFValidationError:
         raise UserError(f"{repo!r:.100} is no model's id.", "Give OWNER/NAME.") from None
-    except (httpx.TransportError, OfflineModeIsEnabled) as error:
+    except (httpx.TransportError, OfflineModeIsEnabled, LocalEntryNotFoundError) as error:
         raise UserError(
             f"the model hub cannot be reached at {constants.ENDPOINT} ({_reason(error)}).",
             "Check the network, or copy the model to this machine and give its folder with --evaluator.",

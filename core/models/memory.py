@@ -59,9 +59,9 @@ def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
     there = total_memory() if whole else free_memory()
     if there is None or needed <= there:
         return
-    has = "this machine has" if whole else "free now are"
+    has = f"this machine has {sized(there)}" if whole else f"{sized(there)} is free"
     raise UserError(
-        f"{name} takes about {sized(needed)} of memory, {has} {sized(there)}.",
+        f"{name} needs about {sized(needed)} of memory; {has}.",
         "Choose a smaller one, weights in bfloat16 (--dtype), or a machine with more memory."
         if whole
         else "End what else needs memory, or wait for it, then try again.",

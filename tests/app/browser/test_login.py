@@ -122,7 +122,9 @@ def test_a_page_that_is_for_others_says_whose_it_is_and_lets_somebody_else_log_i
         expect(page.get_by_role("alert")).to_contain_text("This is for admins, and you are an annotator.")
         expect(page.locator("main")).to_contain_text("You are logged in as ada (annotator).")
         places = page.locator("main a")
-        expect(places).to_have_text(["Score", "Evidence", "Browse", "Results", "Relabel", "Data", "Jobs"])
+        expect(places).to_have_text(
+            ["Score", "Evidence", "Browse", "Results", "Relabel", "Data", "Evaluators", "Jobs"]
+        )
         for place in places.evaluate_all("links => links.map(link => link.href)"):
             assert page.request.get(place).status == 200
         page.get_by_role("button", name="Log in as somebody else").click()

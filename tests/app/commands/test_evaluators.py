@@ -83,9 +83,8 @@ def test_what_this_machine_cannot_hold_is_fetched_for_another_one_and_said_befor
     monkeypatch.setattr(memory, "total_memory", lambda: 1_000_000)
     code, out, told = command("evaluators", "fetch", REPO)
     assert (code, out.strip()) == (0, str(find_fetched(REPO).folder))
-    assert re.search(
-        rf"{REPO} takes about 300\.\d MB of memory, this machine has 1\.0 MB\. It is fetched for another", told
-    )
+    assert re.search(rf"{REPO} needs about 300\.\d MB of memory; this machine has 1\.0 MB\.", told)
+    assert "It is fetched for another machine" in told
     assert find_fetched(REPO).descriptions == {}
 
 

@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import wait
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.describing import describe_fetched
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models import memory
-from stepsight.core.models.fetched import find_fetched, storage_folder
+from stepsight.core.models.fetched import find_fetched, save_fetched, storage_folder
 from stepsight.core.models.hub import fetch, look_up
 from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
@@ -78,7 +79,7 @@ def test_with_a_budget_for_one_the_other_gives_way_and_what_stays_stays(fetched,
 def test_whoever_asks_while_it_is_loaded_waits_for_the_same(fetched, tiny, slow, monkeypatch):
     monkeypatch.setattr("stepsight.app.scoring.evaluators._PATIENCE", 0.05)
     evaluators = offering(tiny)
-    with pytest.raises(LoadingError, match=r"one is being loaded, .* This page goes on by itself"):
+    with pytest.raises(LoadingError, match=r"one has been loading for .* This page goes on by itself"):
         evaluators.scorer("one")
     with pytest.raises(LoadingError):
         evaluators.judge("one", TRACE)
@@ -97,7 +98,7 @@ def test_one_that_does_not_load_says_why_and_the_others_go_on(fetched, tiny, mon
     evaluators = offering(tiny)
     with monkeypatch.context() as patch:
         patch.setattr(memory, "free_memory", lambda: 1000)
-        with pytest.raises(UserError, match=r"one takes about .* of memory, free now are 1 kB"):
+        with pytest.raises(UserError, match=r"one needs about .* of memory; 1 kB is free"):
             evaluators.submit("one", TRACE).result(60)
         # It is not tried with every question.
         started = evaluators._lazy["one"].begun
@@ -136,3 +137,33 @@ def test_another_type_of_weights_is_another_evaluator_and_has_to_be_loaded_once(
     assert evaluators.names == ["tiny (bfloat16)"]
     describe_fetched(find_fetched("lab/one"), Placement(dtype="bfloat16"))
     assert offering(tiny, place=Placement(dtype="bfloat16")).names == ["tiny (bfloat16)", "one (bfloat16)"]
+
+
+def test_what_another_version_read_in_another_way_is_described_anew(fetched, tiny):
+    one = find_fetched("lab/one")
+    before = replace(fetched[0], fingerprint="read in another way")
+    save_fetched(one.described("float32", before))
+    evaluators = offering(tiny)
+    assert evaluators.about("one").fingerprint == "read in another way"
+    assert evaluators.submit("one", TRACE).result(60)
+    assert evaluators.about("one").fingerprint == fetched[0].fingerprint
+    assert find_fetched("lab/one").descriptions["float32"].fingerprint == fetched[0].fingerprint
+
+
+def test_one_that_nobody_asks_for_gives_its_memory_back(fetched, tiny, monkeypatch):
+    monkeypatch.setattr(loading, "_IDLE", 0.3)
+    evaluators = offering(tiny)
+    evaluators.submit("one", TRACE).result(60)
+    until = time.monotonic() + 60
+    while evaluators.in_memory != {"tiny"}:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert evaluators.submit("one", Trace.of("Again.", ["So."])).result(60)
+
+
+def test_a_judgment_that_is_kept_needs_no_evaluator(fetched, tiny):
+    evaluators = offering(tiny, budget=1)
+    judged = [evaluators.submit(name, TRACE).result(60) for name in ("one", "two")]
+    again = [evaluators.judge(name, TRACE) for name in ("one", "two")]
+    assert [one.hindsight is before.hindsight for one, before in zip(again, judged, strict=True)] == [True, True]
+    assert evaluators.in_memory == {"tiny", "two"}

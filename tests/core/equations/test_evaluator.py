@@ -114,17 +114,23 @@ def test_only_what_it_speaks_of_counts(equations):
     assert (whole.trace.tolist(), whole.predicted.tolist()) == ([0, 1], [False, True])
 
 
-def test_a_first_error_is_known_where_an_equation_fails(equations):
+def test_the_first_error_is_the_first_failing_equation_and_none_where_none_fails(equations):
     judged = table(
         equations,
         steps(("We add.", True), ("2 + 2 = 5", False)),
         steps(("We add.", True), ("2 + 2 = 5", True)),
         steps(("2 + 2 = 4", True), ("Done.", False)),
+        steps(("It is so.", True)),
     )
     found = first_errors(judged, outputs=Outputs.CHECKS)
-    assert found.trace.tolist() == [0, 1]
     assert count_outcomes(found) == {
-        Outcome.RIGHT: 1, Outcome.MISSED: 0, Outcome.FALSE_ALARM: 1, Outcome.WRONG_STEP: 0
+        Outcome.RIGHT: 2, Outcome.MISSED: 1, Outcome.FALSE_ALARM: 1, Outcome.WRONG_STEP: 0
     }  # fmt: skip
-    assert accuracy_on_right(found).number == 0
-    assert "the evaluator says too little" in found.left_out
+    assert accuracy_on_right(found).number == 0.5
+    assert found.left_out == ""
+
+
+def test_it_says_nothing_of_redundancy(equations):
+    judged = table(equations, Trace.of("Add.", ["2 + 2 = 4.", "Again 2 + 2 = 4."], ["pos", "neu"]))
+    for level in Level:
+        assert not len(items(judged, Errors.REDUNDANT, level, Outputs.CHECKS))

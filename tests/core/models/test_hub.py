@@ -262,3 +262,20 @@ def test_a_damaged_record_is_none(hub):
         assert find_fetched(MODEL) is None
     assert fetch(look_up(MODEL)).is_whole
     assert find_fetched(MODEL) is not None
+
+
+def test_a_chat_template_in_a_file_of_its_own_is_fetched(hub):
+    (hub.folders[MODEL] / "chat_template.jinja").write_text("{{ messages }}")
+    assert (fetch(look_up(MODEL)).folder / "chat_template.jinja").read_text() == "{{ messages }}"
+
+
+def test_an_adapter_is_not_fetched_without_its_base(hub):
+    (hub.folders[MODEL] / "adapter_config.json").write_text("{}")
+    with pytest.raises(UserError, match=f"{MODEL} needs another model beside it.* Give it as --evaluator {MODEL}"):
+        look_up(MODEL)
+
+
+def test_a_name_from_the_hub_is_no_path(hub):
+    hub.commit = "../../outside"
+    with pytest.raises(UserError, match=r"names a file by '\.\./\.\./outside', which is no hash"):
+        look_up(MODEL)

@@ -32,11 +32,11 @@ def test_too_little_names_both_and_what_to_do(monkeypatch):
     monkeypatch.setattr(memory, "total_memory", lambda: 8_000_000_000)
     monkeypatch.setattr(memory, "free_memory", lambda: 2_000_000_000)
     check_memory("a", 2_000_000_000)
-    with pytest.raises(UserError, match=r"^a takes about 3.0 GB of memory, free now are 2.0 GB. End what else"):
+    with pytest.raises(UserError, match=r"^a needs about 3.0 GB of memory; 2.0 GB is free. End what else"):
         check_memory("a", 3_000_000_000)
     check_memory("a", 3_000_000_000, whole=True)
     with pytest.raises(
-        UserError, match=r"^a takes about 16.4 GB of memory, this machine has 8.0 GB. Choose a smaller"
+        UserError, match=r"^a needs about 16.4 GB of memory; this machine has 8.0 GB. Choose a smaller"
     ):
         check_memory("a", 16_400_000_000, whole=True)
     # Where the system does not tell, nothing is refused.

@@ -2,13 +2,14 @@
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.storage.importers import KINDS, downloads
+from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.downloads import PublicFile, cache_folder, fetch
 from tests.storage.public_server import PublicServer
 
@@ -143,11 +144,11 @@ def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setattr(downloads.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     assert cache_folder() == tmp_path / ".cache" / "stepsight"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "stepsight"
-    monkeypatch.setattr(downloads.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert cache_folder() == tmp_path / "Library" / "Caches" / "stepsight"
 
 
