@@ -28,7 +28,7 @@ class Shot:
 
 
 def _score_example(page: Page) -> None:
-    page.get_by_role("button", name="A solution that fails the substitution").click()
+    page.get_by_role("link", name="A solution that fails the substitution").click()
 
 
 def _begin_to_label(page: Page) -> None:
