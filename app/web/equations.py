@@ -7,7 +7,7 @@ from stepsight.app.web.markdown import markdown_html
 from stepsight.app.web.marking import Span, mark_spans, read_pieces
 from stepsight.app.web.text import text_html
 from stepsight.core.equations.checks import Check
-from stepsight.core.equations.evaluator import checks_of, finding
+from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.trace import Trace
 
 
@@ -16,7 +16,7 @@ def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
     that fail are marked, and each has a line below."""
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
-    failing = [check for check in checks_of(trace)[i] if not check.holds]
+    failing = faults(checks_of(trace)[i])
     if not failing:
         return html
     for check in failing:

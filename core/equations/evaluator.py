@@ -60,6 +60,18 @@ def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...],
     return tuple(check_steps(problem, substeps))
 
 
+def faults(checks: Sequence[Check]) -> list[Check]:
+    """Those that fail, but for one that says of a longer stretch what is wrong within it: of x = 112/8 = 16 the
+    quotient alone counts."""
+    failing = [check for check in checks if not check.holds]
+
+    def is_repeated(check: Check) -> bool:
+        inner = [(one.start, one.end) for one in failing if (one.start, one.end) != (check.start, check.end)]
+        return any(check.start <= start and end <= check.end for start, end in inner)
+
+    return [check for check in failing if not is_repeated(check)]
+
+
 def finding(text: str, check: Check) -> str:
     """What is wrong with an equation of a text: "74 − 5 = 70: is 69"."""
     equation = " ".join(text[check.start : check.end].split())
@@ -79,7 +91,6 @@ def _rationale(trace: Trace, checks: Sequence[Sequence[Check]]) -> str:
     lines = [
         f"Step {owner + 1}: {finding(text, check)}."
         for owner, text, part in zip(trace.owners.tolist(), trace.substeps, checks, strict=True)
-        for check in part
-        if not check.holds
+        for check in faults(part)
     ]
     return "\n".join(lines)

@@ -41,6 +41,12 @@ def test_each_failing_equation_has_a_line():
     assert "2 + 2 = 4" not in html.split("<small")[1]
 
 
+def test_what_is_wrong_within_a_longer_equation_is_told_once():
+    html = checked_html(Trace.of("What is $x$ if $8x = 112$?", ["Divide by $8$: $x = 112 / 8 = 16$."]), 0)
+    assert html.count("<mark") == html.count('<small class="fails"') == 1
+    assert "112 / 8 = 16: is 14" in html
+
+
 def test_a_place_is_found_among_signs_of_markdown():
     html = shown("*First*, 1 + 1 = 3. **Then** we go on.")
     assert "<i>First</i>, <mark" in html
