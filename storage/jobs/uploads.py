@@ -5,6 +5,8 @@ of the same database, finds what came before.
 """
 
 import hashlib
+import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +15,7 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.sizes import sized
 from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
@@ -27,6 +30,10 @@ LASTS = timedelta(days=1)
 
 # Of all files of a person together.
 _ROOM = 4 * LARGEST
+# How often a file is on the disk while it is added: as sent, in the journal, and as traces.
+_WRITTEN = 3
+# Bytes that stay free for what else is written.
+_RESERVE = 20_000_000
 _LARGEST_PART = 2 * PART
 
 
@@ -60,6 +67,7 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
             f"{name}: {size / 1e6:,.0f} MB; this page takes files of up to {LARGEST / 1e6:,.0f} MB.",
             "Import it on the machine that StepSight runs on: stepsight import auto FILE",
         )
+    _check_disk(store, name, size)
     with store.write() as session:
         _sweep(session)
         same = (UploadRow.user_id == user_id, UploadRow.name == name, UploadRow.size == size)
@@ -76,6 +84,20 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
         row.touched = now()
         session.flush()
         return _upload(row)
+
+
+def _check_disk(store: Store, name: str, size: int) -> None:
+    """Raises `UserError` where a store in a file has no room for one more. Of a full disk nothing can be removed
+    either, since SQLite writes what it is about to remove."""
+    if store.engine.dialect.name != "sqlite":
+        return
+    folder = os.path.dirname(os.path.abspath(store.name))
+    free = shutil.disk_usage(folder).free
+    if free < _WRITTEN * size + _RESERVE:
+        raise UserError(
+            f"{name}: {sized(size)}, and {sized(free)} are free in {folder}.",
+            f"Make room there: adding it takes {sized(_WRITTEN * size + _RESERVE)} for a while.",
+        )
 
 
 def add_part(store: Store, upload_id: int, user_id: int, start: int, content: bytes) -> Upload:

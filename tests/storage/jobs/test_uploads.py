@@ -1,6 +1,7 @@
 """Files that browsers send in parts."""
 
 import hashlib
+import shutil
 from datetime import timedelta
 
 import pytest
@@ -110,3 +111,13 @@ def test_what_nobody_goes_on_with_is_gone_after_a_day(store: Store) -> None:
     begin_upload(store, me, "next", 10)
     assert [one.name for one in list_uploads(store, me)] == ["newer", "next"]
     assert newer.is_whole
+
+
+def test_a_disk_without_room_is_named_before_anything_is_sent(sqlite_store: Store, monkeypatch) -> None:
+    me = local_user(sqlite_store).id
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(uploads.shutil, "disk_usage", lambda _: usage._replace(free=49_000_000))
+    with pytest.raises(UserError, match=r"^big\.jsonl: 10\.0 MB, and 49\.0 MB are free in .* takes 50\.0 MB"):
+        begin_upload(sqlite_store, me, "big.jsonl", 10_000_000)
+    assert list_uploads(sqlite_store, me) == []
+    assert begin_upload(sqlite_store, me, "small.jsonl", 9_000_000).size == 9_000_000
