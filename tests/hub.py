@@ -6,22 +6,21 @@ come from the hub itself. It can be told to misbehave.
 
 import hashlib
 import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote
 
 import huggingface_hub
 import pytest
 
+from tests.local_server import LocalServer
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _PIECE = 1 << 14
 
 
-class Hub:
+class Hub(LocalServer):
     """`folders` by the id of a model; `asked` lists (method, path, Range, whether a token came) of what was asked.
 
     Of a file whose name is in `cut` only so many bytes are sent before the connection breaks, so many `times`; a
@@ -37,41 +36,20 @@ class Hub:
         self.pause = 0.0
         self.commit = COMMIT
         self.asked: list[tuple[str, str, str | None, bool]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(self._handler())
 
     @property
     def elsewhere(self) -> str:
         """The same server by another name, which to a client is another host."""
-        return f"http://localhost:{self._server.server_address[1]}"
+        return f"http://localhost:{self.port}"
 
     def sent(self, name: str) -> list[str | None]:
         """The Range headers with which the content of a file was asked for."""
         return [part for method, path, part, _ in self.asked if method == "GET" and path.endswith(f"/{name}")
                 and (path.startswith("/stored/") or not _is_large(name))]  # fmt: skip
 
-    @contextmanager
-    def running(self) -> Iterator["Hub"]:
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
-
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        hub = self
-
-        class Handler(_Handler):
-            pass
-
-        Handler.hub = hub
-        return Handler
+        return type("Handler", (_Handler,), {"hub": self})
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -26,6 +26,7 @@ from stepsight.app.web.judged import (
     signed,
     step_name,
 )
+from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
@@ -129,6 +130,8 @@ def _judge(
             waiting.append((name, evaluators.submit_loaded(name, trace)))
         except UserError as error:
             problems.append(error)
+    # Beside the scoring, which takes longer: the steps show what comes of it.
+    checks_of(trace)
     for name, future in waiting:
         try:
             judged[name] = future.result()

@@ -101,8 +101,14 @@ class Evaluators:
     def all_names(self) -> list[str]:
         """`names`, and then those that say in words what they have to say."""
         self._look()
-        always = sorted(self._about, key=lambda name: (self._about[name].attention, name))
-        return sorted(always + sorted(self._lazy), key=lambda name: self.about(name).outputs.in_words)
+        # Read once: what is fetched or gone meanwhile comes with the next call.
+        lazy = {name: one.description for name, one in self._lazy.items()}
+
+        def place(entry: tuple[str, Description]) -> tuple[bool, bool, str, str]:
+            name, about = entry
+            return about.outputs.in_words, name in lazy, "" if name in lazy else about.attention, name
+
+        return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
     def about(self, name: str) -> Description:
         """What is to be known of an evaluator, whether it is in memory or not. Raises `NotFoundError` where there

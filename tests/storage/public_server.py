@@ -1,12 +1,11 @@
 """A real HTTP server on this machine that hands out files, and can be told to misbehave."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.local_server import LocalServer
 
 
-class PublicServer:
+class PublicServer(LocalServer):
     """`files` by path; `requests` lists (path, Range header) of what was asked.
 
     Of a path in `cut` only so many bytes are sent before the connection breaks, once; one in `chunked` is sent
@@ -19,22 +18,7 @@ class PublicServer:
         self.chunked: set[str] = set()
         self.ranges = True
         self.requests: list[tuple[str, str | None]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    @contextmanager
-    def running(self) -> Iterator["PublicServer"]:
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
+        super().__init__(self._handler())
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         public = self
