@@ -24,10 +24,10 @@ class Example:
 
 
 def build_examples(
-    traces: Iterable[Trace], encoder: Encoder, truncation: str, seed: int, longest: int
+    traces: Iterable[Trace], encoder: Encoder, truncation: str, seed: int, longest: int, labelled: bool = True
 ) -> tuple[list[Example], int]:
-    """Encode labelled traces; returns them with the count of those left out, because they are longer than
-    `longest` tokens or have no label.
+    """Encode traces; returns them with the count of those left out, because they are longer than `longest` tokens
+    or, where they have to be `labelled`, have no label.
 
     Save with truncation `as-labelled`, every second trace, drawn by `seed` and its place, is cut after a step
     drawn uniformly (an evaluator trained on traces that stop at their error learns the ending instead). A trace
@@ -41,10 +41,10 @@ def build_examples(
         if truncation != "as-labelled" and rng.random() < 0.5:
             kept = int(rng.integers(1, kept + 1))
             # Where only later steps are labelled, a cut would leave nothing to learn.
-            if all(label is None for label in trace.labels[:kept]):
+            if labelled and all(label is None for label in trace.labels[:kept]):
                 kept = len(trace.steps)
         example = _example(trace, encoder, kept)
-        if len(example.ids) <= longest and (example.labels != IGNORED).any():
+        if len(example.ids) <= longest and ((example.labels != IGNORED).any() or not labelled):
             examples.append(example)
         else:
             dropped += 1
@@ -60,15 +60,20 @@ def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
     return Example(encoded.ids[: ends[-1] + 1], encoded.reads[:count], labels[:count])
 
 
-def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
-    """Right-padded tensors for `StepModel.forward`; the attention mask comes from lengths.
+def padded_width(longest: int, limit: int | None) -> int:
+    """The width of a batch whose longest example has so many tokens: a multiple of 32, or `limit` where that is
+    less.
 
-    The width is a multiple of 32, or `limit` where that is less: the CPU's bf16 kernels are built anew for every
-    width they meet, but a table of positions may end before the next multiple.
+    The CPU's bf16 kernels are built anew for every width they meet, but a table of positions may end before the
+    next multiple.
     """
-    width, reads = max(len(e.ids) for e in batch), max(len(e.ends) for e in batch)
-    padded = width + -width % 32
-    width = padded if limit is None else max(width, min(padded, limit))
+    padded = longest + -longest % 32
+    return padded if limit is None else max(longest, min(padded, limit))
+
+
+def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
+    """Right-padded tensors for `StepModel.forward`; the attention mask comes from lengths."""
+    width, reads = padded_width(max(len(e.ids) for e in batch), limit), max(len(e.ends) for e in batch)
     ids = np.zeros((len(batch), width), np.int64)
     mask = np.zeros((len(batch), width), np.int64)
     ends = np.zeros((len(batch), reads), np.int64)

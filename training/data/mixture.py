@@ -39,6 +39,7 @@ from stepsight.training.data.transforms import (
 _MEANING = {
     "overlapping": "with a benchmark's problem",
     "unlabelled": "without a label",
+    "wrong": "with a wrong step",
     "unbalanced": "unbalanced",
     "not_drawn": "beyond the sample",
 }
@@ -48,13 +49,14 @@ _LEFT_OUT = tuple(_MEANING)
 class Mixture:
     """An iterable of traces, one source after the other, each trace as often as its source's weight says.
 
-    Iterating again gives the same traces. `root` is the folder of the configuration. Benchmarks are read, and all
-    files looked up, at once; raises `UserError` where one is missing. Iterating raises it at a bad row, and at the
-    end of a source of which nothing is left.
+    Iterating again gives the same traces. `root` is the folder of the configuration. Traces without a label are
+    left out where they have to be `labelled`. Benchmarks are read, and all files looked up, at once; raises
+    `UserError` where one is missing. Iterating raises it at a bad row, and at the end of a source of which nothing
+    is left.
     """
 
-    def __init__(self, data: Data, root: Path, truncation: str, seed: int) -> None:
-        self._sources, self._seed = data.sources, seed
+    def __init__(self, data: Data, root: Path, truncation: str, seed: int, labelled: bool = True) -> None:
+        self._sources, self._seed, self._labelled = data.sources, seed, labelled
         self._continued = truncation == CONTINUED
         self._readings = [
             open_origin(source, root, f"data.sources[{number}]") for number, source in enumerate(data.sources)
@@ -93,11 +95,11 @@ class Mixture:
         """What was read, once iterating has ended, as JSON values.
 
         `sources`: for each, where it is from, with hashes; the traces `read`, of which `overlapping` (with a
-        benchmark), then `unlabelled`, then `unbalanced` ones and, with a sample, those `not_drawn` were left out
-        and the others `kept`, which are met as `copies`; the `labels` of the kept; with truncation continued also
-        how many were `continued`, how many were `complete` without it, and how many `not_continued`.
-        `benchmarks`: for each its `problems`, and the
-        traces that were `overlapping`; one that overlaps two counts for both. `traces`: all copies.
+        benchmark), then `unlabelled`, with `correct` those with a `wrong` step, then `unbalanced` ones and, with a
+        sample, those `not_drawn` were left out and the others `kept`, which are met as `copies`; the `labels` of
+        the kept; with truncation continued also how many were `continued`, how many were `complete` without it,
+        and how many `not_continued`. `benchmarks`: for each its `problems`, and the traces that were
+        `overlapping`; one that overlaps two counts for both. `traces`: all copies.
         """
         return {
             "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
@@ -149,8 +151,10 @@ class Mixture:
                 continue
             with located(self._name(at)):
                 trace = settle(read, source.valid)
-            if not any(label is not None for label in trace.labels):
+            if self._labelled and not any(label is not None for label in trace.labels):
                 tally["unlabelled"] += 1
+            elif source.correct and trace.first_error is not None:
+                tally["wrong"] += 1
             elif not is_balanced(trace, source.rho, source.every_label):
                 tally["unbalanced"] += 1
             elif drawn is not None and number not in drawn:
@@ -192,7 +196,8 @@ class Mixture:
 
     def _counts(self, at: int) -> dict[str, Any]:
         tally = self._tallies[at]
-        asked = [name for name in _LEFT_OUT if name != "not_drawn" or self._sources[at].sample]
+        conditions = {"not_drawn": self._sources[at].sample, "wrong": self._sources[at].correct}
+        asked = [name for name in _LEFT_OUT if conditions.get(name, True)]
         names = ("read", *asked, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
         return {
             "weight": self._sources[at].weight,

@@ -17,6 +17,7 @@ from stepsight.core.jsonl import open_input
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind, parse_row
+from stepsight.storage.importers.columns import columns_kind
 from stepsight.storage.importers.fields import located, text
 from stepsight.storage.importers.kind import Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
@@ -49,7 +50,7 @@ def open_origin(origin: TraceOrigin, root: Path, key: str) -> Reading[Trace]:
         return GeneratedReading(origin)
     if origin.kind == STORE:
         return RelabelledReading(origin, key) if origin.labels == RELABEL else StoredReading(origin)
-    kind = find_kind(origin.kind)
+    kind = columns_kind(origin.columns, json_rows) if origin.columns else find_kind(origin.kind)
     return FileReading(origin, _find(origin, root, key), kind.rows, partial(parse_row, kind))
 
 
@@ -69,8 +70,10 @@ class GeneratedReading:
         self._seen = _Seen()
         seed, size = self._origin.seed or 0, self._origin.size or 0
         if self._origin.kind == DRILLS:
-            return self._seen.of(drills.generate(seed, size))
-        return self._seen.of(generate(seed, size, self._origin.families))
+            wrong = drills.WRONG if self._origin.wrong is None else self._origin.wrong
+            return self._seen.of(drills.generate(seed, size, wrong))
+        behind = self._origin.consequences
+        return self._seen.of(generate(seed, size, self._origin.families, consequences=behind))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -80,6 +83,8 @@ class GeneratedReading:
             "size": self._origin.size,
             "seed": self._origin.seed or 0,
             "families": None if families is None else list(families),
+            **({"consequences": True} if self._origin.consequences else {}),
+            **({"wrong": self._origin.wrong} if self._origin.wrong is not None else {}),
             "sha256": self._seen.sha256,
         }
 

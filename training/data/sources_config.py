@@ -21,6 +21,8 @@ from pydantic.dataclasses import dataclass
 from stepsight.core.errors import UserError
 from stepsight.core.validation import STRICT, ListOf, Record, choice, invalid
 from stepsight.storage.importers import ALIASES, KINDS
+from stepsight.storage.importers.columns import NAME as COLUMNS
+from stepsight.storage.importers.columns import ColumnMap
 from stepsight.training.synth.corpus import generate
 
 SYNTHETIC, DRILLS, STORE, PROBLEMS = "synthetic", "drills", "store", "problems"
@@ -28,12 +30,13 @@ GENERATED = (SYNTHETIC, DRILLS)
 CONTINUED, RELABEL = "continued", "relabel"
 Share = Annotated[float, Field(ge=0, le=1)]
 
-_SOURCES = (*GENERATED, STORE, *KINDS, *ALIASES)
+_SOURCES = (*GENERATED, STORE, *KINDS, *ALIASES, COLUMNS)
 # The keys that say where traces of a kind come from, that which must be there first; files have the last.
 _PLACES = {
-    SYNTHETIC: ("size", "seed", "families"),
-    DRILLS: ("size", "seed"),
+    SYNTHETIC: ("size", "seed", "families", "consequences"),
+    DRILLS: ("size", "seed", "wrong"),
     STORE: ("dataset", "labels", "campaign"),
+    COLUMNS: ("path", "skip_bad", "columns"),
     "": ("path", "skip_bad"),
 }
 # Those whose traces may keep the rest of the solution beyond their labels.
@@ -44,12 +47,14 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 class TraceOrigin(Record):
     """The origin of traces.
 
-    `kind` synthetic: `size` traces of the generator with `seed` (0 where not given) and `families` (all). drills:
-    `size` short traces of single equations (`training.synth.drills`). store: `dataset` of the store, with its gold;
-    with `labels` relabel, those of its traces that people labelled in `campaign`, or in the only one over it, with
-    what they agree on. Otherwise a kind of benchmark file, at `path`: a glob, looked up in the folder of the
-    configuration, then in `STEPSIGHT_DATA`; `skip_bad` leaves out rows that are no trace of that kind. problems,
-    for a benchmark alone: JSON Lines of which only `problem` or `question` is read.
+    `kind` synthetic: `size` traces of the generator with `seed` (0 where not given) and `families` (all), with
+    `consequences` labelled behind the first error too. drills: `size` short traces of single equations
+    (`training.synth.drills`), of which the share `wrong` (half) is wrong. store: `dataset` of the store, with its
+    gold; with `labels` relabel, those of its traces that people labelled in `campaign`, or in the only one over
+    it, with what they agree on. Otherwise a kind of benchmark file, at `path`: a glob, looked up in the folder of
+    the configuration, then in `STEPSIGHT_DATA`; `skip_bad` leaves out rows that are no trace of that kind.
+    columns: a file of any table, of which `columns` names those that hold problem, steps and perhaps labels.
+    problems, for a benchmark alone: JSON Lines of which only `problem` or `question` is read.
     """
 
     kind: Annotated[str, choice((*_SOURCES, PROBLEMS))]
@@ -62,6 +67,9 @@ class TraceOrigin(Record):
     size: PositiveInt | None = None
     seed: int | None = None
     families: ListOf[str] | None = None
+    consequences: bool = False
+    wrong: Share | None = None
+    columns: ColumnMap | None = None
 
     @model_validator(mode="after")
     def _check_keys(self) -> "TraceOrigin":
@@ -73,6 +81,10 @@ class TraceOrigin(Record):
             # 0 is a seed, though it equals False.
             if name not in allowed and value is not None and value is not False:
                 raise invalid(f"{name} means nothing for kind {self.kind}.", f"It takes {', '.join(allowed)}.")
+        if self.kind == COLUMNS and self.columns is None:
+            raise invalid(
+                "columns is missing; a source of kind columns needs it.", "Name those of problem and steps."
+            )
         if self.campaign is not None and self.labels != RELABEL:
             raise invalid(f"campaign goes with labels: {RELABEL}.", "Give labels too.")
         if self.families is not None:
@@ -88,9 +100,10 @@ class Source(TraceOrigin):
     whether neg, neu and pos must all occur (`training.data.transforms`). `valid`: what a step counts as which the
     gold calls valid without saying whether it is redundant, pos or unlabelled; needed where there are such steps.
     `corrupt`: in which share of its traces an error is planted, in the part before their own
-    (`training.data.corruption`). `online`: each trace stops at one labelled step, the only one it supervises
-    (`training.data.transforms`). `sample`: how many of the traces that are left are learnt from, drawn at random,
-    whatever the seed of the run; a smaller sample is a part of a larger one.
+    (`training.data.corruption`). `correct`: only traces without a wrong step. `online`: each trace stops at one
+    labelled step, the only one it supervises (`training.data.transforms`). `sample`: how many of the traces that
+    are left are learnt from, drawn at random, whatever the seed of the run; a smaller sample is a part of a larger
+    one.
     """
 
     kind: Annotated[str, choice(_SOURCES)]
@@ -99,6 +112,7 @@ class Source(TraceOrigin):
     every_label: bool = False
     valid: Literal["pos", "unlabelled"] | None = None
     corrupt: Share = 0.0
+    correct: bool = False
     online: bool = False
     sample: PositiveInt | None = None
 

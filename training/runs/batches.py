@@ -79,9 +79,11 @@ class Batches(Sampler[list[int]]):
 
 
 class EpochLoader(DataLoader[Any]):
-    """Tells its batches which epoch it is."""
+    """Tells its batches which epoch it is, and its data set, where examples change from one to the next."""
 
     def set_epoch(self, epoch: int) -> None:
         """Called by the trainer before each epoch."""
         assert isinstance(self.batch_sampler, Batches)
         self.batch_sampler.set_epoch(epoch)
+        if hasattr(self.dataset, "set_epoch"):
+            self.dataset.set_epoch(epoch)

@@ -13,27 +13,33 @@ TRAINED = tuple(family for family in FAMILIES if family not in HELD_OUT)
 
 
 def generate(
-    seed: int, size: int, families: Collection[str] | None = None, larger: bool = False
+    seed: int,
+    size: int,
+    families: Collection[str] | None = None,
+    larger: bool = False,
+    consequences: bool = False,
 ) -> Iterator[Trace]:
     """Yield `size` traces. Trace k depends on `seed`, k, `families` and `larger` only, never on `size`.
 
     `families`: some of `FAMILIES`; where None, all but those of `HELD_OUT`. `larger`: on numbers beyond those
-    that are drawn otherwise. Each trace's meta holds `family`; `error`, its kind, and `error_step`, or null;
-    `focus`, the step that holds the error or in a right trace could have held it; `evidence`, the later step that
-    exposes or clears it as `{step, kind, passes}`, or null; `later_check`, whether any check stands after the
-    focus; `redone`, whether the trace corrects itself. For who wants to derive the labels again: `givens`, the
-    problem's quantities by key; `relations`, what follows from them as formulas; and for each step its `roles` and
-    `claims`, the values that it states by key. Raises `UserError` for an unknown family.
+    that are drawn otherwise. `consequences`: with labels for the steps behind the first error too, where a step
+    that only carries the error on is right; otherwise these have none, save what states the error. Each trace's
+    meta holds `family`; `error`, its kind, and `error_step`, or null; `focus`, the step that holds the error or in
+    a right trace could have held it; `evidence`, the later step that exposes or clears it as `{step, kind,
+    passes}`, or null; `later_check`, whether any check stands after the focus; `redone`, whether the trace
+    corrects itself. For who wants to derive the labels again: `givens`, the problem's quantities by key;
+    `relations`, what follows from them as formulas; and for each step its `roles` and `claims`, the values that it
+    states by key. Raises `UserError` for an unknown family.
     """
     chosen = [family for family in FAMILIES if family in (TRAINED if families is None else families)]
     unknown = set(families or ()) - set(FAMILIES)
     if unknown or not chosen:
         names = ", ".join(sorted(unknown)) or "none"
         raise UserError(f"families: {names} found, expected some of {', '.join(FAMILIES)}.")
-    return _stream(seed, size, chosen, larger)
+    return _stream(seed, size, chosen, larger, consequences)
 
 
-def _stream(seed: int, size: int, families: list[str], larger: bool) -> Iterator[Trace]:
+def _stream(seed: int, size: int, families: list[str], larger: bool, consequences: bool) -> Iterator[Trace]:
     weights = [WEIGHTS[family] for family in families]
     planners = {family: planner(family) for family in families}
     for number in range(size):
@@ -41,4 +47,4 @@ def _stream(seed: int, size: int, families: list[str], larger: bool) -> Iterator
         family = rng.choices(families, weights)[0]
         wrong = rng.random() < ERROR_RATE
         plan = planners[family](wrong, rng, larger)
-        yield assemble_trace(plan, family, f"synth-{seed}-{number}", rng)
+        yield assemble_trace(plan, family, f"synth-{seed}-{number}", rng, consequences)

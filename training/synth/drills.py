@@ -24,22 +24,26 @@ _FRAMES = (
 )  # fmt: skip
 _TIMES = {True: (r"\cdot", r"\times"), False: ("*", "*", "x", "×")}
 
+WRONG = 0.5
+"""The share of wrong equations where nothing else is asked for."""
+
 Equation = tuple[str, str, str]
 """A left side, its right value, and a wrong one."""
 
 
-def generate(seed: int, size: int) -> Iterator[Trace]:
-    """Yield `size` drills of 1 to 6 equations. Drill k depends on `seed` and k only."""
+def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
+    """Yield `size` drills of 1 to 6 equations, of which the share `wrong` is wrong on average. Drill k depends on
+    `seed`, `wrong` and k only."""
     for number in range(size):
         rng = random.Random(f"drill:{seed}:{number}")
         latex = rng.random() < 0.6
-        steps = tuple(_step(latex, rng) for _ in range(rng.randint(1, 6)))
+        steps = tuple(_step(latex, wrong, rng) for _ in range(rng.randint(1, 6)))
         yield Trace(f"drill-{seed}-{number}", rng.choice(_PROBLEMS), steps)
 
 
-def _step(latex: bool, rng: random.Random) -> Step:
+def _step(latex: bool, share: float, rng: random.Random) -> Step:
     left, right, wrong = rng.choice(_KINDS)(latex, rng)
-    is_wrong = rng.random() < 0.5
+    is_wrong = rng.random() < share
     text = f"{left} = {wrong if is_wrong else right}"
     text = f"${text}$" if latex else text
     return Step((rng.choice(_FRAMES).format(text),), Label.NEG if is_wrong else Label.POS)

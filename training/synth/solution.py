@@ -82,6 +82,7 @@ class SolutionPlan:
 @dataclass
 class _TraceDraft:
     plan: SolutionPlan
+    consequences: bool
     steps: list[str] = field(default_factory=list)
     labels: list[str | None] = field(default_factory=list)
     roles: list[str] = field(default_factory=list)
@@ -98,9 +99,9 @@ class _TraceDraft:
     def add(
         self, text: str, label: str, role: str, values: StatedValues | None = None, stays: bool = False
     ) -> None:
-        """Append a step; after the error it is unlabelled unless its label `stays`."""
+        """Append a step; after the error it is unlabelled unless its label `stays`, or consequences have theirs."""
         self.steps.append(capital(text))
-        self.labels.append(None if self.after_error and not stays else label)
+        self.labels.append(label if stays or self.consequences or not self.after_error else None)
         self.roles.append(role)
         self.values.append(values or {})
 
@@ -133,13 +134,19 @@ class _TraceDraft:
         self.redone = redo != "none" and not check.passes
 
 
-def assemble_trace(plan: SolutionPlan, family: str, id: str, rng: random.Random) -> Trace:
-    """Draw what the trace shows of `plan`. No draw looks at whether the plan is wrong."""
+def assemble_trace(
+    plan: SolutionPlan, family: str, id: str, rng: random.Random, consequences: bool = False
+) -> Trace:
+    """Draw what the trace shows of `plan`. No draw looks at whether the plan is wrong.
+
+    With `consequences` the steps behind the error are labelled too, each by itself: a plan has one error, so that
+    what only carries it on is right.
+    """
     checks = _place_checks(plan, rng)
     redundant = _place_redundant(plan, rng)
     redo = rng.choices(list(REDO_RATES), list(REDO_RATES.values()))[0]
     start = opener(rng)
-    draft = _TraceDraft(plan)
+    draft = _TraceDraft(plan, consequences)
     draft.add_redundant(redundant.get(-1, []))
     for index in range(len(plan.steps)):
         draft.add_solution_step(index)

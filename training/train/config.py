@@ -13,6 +13,9 @@ from stepsight.training.runs.optimisation import Optimisation
 
 Attention = Literal["bidirectional", "causal"]
 Truncation = Literal["random", "as-labelled", "continued"]
+Numbers = Literal["digits", "groups"]
+# 256 bytes, 1,100 groups of two or three digits, some special tokens.
+_LEAST_WITH_GROUPS = 1400
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -58,6 +61,9 @@ class Expected(Record):
 class TrainConfig(Optimisation):
     """The configuration of a training run.
 
+    `objective` steps learns the labels of steps; masked-tokens pretrains the backbone on the texts of all traces,
+    with a label or without one, and leaves the head as it is (`training.train.masked`).
+
     A trace of more than `max_length` tokens (the backbone's context if not given) is left out and counted.
 
     `truncation` random cuts every second trace after a step drawn uniformly, so that where a trace ends says
@@ -74,7 +80,9 @@ class TrainConfig(Optimisation):
     data: Data
     backbone: Backbone | None = None
     init: str | None = None
+    objective: Literal["steps", "masked-tokens"] = "steps"
     vocabulary: PositiveInt = 1024
+    numbers: Numbers = "digits"
     tokenizer: str | None = None
     initialisation: Literal["library", "mitchell"] = "library"
     order: Literal["mixed", "sorted"] = "mixed"
@@ -87,11 +95,21 @@ class TrainConfig(Optimisation):
     def _check(self) -> "TrainConfig":
         if (self.backbone is None) == (self.init is None):
             raise invalid("give either backbone (from scratch) or init (a folder), not both.")
-        for key, changed in (("tokenizer", self.tokenizer), ("initialisation", self.initialisation != "library")):
+        scratch = (
+            ("tokenizer", self.tokenizer),
+            ("initialisation", self.initialisation != "library"),
+            ("numbers", self.numbers != "digits"),
+        )
+        for key, changed in scratch:
             if self.init is not None and changed:
                 raise invalid(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
         if self.backbone and (self.max_length or 0) > self.backbone.context:
             raise invalid(f"max_length is {self.max_length}, over backbone.context {self.backbone.context}.")
+        if self.numbers == "groups" and self.vocabulary < _LEAST_WITH_GROUPS:
+            raise invalid(
+                f"vocabulary is {self.vocabulary:,}, which leaves no room for words beside groups of digits.",
+                f"Expected at least {_LEAST_WITH_GROUPS:,}.",
+            )
         if self.truncation == CONTINUED:
             check_continued(self.data)
         return self

@@ -1,6 +1,8 @@
 """The initial model of a run, with its tokenizer and encoder: made from a configuration or read from a folder."""
 
+import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,15 +26,28 @@ from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.train.config import Backbone, TrainConfig
+from stepsight.training.train.config import Backbone, Numbers, TrainConfig
 
 PAD, SEPARATOR = "<pad>", "<step>"
+# What stands in the place of a hidden token, of BERT, of LLaDA, and of tokenizers that have neither.
+_MASKS = ("[MASK]", "<|mdm_mask|>", "<mask>")
 
 # Of Mitchell's initialisation: standard deviations, and the modules that write to the residual stream.
 _CUT = 3
 _OUTPUTS = ("self_attn.o_proj", "mlp.down_proj")
-# Words with their leading space, single digits, runs of other signs, white space.
-_PIECES = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"
+# Words with their leading space, single digits or groups of them, runs of other signs, white space.
+_PIECES = {
+    "digits": r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+",
+    # A space before a number goes with what stands before it: else it would be a token of its own.
+    "groups": r" ?\p{L}+(?: (?=[0-9]))?|[0-9]{1,3}(?=(?:[0-9]{3})*(?![0-9]))|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+(?: (?=[0-9]))?|\s+",
+}
+_DIGITS = re.compile("[0-9]+")
+GROUPS = tuple(f"{number:0{width}}" for width in (2, 3) for number in range(10**width))
+"""The groups of two and three digits."""
+_PERIODS = (2, 3, 4, 5, 7, 9, 10, 11, 13, 20, 25, 50, 100, 200, 500, 1000)
+# How much larger the features of a number begin than what tells it from other tokens.
+_NUMBER_SCALE = 3.0
 # Traces of each source that the tokenizer is learnt from; more change nothing but the time.
 _TOKENIZER_TRACES = 4000
 
@@ -58,7 +73,10 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     two classes.
     """
     if config.init is None:
-        return InitialModel(*_from_scratch(config, mixture, root), None)
+        encoder, model = _from_scratch(config, mixture, root)
+        if config.objective == "masked-tokens":
+            encoder = _with_mask(encoder, model)
+        return InitialModel(encoder, model, None)
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
         evaluator = load_evaluator(folder)
@@ -71,6 +89,8 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     else:
         encoder, model = _from_backbone(folder, config.seed)
         mark = fingerprint(folder, encoder.template.to_dict(), config.attention)
+    if config.objective == "masked-tokens":
+        encoder = _with_mask(encoder, model)
     _set_mask(model.model, config.attention, folder)
     return InitialModel(encoder, model, {"name": folder.resolve().name, "fingerprint": mark})
 
@@ -108,6 +128,9 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
     model = StepModel.from_config(llama_config(config.backbone, vocabulary, config.attention))
     if config.initialisation == "mitchell":
         initialise(model.model)
+    if config.numbers == "groups":
+        embedding: Any = model.model.get_input_embeddings()
+        shape_numbers(embedding.weight, encoder.tokenizer)
     return encoder, model
 
 
@@ -136,7 +159,7 @@ def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
 def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
     """The encoder, and how many rows its embedding is to have."""
     if config.tokenizer is None:
-        tokenizer = learn_tokenizer(mixture, config.vocabulary)
+        tokenizer = learn_tokenizer(mixture, config.vocabulary, config.numbers)
         return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
     folder = init_folder(config.tokenizer, root)
     try:
@@ -153,9 +176,9 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
     return encoder, config.vocabulary
 
 
-def learn_tokenizer(mixture: Mixture, vocabulary: int) -> Tokenizer:
+def learn_tokenizer(mixture: Mixture, vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
     """A tokenizer of that many tokens, from the first traces of each source."""
-    return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary)
+    return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary, numbers)
 
 
 def _texts(traces: Iterable[Trace]) -> Iterator[str]:
@@ -200,6 +223,21 @@ def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
         embedding.weight[before:] = embedding.weight[:before].mean(0)
 
 
+def mask_token(tokenizer: Tokenizer) -> int | None:
+    """The id of the token that stands in the place of a hidden one, where the tokenizer has one."""
+    found = (tokenizer.token_to_id(name) for name in _MASKS)
+    return next((number for number in found if number is not None), None)
+
+
+def _with_mask(encoder: Encoder, model: StepModel) -> Encoder:
+    """The encoder with a token for what is hidden, and a row for it in the embedding."""
+    if mask_token(encoder.tokenizer) is not None:
+        return encoder
+    encoder.tokenizer.add_special_tokens([_MASKS[-1]])
+    _make_room(model.model, encoder.tokenizer.get_vocab_size())
+    return Encoder(encoder.tokenizer, encoder.template)
+
+
 def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
     backbone.config.is_causal = attention == "causal"
     if attention == "bidirectional" and getattr(backbone.config, "sliding_window", None) is not None:
@@ -214,22 +252,49 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
         raise UserError(f"{folder}: a backbone of type {kind!r} cannot be {attention}.", "Choose another one.")
 
 
-def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
+def train_tokenizer(texts: Iterable[str], vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
     """A byte-level BPE tokenizer of `vocabulary` tokens, learnt from `texts`. Any UTF-8 text can be encoded, and
-    every digit is a token."""
+    every digit is a token, or with `numbers` groups every group of at most three digits, counted from the last."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_PIECES), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    tokenizer.pre_tokenizer = _pieces(_PIECES[numbers])
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
+        vocab_size=vocabulary - (len(GROUPS) if numbers == "groups" else 0),
         special_tokens=[PAD, SEPARATOR],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer
+    if numbers == "digits":
+        tokenizer.train_from_iterator(texts, trainer)
+        return tokenizer
+    # Of digits nothing is to be learnt: each group is a token, however often it is met.
+    tokenizer.train_from_iterator((_DIGITS.sub("0", text) for text in texts), trainer)
+    state = json.loads(tokenizer.to_str())
+    size = tokenizer.get_vocab_size()
+    state["model"]["vocab"] |= {group: size + number for number, group in enumerate(GROUPS)}
+    state["model"]["ignore_merges"] = True
+    return Tokenizer.from_str(json.dumps(state))
+
+
+def _pieces(pattern: str) -> pre_tokenizers.PreTokenizer:
+    split = pre_tokenizers.Split(Regex(pattern), "isolated")
+    return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def shape_numbers(embedding: torch.Tensor, tokenizer: Tokenizer) -> None:
+    """Add to the embedding of each number from 0 to 999 the Fourier features of its value, projected at random.
+
+    After FoNE (Zhou et al. 2025, arXiv 2502.09741), where cosine and sine of `2 pi n / T` with `T` 10, 100 and
+    1,000 are the embedding: sums become rotations, and a number is near those that share its last digits. Here
+    they are where learning begins, with more periods, whose remainders test products as well, and the logarithm.
+    """
+    values = torch.arange(1000.0)
+    waves = [2 * math.pi * values / period for period in _PERIODS]
+    features = torch.stack([f(wave) for wave in waves for f in (torch.cos, torch.sin)] + [values.log1p() / 3], 1)
+    projection = torch.randn(features.shape[1], embedding.shape[1]) / math.sqrt(features.shape[1])
+    shaped = features @ projection * _NUMBER_SCALE * embedding.std()
+    with torch.no_grad():
+        for group in (*"0123456789", *GROUPS):
+            number = tokenizer.token_to_id(group)
+            if number is not None:
+                embedding[number] += shaped[int(group)]

@@ -29,7 +29,8 @@ from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.curves import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.init import initial_model
+from stepsight.training.train.init import initial_model, mask_token
+from stepsight.training.train.masked import MaskedTokenModel, MaskedTrainer
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 
 RECORD = "config.used.json"
@@ -61,13 +62,19 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
 def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     checkpoints = Checkpoints(folder.path / "checkpoints")
     arguments = arguments_of(config, checkpoints.folder)
-    mixture = Mixture(config.data, root, config.truncation, config.seed)
+    labelled = config.objective == "steps"
+    mixture = Mixture(config.data, root, config.truncation, config.seed, labelled)
     encoder, model, origin = initial_model(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
         _begin(folder, config, examples)
         checkpoints.clear()
-    trainer = StepTrainer(config, model, examples, arguments, checkpoints)
+    if labelled:
+        trainer = StepTrainer(config, model, examples, arguments, checkpoints)
+    else:
+        mask = mask_token(encoder.tokenizer)
+        assert mask is not None
+        trainer = MaskedTrainer(mask, config, MaskedTokenModel(model), examples, arguments, checkpoints)
     with trainer.whole_run(f"{len(examples):,} traces, {_tokens(examples):,} tokens", config.batch_size):
         trainer.finish()
         sources = _sources(config, origin, mixture, examples, left_out)
@@ -103,7 +110,9 @@ def _examples(
         )
     longest = min(context, config.max_length or sys.maxsize)
     traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if shown else True)
-    examples, left_out = build_examples(traces, encoder, config.truncation, config.seed, longest)
+    examples, left_out = build_examples(
+        traces, encoder, config.truncation, config.seed, longest, config.objective == "steps"
+    )
     if not examples:
         raise UserError(f"no trace of at most {longest:,} tokens has a label to learn from.", "Check data.sources.")
     notices = mixture.notices()

@@ -21,6 +21,10 @@ from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
 from stepsight.training.train.config import TrainConfig
 
+# Up to this width plain products take less time on a processor than the fused attention, whose backward pass is slow
+# there; they take memory with the square of the width.
+_NARROW = 256
+
 # One without a label, for the part of a step that has too few traces for all parts.
 _EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORED, np.int64))
 
@@ -71,15 +75,21 @@ class StepTrainer(Resumable):
         self.steps = len(self.batches) // config.accumulation * config.epochs
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
         arguments.logging_steps = logging_steps(self.steps)
+        self._backbone = model.model
         self._loss: Tensor | float = 0.0
+        dataset, collator = self.learning(config, model, examples)
         super().__init__(
             model=model,
             args=arguments,
-            train_dataset=[*examples, _EMPTY],
-            data_collator=partial(collate, limit=context_of(model.model)),
+            train_dataset=dataset,
+            data_collator=partial(collator, limit=context_of(model.model)),
             callbacks=[TrainingProgress()],
         )
         self.keep_quiet()
+
+    def learning(self, config: TrainConfig, model: StepModel, examples: Sequence[Example]) -> tuple[Any, Any]:
+        """The data set to learn from, which ends with an example without a label, and what makes batches of it."""
+        return [*examples, _EMPTY], collate
 
     def get_train_dataloader(self) -> EpochLoader:
         """The process's own parts: the batches know of the processes, so nothing shares them out once more."""
@@ -101,9 +111,16 @@ class StepTrainer(Resumable):
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
         """The trainer's own; the loss of the parts is added up, for the error that tells of it."""
+        if self.args.use_cpu:
+            width = int(inputs["input_ids"].shape[1])
+            self._attend("eager" if width <= _NARROW else "sdpa")
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)
         self._loss = self._loss + loss
         return loss
+
+    def _attend(self, implementation: str) -> None:
+        if self._backbone.config._attn_implementation != implementation:
+            self._backbone.set_attn_implementation(implementation)
 
     def _clip_grad_norm(self, model: nn.Module) -> Any:
         """Every step passes here between its gradients and its update, in every process with the same norm."""

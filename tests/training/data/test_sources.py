@@ -8,8 +8,10 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.files import DATA_VARIABLE
 from stepsight.core.jsonl import format_trace
+from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
+from stepsight.storage.importers.columns import ColumnMap
 from stepsight.training.data.sources import open_origin, open_problems
 from stepsight.training.data.sources_config import TraceOrigin
 from stepsight.training.synth.corpus import generate
@@ -61,7 +63,35 @@ def test_the_seed_may_be_left_out_and_families_chosen(tmp_path):
     assert json.loads(json.dumps(reading.record)) == reading.record
 
 
+def test_steps_behind_an_error_are_labelled_where_that_is_asked_for(tmp_path):
+    reading = opened(TraceOrigin("synthetic", size=30, consequences=True), tmp_path)
+    traces = list(reading)
+    assert traces == list(generate(0, 30, consequences=True))
+    assert all(None not in trace.labels for trace in traces)
+    assert reading.record["consequences"] is True
+
+
+def test_drills_have_the_share_of_wrong_equations_that_is_asked_for(tmp_path):
+    reading = opened(TraceOrigin("drills", size=30, wrong=0.0), tmp_path)
+    assert {label for trace in reading for label in trace.labels} == {Label.POS}
+    assert reading.record["wrong"] == 0.0
+    usual = opened(TraceOrigin("drills", size=30), tmp_path)
+    assert {label for trace in usual for label in trace.labels} == {Label.NEG, Label.POS}
+    assert "wrong" not in usual.record
+
+
 # --- files ---
+
+
+def test_a_table_is_read_by_the_names_of_its_columns(lines, tmp_path):
+    lines("pool.jsonl", {"instruction": "2 + 3?", "output": "We add.\n2 + 3 = 5.", "right": [1, 1], "source": "x"})
+    columns = ColumnMap(problem="instruction", steps="output", labels="right", labels_as="validity")
+    (trace,) = opened(TraceOrigin("columns", path="pool.jsonl", columns=columns), tmp_path)
+    assert (trace.problem, trace.substeps) == ("2 + 3?", ("We add.", "2 + 3 = 5."))
+    assert [step.valid for step in trace.steps] == [True, True]
+    wrong = TraceOrigin("columns", path="pool.jsonl", columns=ColumnMap(problem="question", steps="output"))
+    with pytest.raises(UserError, match=r"pool\.jsonl line 1: the column 'question' is null"):
+        list(opened(wrong, tmp_path))
 
 
 def test_a_file_is_looked_up_beside_the_configuration(lines, tmp_path):

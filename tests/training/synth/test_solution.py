@@ -42,6 +42,20 @@ def woven(wrong: bool, count: int = 400) -> list[Trace]:
     return [assemble_trace(plan(wrong), "sums", f"t-{seed}", random.Random(seed)) for seed in range(count)]
 
 
+def test_behind_an_error_each_step_can_be_labelled_by_itself():
+    for seed in range(100):
+        bare, whole = (
+            assemble_trace(plan(True), "sums", "t", random.Random(seed), consequences)
+            for consequences in (False, True)
+        )
+        assert bare.substeps == whole.substeps
+        at = whole.meta["error_step"]
+        expected = [Label.NEU if role in ("aside", "restating") else Label.POS for role in whole.meta["roles"]]
+        # "The answer is 30." carries the error on, and is right of what stands before it.
+        assert list(whole.labels) == [*expected[:at], Label.NEG, *expected[at + 1 :]]
+        assert all(one in (None, other) for one, other in zip(bare.labels, whole.labels, strict=True))
+
+
 def test_labels_and_meta_of_a_wrong_trace():
     for trace in woven(wrong=True):
         at = trace.meta["error_step"]

@@ -48,7 +48,7 @@ def test_every_key_can_be_set(read):
             "benchmarks": [{"kind": "problems", "path": "b.jsonl"}, SYNTHETIC | {"seed": 5}],
         },
         "backbone": BACKBONE | {"context": 128},
-        "vocabulary": 300,
+        "vocabulary": 3000,
         "truncation": "as-labelled",
         "epochs": 2,
         "batch_size": 4,
@@ -66,6 +66,8 @@ def test_every_key_can_be_set(read):
         "saved_dtype": "bfloat16",
         "save_steps": 5,
         "notes": "why",
+        "objective": "masked-tokens",
+        "numbers": "groups",
         "tokenizer": "folder",
         "initialisation": "mitchell",
         "order": "sorted",
@@ -93,6 +95,17 @@ def test_every_key_can_be_set(read):
 def test_an_evaluator_can_be_the_start(read):
     config = read({"attention": "causal", "data": {"sources": [SYNTHETIC]}, "init": "mini-bidir"})
     assert (config.init, config.backbone) == ("mini-bidir", None)
+
+
+def test_the_runs_of_the_larger_pair_differ_in_their_mask_alone():
+    for run in ("pretraining", "steps"):
+        bidirectional, causal = (read_config(SHIPPED / f"mini-{name}-{run}.yaml") for name in ("bidir", "causal"))
+        assert (bidirectional.attention, causal.attention) == ("bidirectional", "causal")
+        same = {"attention": "bidirectional", "init": bidirectional.init}
+        assert dataclasses.replace(causal, **same) == bidirectional
+        assert bidirectional.objective == ("masked-tokens" if run == "pretraining" else "steps")
+    # Each goes on from the first run with its mask.
+    assert (bidirectional.init, causal.init) == ("runs/mini-bidir-pretraining", "runs/mini-causal-pretraining")
 
 
 def test_the_shipped_pair_differs_in_its_mask_and_start_alone():
@@ -149,6 +162,10 @@ BAD = [
     ({"backbone": BACKBONE | {"kv_heads": 0}}, r"backbone\.kv_heads is 0, expected more than 0"),
     ({"backbone": BACKBONE | {"rope_theta": -1}}, r"backbone\.rope_theta is -1, expected more than 0"),
     ({"initialisation": "michell"}, "initialisation is 'michell', expected one of library, mitchell"),
+    ({"objective": "tokens"}, "objective is 'tokens', expected one of steps, masked-tokens"),
+    ({"numbers": "words"}, "numbers is 'words', expected one of digits, groups"),
+    ({"numbers": "groups", "vocabulary": 1000}, "vocabulary is 1,000, which leaves no room for words"),
+    ({"backbone": None, "init": "a", "numbers": "groups", "vocabulary": 2000}, "numbers means nothing with init"),
     ({"order": "shuffled"}, "order is 'shuffled', expected one of mixed, sorted"),
     ({"backbone": None, "init": "a", "tokenizer": "b"}, "tokenizer means nothing with init"),
     ({"backbone": None, "init": "a", "initialisation": "mitchell"}, "initialisation means nothing with init"),

@@ -1,0 +1,114 @@
+"""Pretraining by masked-token diffusion: a backbone learns to name the tokens that are hidden from it.
+
+The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1): of each example a rate `t` is drawn
+uniformly, each token is hidden with probability `t`, and the loss is the cross-entropy of the hidden tokens divided
+by `t`, over all tokens. A backbone under a causal mask learns from the same examples, hidden alike; what it has
+for a hidden token is what stands before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.data import Dataset
+
+from stepsight.core.models.model import IGNORED, StepModel
+from stepsight.training.data.examples import Example, padded_width
+from stepsight.training.train.config import TrainConfig
+from stepsight.training.train.trainer import StepTrainer
+
+# The least rate, of LLaDA's code: a rate near zero would give one token the weight of thousands.
+_LEAST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedExample:
+    """`ids` as they are shown, `labels` as they are, and the `weights` of their losses, 0 where nothing is hidden;
+    each of shape (tokens,)."""
+
+    ids: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+class MaskedExamples(Dataset[MaskedExample]):
+    """The tokens of `examples`, of which each epoch hides others, drawn from `seed`, the epoch and the place
+    alone; and one without a label, for the part of a step that has too few traces for all parts."""
+
+    def __init__(self, examples: Sequence[Example], mask: int, seed: int) -> None:
+        self._examples, self._mask, self._seed = examples, mask, seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the loader before each epoch."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._examples) + 1
+
+    def __getitem__(self, place: int) -> MaskedExample:
+        if place == len(self._examples):
+            return MaskedExample(np.zeros(1, np.int64), np.full(1, IGNORED, np.int64), np.zeros(1, np.float32))
+        ids = self._examples[place].ids
+        rng = np.random.default_rng((self._seed, self._epoch, place))
+        rate = _LEAST + (1 - _LEAST) * rng.random()
+        hidden = rng.random(len(ids)) < rate
+        return MaskedExample(np.where(hidden, self._mask, ids), ids, (hidden / rate).astype(np.float32))
+
+
+def collate_masked(batch: Sequence[MaskedExample], limit: int | None = None) -> dict[str, Tensor]:
+    """Right-padded tensors for `MaskedTokenModel.forward`, as wide as `collate` of step examples makes them."""
+    width = padded_width(max(len(example.ids) for example in batch), limit)
+    ids = np.zeros((len(batch), width), np.int64)
+    attention = np.zeros((len(batch), width), np.int64)
+    labels = np.full((len(batch), width), IGNORED, np.int64)
+    weights = np.zeros((len(batch), width), np.float32)
+    for row, example in enumerate(batch):
+        length = len(example.ids)
+        ids[row, :length], attention[row, :length] = example.ids, 1
+        labels[row, :length], weights[row, :length] = example.labels, example.weights
+    arrays = {"input_ids": ids, "attention_mask": attention, "labels": labels, "weights": weights}
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+class MaskedTokenModel(StepModel):
+    """The backbone of a step model with the transposed embedding as the head of its tokens, so that pretraining
+    adds no weights. The head of the steps is kept as it is."""
+
+    def __init__(self, model: StepModel) -> None:
+        super().__init__(model.model, model.score)
+        self.score.requires_grad_(False)
+
+    def forward(  # type: ignore[override]
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+        num_items_in_batch: Tensor | None = None,
+    ) -> dict[str, Tensor]:
+        """The weighted cross-entropy over all tokens of which `labels` is not `IGNORED`; all are of shape (batch,
+        tokens). `num_items_in_batch` is their number in the whole optimiser step, as in `StepModel.forward`."""
+        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
+        asked = weights > 0
+        embedding: Any = self.model.get_input_embeddings()
+        logits = functional.linear(hidden[asked], embedding.weight)
+        losses = functional.cross_entropy(logits.float(), labels[asked], reduction="none") * weights[asked]
+        count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
+        return {"loss": losses.sum() / count}
+
+
+class MaskedTrainer(StepTrainer):
+    """Pretrains the backbone of a `MaskedTokenModel`. Otherwise as `StepTrainer`."""
+
+    def __init__(self, mask: int, *args: Any) -> None:
+        self._mask = mask
+        super().__init__(*args)
+
+    def learning(self, config: TrainConfig, model: StepModel, examples: Sequence[Example]) -> tuple[Any, Any]:
+        return MaskedExamples(examples, self._mask, config.seed), collate_masked
