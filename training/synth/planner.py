@@ -15,6 +15,8 @@ from stepsight.training.synth.style import Number, Style, Values, capital, signe
 OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35
 BARE_RATE = 0.5
+TERSE_RATE = 0.08
+REASON_RATE = 0.4
 READING_RATE = 0.45
 ANSWER_RATE = 0.85
 
@@ -78,13 +80,17 @@ class _StoryWriter:
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
         """One step; both versions draw from the same place in their lists of templates."""
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
+        terse, reasoned = self.rng.random() < TERSE_RATE, self.rng.random() < REASON_RATE
         place, key = self.rng.random(), group.last(self.right).calculation.key
 
         def text(corrected: bool) -> str:
             chain = self.chain(corrected)
-            options = self._templates(group, chain, bare)
+            options = self._templates(group, chain, bare, reasoned)
+            template = options[int(place * len(options))]
             texts = self._texts(group, chain)
-            filled = self.style.fill(options[int(place * len(options))], texts, self._told_values(group, chain))
+            filled = self.style.fill(
+                wording.terse(template) if terse else template, texts, self._told_values(group, chain)
+            )
             return f"{filled[:-1]}{end.replace('{box}', texts['box'])}." if end else filled
 
         return SolutionStep(text, _stated(self.stated, key), _stated(self.right, key))
@@ -95,14 +101,16 @@ class _StoryWriter:
         early = error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index > group.indices[-1]
         return {**chain.values, error.key: self.problem.quantities[error.key]} if early else chain.values
 
-    def _templates(self, group: LinkGroup, chain: Chain, bare: bool) -> Sequence[str]:
+    def _templates(self, group: LinkGroup, chain: Chain, bare: bool, reasoned: bool) -> Sequence[str]:
         link, mistake = group.last(chain), self.problem.error.mistake
         as_meant = link.formula == link.calculation.parsed
-        if mistake and mistake.wording and not as_meant:
-            return mistake.wording
-        if not (link.calculation.wording and as_meant) and " = " not in group.equation(chain, self.style):
+        if reasoned and mistake and mistake.reason and not as_meant:
+            return mistake.reason
+        if told := link.calculation.told:
+            return told
+        if " = " not in group.equation(chain, self.style):
             return wording.BARES
-        return link.calculation.wording or (wording.JUMPS if bare else wording.SAYS)
+        return wording.JUMPS if bare else wording.SAYS
 
     def _texts(self, group: LinkGroup, chain: Chain) -> dict[str, str]:
         what = group.what(chain, self.names, self.style)

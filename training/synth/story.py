@@ -46,6 +46,7 @@ from stepsight.core.validation import ListOf, Model, invalid
 from stepsight.training.synth.formula import Condition, Formula
 from stepsight.training.synth.mistakes import ErrorKind, invited_errors
 from stepsight.training.synth.style import Number, Values
+from stepsight.training.synth.wording import SAYS
 
 WORDS = {
     "people": (
@@ -155,12 +156,25 @@ class Quantity(Model):
         return value + (top - low) + (self.values.step if isinstance(self.values, range) else 1)
 
 
+class Counterpart(Model):
+    """Problems of the same quantities in which a mistake is the right calculation, of what `what` names if set."""
+
+    problems: Templates
+    what: str = ""
+
+
 class Mistake(Model):
-    """An error that a calculation invites: `formula` is computed instead, told with `wording` where that is set."""
+    """An error that a calculation invites: `formula` is computed instead.
+
+    `wording` fits the right calculation as well and tells it, too. `reason` is what only the error is told with: it
+    is false of the right calculation. So that its words do not tell, `right` has problems in which it is true.
+    """
 
     kind: Annotated[ErrorKind, Strict(False)]
     formula: _FormulaText
     wording: Templates = ()
+    reason: Templates = ()
+    right: Counterpart | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -187,16 +201,34 @@ class Calculation(Model):
     def parsed(self) -> Formula:
         return Formula.of(self.formula)
 
+    @cached_property
+    def told(self) -> tuple[str, ...]:
+        """What tells it, rightly or wrongly calculated; empty where the common wording does."""
+        shared = [text for mistake in self.mistakes for text in mistake.wording]
+        return tuple(dict.fromkeys((*(self.wording or (SAYS if shared else ())), *shared)))
+
     @property
     def wordings(self) -> tuple[str, ...]:
         """Those of its own and of its mistakes."""
-        return (*self.wording, *(text for mistake in self.mistakes for text in mistake.wording))
+        return (*self.told, *(text for mistake in self.mistakes for text in mistake.reason))
 
     @cached_property
     def invited(self) -> tuple[Mistake, ...]:
         """The mistakes of its own and those that its formula invites by its form."""
         by_form = invited_errors(self.parsed, self.unit)
         return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
+
+    def turned(self, mistake: Mistake, what: str) -> "Calculation":
+        """The calculation that `mistake` makes, as the right one, with this one as its mistake."""
+        own = Mistake(kind=mistake.kind, formula=self.formula, reason="\n".join(self.wording))
+        return self.model_construct(
+            key=self.key,
+            formula=mistake.formula,
+            what=what or self.what,
+            wording=(*mistake.reason, *mistake.wording),
+            mistakes=(own,),
+            unit=self.unit,
+        )
 
 
 class Verification(Model):
@@ -279,7 +311,9 @@ class Story(Model):
         """Of each template: its key, the places it has, and those that are filled."""
         drawn = [*self.names, *self.quantities]
         calculated = [*drawn, *self.steps]
-        yield "problems", _places(self.problems), [*drawn, *(f"{key}_" for key in self.quantities)]
+        turned = [m.right for calculation in self.calculations for m in calculation.mistakes if m.right]
+        asked = [*self.problems, *(text for right in turned for text in right.problems)]
+        yield "problems", _places(asked), [*drawn, *(f"{key}_" for key in self.quantities)]
         for key, quantity in self.quantities.items():
             yield f"quantities.{key}", _places((quantity.noun, *quantity.words.values())), list(self.names)
         yield "outlines", _places(self.outlines), drawn
@@ -294,11 +328,35 @@ class Story(Model):
         return tuple(self.steps.values())
 
     @cached_property
-    def error_kinds(self) -> tuple[ErrorKind, ...]:
-        """The kinds of errors that its solution can hold."""
-        invited = {mistake.kind for calculation in self.calculations for mistake in calculation.invited}
-        invited |= {ErrorKind.SLIP, ErrorKind.MISREAD} | ({ErrorKind.ANSWER} if len(self.steps) > 2 else set())
-        return tuple(kind for kind in ErrorKind if kind in invited)
+    def counterparts(self) -> tuple["Story", ...]:
+        """The stories in which one of the mistakes is right. What this one says of its answer may be false there."""
+        return tuple(
+            self._turned(calculation, mistake, mistake.right)
+            for calculation in self.calculations
+            for mistake in calculation.mistakes
+            if mistake.right
+        )
+
+    def _turned(self, calculation: Calculation, mistake: Mistake, right: Counterpart) -> "Story":
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        steps = {**self.steps, calculation.key: calculation.turned(mistake, right.what)}
+        silent = {"verifications": (), "bounds": {}, "outlines": ()}
+        return self.model_construct(**kept | silent | {"problems": right.problems, "steps": steps})
+
+    @cached_property
+    def kinds_at(self) -> tuple[tuple[ErrorKind, ...], ...]:
+        """Of each calculation: the kinds of errors that it can hold."""
+        read_at = {self.first_use(key) for key in self.quantities}
+        return tuple(
+            tuple(
+                kind
+                for kind in ErrorKind
+                if kind == ErrorKind.SLIP
+                or (kind == ErrorKind.MISREAD and index in read_at)
+                or any(mistake.kind == kind for mistake in calculation.invited)
+            )
+            for index, calculation in enumerate(self.calculations)
+        )
 
     @cached_property
     def joinable(self) -> tuple[int, ...]:
