@@ -241,11 +241,12 @@ class LinkGroup:
 
 
 def equations(links: tuple[Link, ...], style: Style) -> list[str]:
-    """One equation per link, each with its delimiters."""
-    return [
-        style.math(f"{link.shown.written(link.values, style)} = {style.number(link.result)}{link.calculation.unit}")
+    """One equation per link that says something, each with its delimiters: "6 = 6" does not."""
+    pairs = [
+        (link.shown.written(link.values, style), f"{style.number(link.result)}{link.calculation.unit}")
         for link in links
     ]
+    return [style.math(f"{left} = {right}") for left, right in pairs if left != right]
 
 
 def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:

@@ -61,7 +61,7 @@ WEIGHTS = {
 """The families, each a file of `stories/`, in the order in which they are drawn: part of every seed."""
 FAMILIES = tuple(WEIGHTS)
 
-COUNTERPART_RATE = 0.08
+COUNTERPART_RATE = 0.05
 """How often a story gives way to each of its counterparts: a reason is then right about as often as wrong."""
 
 HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")

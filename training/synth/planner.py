@@ -16,7 +16,8 @@ OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35
 BARE_RATE = 0.5
 TERSE_RATE = 0.08
-REASON_RATE = 0.4
+REASON_RATE = 0.2
+TURNED_REASON_RATE = 0.6
 READING_RATE = 0.45
 ANSWER_RATE = 0.85
 
@@ -80,7 +81,7 @@ class _StoryWriter:
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
         """One step; both versions draw from the same place in their lists of templates."""
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
-        terse, reasoned = self.rng.random() < TERSE_RATE, self.rng.random() < REASON_RATE
+        terse, reasoned = self.rng.random() < TERSE_RATE, self.rng.random() < self._reason_rate
         place, key = self.rng.random(), group.last(self.right).calculation.key
 
         def text(corrected: bool) -> str:
@@ -94,6 +95,12 @@ class _StoryWriter:
             return f"{filled[:-1]}{end.replace('{box}', texts['box'])}." if end else filled
 
         return SolutionStep(text, _stated(self.stated, key), _stated(self.right, key))
+
+    @property
+    def _reason_rate(self) -> float:
+        """How often a mistake's own reason tells it: less often where no problem makes it right."""
+        mistake = self.problem.error.mistake
+        return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
     def _told_values(self, group: LinkGroup, chain: Chain) -> Values:
         """The values that a step may mention: a quantity is misread where it is first used, not before."""
@@ -253,7 +260,8 @@ def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = Fal
     stated = problem.faulty if wrong else problem.right
     groups = tuple(group_links(story, JUMP_RATE, rng))
     reading = _draw_reading(story, problem, rng)
-    writer = _StoryWriter(story, problem, stated, groups, style, reading, rng.random() < OUTLINE_RATE, rng)
+    outlined = rng.random() < OUTLINE_RATE and len(groups) > 1
+    writer = _StoryWriter(story, problem, stated, groups, style, reading, outlined, rng)
     inspection = Inspection(story, problem, stated, groups, style, writer.offset, writer.focus, rng)
     template = rng.choice(story.problems)
     texts = story.words(problem.quantities, problem.names, rng)

@@ -157,10 +157,14 @@ class Quantity(Model):
 
 
 class Counterpart(Model):
-    """Problems of the same quantities in which a mistake is the right calculation, of what `what` names if set."""
+    """Problems of the same quantities in which a mistake is the right calculation.
+
+    `what` names the results that are others there, by key; `conditions` come on top of the story's.
+    """
 
     problems: Templates
-    what: str = ""
+    what: dict[str, str] = Field({})
+    conditions: ListOf[_ConditionText] = ()
 
 
 class Mistake(Model):
@@ -218,17 +222,24 @@ class Calculation(Model):
         by_form = invited_errors(self.parsed, self.unit)
         return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
 
-    def turned(self, mistake: Mistake, what: str) -> "Calculation":
+    def turned(self, mistake: Mistake, what: str) -> Self:
         """The calculation that `mistake` makes, as the right one, with this one as its mistake."""
-        own = Mistake(kind=mistake.kind, formula=self.formula, reason="\n".join(self.wording))
+        own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
         return self.model_construct(
             key=self.key,
             formula=mistake.formula,
-            what=what or self.what,
+            what=what,
             wording=(*mistake.reason, *mistake.wording),
             mistakes=(own,),
             unit=self.unit,
         )
+
+    def among(self, known: Collection[str]) -> Self:
+        """This calculation with those of its mistakes that use none but the `known` keys."""
+        kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
+        # Not a copy, which would have what is cached of the other mistakes.
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return self.model_construct(**fields | {"mistakes": kept})
 
 
 class Verification(Model):
@@ -337,11 +348,32 @@ class Story(Model):
             if mistake.right
         )
 
-    def _turned(self, calculation: Calculation, mistake: Mistake, right: Counterpart) -> "Story":
+    def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
+        """What is calculated for nothing there is left out; what has another name is told in the common wording."""
+        steps: dict[str, Calculation] = {}
+        needed = {list(self.steps)[-1]}
+        for key, calculation in reversed(self.steps.items()):
+            what = right.what.get(key, calculation.what)
+            if calculation is turned:
+                calculation = calculation.turned(mistake, what)
+            elif key in right.what:
+                calculation = Calculation(key=key, formula=calculation.formula, what=what, unit=calculation.unit)
+            if key in needed:
+                steps[key] = calculation
+                needed |= calculation.parsed.names
+        known = {*self.quantities, *needed}
+        changed = {
+            "problems": right.problems,
+            "steps": {key: calculation.among(known) for key, calculation in reversed(steps.items())},
+            "conditions": tuple(
+                condition
+                for condition in (*self.conditions, *right.conditions)
+                if Condition.of(condition).names <= known
+            ),
+        }
         kept = {name: getattr(self, name) for name in type(self).model_fields}
-        steps = {**self.steps, calculation.key: calculation.turned(mistake, right.what)}
-        silent = {"verifications": (), "bounds": {}, "outlines": ()}
-        return self.model_construct(**kept | silent | {"problems": right.problems, "steps": steps})
+        silent = {"verifications": (), "bounds": {}, "outlines": (), "answers": ()}
+        return self.model_construct(**kept | silent | changed)
 
     @cached_property
     def kinds_at(self) -> tuple[tuple[ErrorKind, ...], ...]:
