@@ -15,9 +15,9 @@ from stepsight.training.synth.style import Number, Style, Values, capital, signe
 OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35
 BARE_RATE = 0.5
-TERSE_RATE = 0.08
-REASON_RATE = 0.2
-TURNED_REASON_RATE = 0.6
+TERSE_RATE = 0.2
+REASON_RATE = 0.12
+TURNED_REASON_RATE = 0.4
 READING_RATE = 0.45
 ANSWER_RATE = 0.85
 
@@ -86,7 +86,7 @@ class _StoryWriter:
 
         def text(corrected: bool) -> str:
             chain = self.chain(corrected)
-            options = self._templates(group, chain, bare, reasoned)
+            options = self._templates(group, chain, bare, terse, reasoned)
             template = options[int(place * len(options))]
             texts = self._texts(group, chain)
             filled = self.style.fill(
@@ -108,16 +108,16 @@ class _StoryWriter:
         early = error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index > group.indices[-1]
         return {**chain.values, error.key: self.problem.quantities[error.key]} if early else chain.values
 
-    def _templates(self, group: LinkGroup, chain: Chain, bare: bool, reasoned: bool) -> Sequence[str]:
+    def _templates(self, group: LinkGroup, chain: Chain, bare: bool, terse: bool, reasoned: bool) -> Sequence[str]:
         link, mistake = group.last(chain), self.problem.error.mistake
         as_meant = link.formula == link.calculation.parsed
         if reasoned and mistake and mistake.reason and not as_meant:
             return mistake.reason
         if told := link.calculation.told:
             return told
-        if " = " not in group.equation(chain, self.style):
-            return wording.BARES
-        return wording.JUMPS if bare else wording.SAYS
+        if bare and " = " in group.equation(chain, self.style):
+            return wording.JUMPS
+        return wording.BARES if terse or " = " not in group.equation(chain, self.style) else wording.SAYS
 
     def _texts(self, group: LinkGroup, chain: Chain) -> dict[str, str]:
         what = group.what(chain, self.names, self.style)

@@ -19,12 +19,24 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
           wording: |                   # instead of the common wording
             Each pays {eq}.
           mistakes:                    # errors that the step invites besides those that any formula invites
-            - {kind: invalid inference, formula: w / (k + 1)}
+            - kind: invalid inference
+              formula: w / (k + 1)
+              wording: "{What} comes to {eq}."       # can be said of the right calculation, and is
+              reason: With {name}, {eq} for each.    # is false of it
+              right:                                 # problems in which the reason is true
+                problems: |
+                  {name} and {k} others share a bill for {a_} at @{p} each. What does each of them pay?
       verifications:                   # ways back from the answer to what the problem says
         - steps: {y: answer * k, z: y / a}
           equals: p
       bounds:                          # truths about a right solution
         x < w: the share {x} must be less than the whole bill {w}
+
+Words must not tell what is wrong. So an error is mostly told in the words of the right calculation, and a phrase
+that only the error can be told with, its `reason`, should have a counterpart: `right` has problems of the same
+quantities whose solution it is. There the mistake's formula is the right one and the story's own formula the
+mistake; steps whose results are not needed are left out, as are verifications and bounds. Results that mean
+something else there are named in `what`, by key, and told in the common wording.
 
 A file begins with a comment that says what its stories are about. Wordings that several stories of a file share are
 written once and named: `wording: &halved |`, then `wording: *halved`.
@@ -340,7 +352,7 @@ class Story(Model):
 
     @cached_property
     def counterparts(self) -> tuple["Story", ...]:
-        """The stories in which one of the mistakes is right. What this one says of its answer may be false there."""
+        """The stories in which one of the mistakes is right."""
         return tuple(
             self._turned(calculation, mistake, mistake.right)
             for calculation in self.calculations
@@ -349,7 +361,7 @@ class Story(Model):
         )
 
     def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
-        """What is calculated for nothing there is left out; what has another name is told in the common wording."""
+        """What is not needed there is left out, as is what the story says of its answer, which may be false."""
         steps: dict[str, Calculation] = {}
         needed = {list(self.steps)[-1]}
         for key, calculation in reversed(self.steps.items()):

@@ -187,7 +187,9 @@ _BOUNDS = (
     ("and that is so", "and that is not so"),
 )
 # What the result alone may follow.
-_TERSE = re.compile(r"(?:\b(?:is|are|be|gives|get|has|have|equals|remain|remains|makes|leaves|takes|so|then)|[,:]) \{w?eq\}")
+_TERSE = re.compile(
+    r"(?:\b(?:is|are|be|gives|get|has|have|equals|remain|remains|makes|leaves|takes|so|then)|[,:]) \{w?eq\}"
+)
 _OPENERS = (
     "Check: ",
     "Check: ",

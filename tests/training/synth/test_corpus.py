@@ -17,7 +17,7 @@ from stepsight.training.synth.corpus import TRAINED, generate
 from stepsight.training.synth.families import FAMILIES, HELD_OUT
 from stepsight.training.synth.mistakes import ErrorKind
 from stepsight.training.synth.solution import EVIDENCE_RATE
-from tests.training.synth.samples import sha256
+from tests.training.synth.samples import calculates, sha256
 
 SIZE = 4000
 REDUNDANT = ("restating", "detour", "aside")
@@ -222,11 +222,6 @@ def of_step(
             if step.label is not None and wanted(t, i)
         ]
     )
-
-
-def calculates(trace: Trace, index: int) -> bool:
-    """Whether a step finds something: it neither reads the problem, announces, checks nor gives the answer."""
-    return bool(set(trace.meta["claims"][index]) - set(trace.meta["givens"]) - {"answer"})
 
 
 @pytest.mark.parametrize("name", TRACE_FEATURES)
