@@ -15,8 +15,9 @@ from stepsight.training.synth.style import Number, Style, Values, capital, signe
 OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35
 BARE_RATE = 0.5
-TERSE_RATE = 0.2
-REASON_RATE = 0.12
+TERSE_RATE = 0.12
+TERSE_RATE_WHERE_INVITED = 0.4
+REASON_RATE = 0.06
 TURNED_REASON_RATE = 0.4
 READING_RATE = 0.45
 ANSWER_RATE = 0.85
@@ -81,8 +82,11 @@ class _StoryWriter:
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
         """One step; both versions draw from the same place in their lists of templates."""
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
-        terse, reasoned = self.rng.random() < TERSE_RATE, self.rng.random() < self._reason_rate
-        place, key = self.rng.random(), group.last(self.right).calculation.key
+        calculation = group.last(self.right).calculation
+        # A mistake that leaves nothing to calculate shows a result alone, so right steps there often do.
+        terse = self.rng.random() < (TERSE_RATE_WHERE_INVITED if calculation.invites_terse else TERSE_RATE)
+        reasoned = self.rng.random() < self._reason_rate
+        place, key = self.rng.random(), calculation.key
 
         def text(corrected: bool) -> str:
             chain = self.chain(corrected)

@@ -234,6 +234,11 @@ class Calculation(Model):
         by_form = invited_errors(self.parsed, self.unit)
         return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
 
+    @cached_property
+    def invites_terse(self) -> bool:
+        """Whether one of its mistakes takes a number as it stands, so that there is no calculation to show."""
+        return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
+
     def turned(self, mistake: Mistake, what: str) -> Self:
         """The calculation that `mistake` makes, as the right one, with this one as its mistake."""
         own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
@@ -384,7 +389,7 @@ class Story(Model):
             ),
         }
         kept = {name: getattr(self, name) for name in type(self).model_fields}
-        silent = {"verifications": (), "bounds": {}, "outlines": (), "answers": ()}
+        silent: dict[str, object] = {"verifications": (), "bounds": {}, "outlines": (), "answers": ()}
         return self.model_construct(**kept | silent | changed)
 
     @cached_property
