@@ -32,14 +32,14 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
       bounds:                          # truths about a right solution
         x < w: the share {x} must be less than the whole bill {w}
 
+A file begins with a comment that says what its stories are about. Wordings that several stories of a file share are
+written once and named: `wording: &halved |`, then `wording: *halved`.
+
 Words must not tell what is wrong. So an error is mostly told in the words of the right calculation, and a phrase
 that only the error can be told with, its `reason`, should have a counterpart: `right` has problems of the same
 quantities whose solution it is. There the mistake's formula is the right one and the story's own formula the
 mistake; steps whose results are not needed are left out, as are verifications and bounds. Results that mean
 something else there are named in `what`, by key, and told in the common wording.
-
-A file begins with a comment that says what its stories are about. Wordings that several stories of a file share are
-written once and named: `wording: &halved |`, then `wording: *halved`.
 
 `{eq}` in a wording stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
 mathematics, `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so the
