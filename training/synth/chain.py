@@ -13,14 +13,19 @@ from stepsight.training.synth.story import Calculation, Mistake, Story
 from stepsight.training.synth.style import DECIMALS, Number, Style, Values
 
 _WEIGHTS = {
-    ErrorKind.SLIP: 2.4,
-    ErrorKind.MISREAD: 1.2,
-    ErrorKind.ANSWER: 0.4,
-    ErrorKind.INFERENCE: 1.5,
-    ErrorKind.CASE: 1.5,
+    ErrorKind.SLIP: 1.6,
+    ErrorKind.MISREAD: 0.8,
+    ErrorKind.OPERATION: 0.8,
+    ErrorKind.UNIT: 1.5,
+    ErrorKind.INFERENCE: 3.0,
+    ErrorKind.CASE: 3.5,
 }
+"""Of the kinds of errors that one calculation can hold; 1 where none is given."""
+_ANSWER_RATE = 0.04
 _LARGER = 6
 _TRIES = 20_000
+_TRIES_OF_A_KIND = 10
+_TRIES_OF_A_PLACE = 60
 _LARGEST_DENOMINATOR = 400
 
 
@@ -115,9 +120,9 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Draw
 
     Raises `RuntimeError` naming the story where its conditions leave next to nothing to draw.
     """
-    kinds = story.error_kinds
-    kind = rng.choices(kinds, [_WEIGHTS.get(kind, 1.0) for kind in kinds])[0]
+    index, kind = _draw_place(story, rng)
     conditions = [Condition.of(condition) for condition in story.conditions]
+    unfit = 0
     for _ in range(_TRIES):
         quantities, names = story.draw(rng, larger)
         right = carry_out(story.calculations, quantities)
@@ -125,10 +130,16 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Draw
             continue
         if not all(condition.holds(right.values) for condition in conditions):
             continue
-        error = _draw_error(kind, story, right, rng)
+        error = _draw_error(kind, index, story, right, rng)
         faulty = carry_out(story.calculations, quantities, error)
         if faulty and _fit(faulty, story, larger) and _differ(right, faulty, error):
             return DrawnProblem(quantities, names, error, right, faulty)
+        unfit += 1
+        if unfit % _TRIES_OF_A_PLACE == 0:
+            index, kind = _draw_place(story, rng)
+        elif unfit % _TRIES_OF_A_KIND == 0 and kind != ErrorKind.ANSWER:
+            # The place stays, so that no calculation is wrong more often as errors of it are easier to draw.
+            kind = _draw_kind(story, index, rng)
     raise RuntimeError(f"no {kind} can be drawn for {story.problems[0]!r} in {_TRIES:,} tries")
 
 
@@ -150,30 +161,40 @@ def _writable(value: Number, story: Story) -> bool:
     return value.denominator in DECIMALS if story.decimals else value.denominator <= _LARGEST_DENOMINATOR
 
 
-def _draw_error(kind: ErrorKind, story: Story, right: Chain, rng: random.Random) -> PlantedError:
-    calculations, last = story.calculations, len(story.calculations) - 1
+def _draw_place(story: Story, rng: random.Random) -> tuple[int, ErrorKind]:
+    """The calculation that holds the error, each as likely as the others, and the error's kind.
+
+    If the kind were drawn first, calculations that invite many would be wrong more often, and as their words name
+    them, the words would tell.
+    """
+    last = len(story.calculations) - 1
+    if last > 1 and rng.random() < _ANSWER_RATE:
+        return last, ErrorKind.ANSWER
+    index = rng.randint(0, last)
+    return index, _draw_kind(story, index, rng)
+
+
+def _draw_kind(story: Story, index: int, rng: random.Random) -> ErrorKind:
+    kinds = story.kinds_at[index]
+    return rng.choices(kinds, [_WEIGHTS.get(kind, 1.0) for kind in kinds])[0]
+
+
+def _draw_error(kind: ErrorKind, index: int, story: Story, right: Chain, rng: random.Random) -> PlantedError:
+    calculations = story.calculations
+    key = calculations[index].key
     if kind == ErrorKind.MISREAD:
-        return _draw_misread(story, right, rng)
+        read = rng.choice([key for key in story.quantities if story.first_use(key) == index])
+        others = [right.values[other] for other in story.quantities if other != read]
+        return PlantedError(kind, index, read, misread(right.values[read], others, rng))
     if kind == ErrorKind.ANSWER:
-        return PlantedError(kind, last, rng.choice(calculations[:-1]).key)
+        return PlantedError(kind, index, rng.choice(calculations[:-1]).key)
     if kind == ErrorKind.SLIP:
-        # Leaning to later links: steps after the error are unlabelled, so an even draw would put errors early.
-        index = max(rng.choices(range(len(calculations)), k=2))
         link = right.links[index]
         operands = link.formula.operands(link.values)
         factors = operands[1:] if operands and operands[0] == "*" else ()
-        return PlantedError(kind, index, link.calculation.key, slip(link.result, factors, rng))
-    options = [(i, m) for i, calculation in enumerate(calculations) for m in calculation.invited if m.kind == kind]
-    index, mistake = rng.choice(options)
-    return PlantedError(kind, index, calculations[index].key, mistake=mistake)
-
-
-def _draw_misread(story: Story, right: Chain, rng: random.Random) -> PlantedError:
-    first_uses = {key: story.first_use(key) for key in story.quantities}
-    used = {key: first for key, first in first_uses.items() if first is not None}
-    key = rng.choices(list(used), [1 + 2 * first for first in used.values()])[0]
-    others = [right.values[other] for other in story.quantities if other != key]
-    return PlantedError(ErrorKind.MISREAD, used[key], key, misread(right.values[key], others, rng))
+        return PlantedError(kind, index, key, slip(link.result, factors, rng))
+    mistake = rng.choice([mistake for mistake in calculations[index].invited if mistake.kind == kind])
+    return PlantedError(kind, index, key, mistake=mistake)
 
 
 @dataclass(frozen=True)
@@ -220,11 +241,12 @@ class LinkGroup:
 
 
 def equations(links: tuple[Link, ...], style: Style) -> list[str]:
-    """One equation per link, each with its delimiters."""
-    return [
-        style.math(f"{link.shown.written(link.values, style)} = {style.number(link.result)}{link.calculation.unit}")
+    """One equation per link that says something, each with its delimiters: "6 = 6" does not."""
+    pairs = [
+        (link.shown.written(link.values, style), f"{style.number(link.result)}{link.calculation.unit}")
         for link in links
     ]
+    return [style.math(f"{left} = {right}") for left, right in pairs if left != right]
 
 
 def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:

@@ -156,6 +156,8 @@ class Inspection:
     def _recomputation(self) -> Iterator[Check]:
         if len(self.right.links) > LONGEST_RECOMPUTATION or self.error.kind == ErrorKind.ANSWER:
             return
+        if not equations(self.right.links, self.style):
+            return
         unit = self.right.links[-1].calculation.unit
         yield self._compare(
             "recompute",

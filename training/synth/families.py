@@ -61,6 +61,10 @@ WEIGHTS = {
 """The families, each a file of `stories/`, in the order in which they are drawn: part of every seed."""
 FAMILIES = tuple(WEIGHTS)
 
+COUNTERPART_RATE = 0.1
+"""How often a story gives way to each of its counterparts. One step in six that finds something is wrong, and with
+this rate about one in six of those that give a reason of an error."""
+
 HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")
 """Families that training never sees: figures of evaluators on them stand apart."""
 
@@ -73,7 +77,10 @@ def planner(family: str) -> Planner:
 
 
 def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, larger: bool) -> SolutionPlan:
-    return plan_story(rng.choice(stories), wrong, rng, larger)
+    story = rng.choice(stories)
+    if rng.random() < COUNTERPART_RATE * len(story.counterparts):
+        story = rng.choice(story.counterparts)
+    return plan_story(story, wrong, rng, larger)
 
 
 @cache

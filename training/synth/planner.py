@@ -15,6 +15,10 @@ from stepsight.training.synth.style import Number, Style, Values, capital, signe
 OUTLINE_RATE = 0.3
 JUMP_RATE = 0.35
 BARE_RATE = 0.5
+TERSE_RATE = 0.12
+TERSE_RATE_WHERE_INVITED = 0.4
+REASON_RATE = 0.06
+TURNED_REASON_RATE = 0.4
 READING_RATE = 0.45
 ANSWER_RATE = 0.85
 
@@ -78,16 +82,29 @@ class _StoryWriter:
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
         """One step; both versions draw from the same place in their lists of templates."""
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
-        place, key = self.rng.random(), group.last(self.right).calculation.key
+        calculation = group.last(self.right).calculation
+        # A mistake that leaves nothing to calculate shows a result alone, so right steps there often do.
+        terse = self.rng.random() < (TERSE_RATE_WHERE_INVITED if calculation.invites_terse else TERSE_RATE)
+        reasoned = self.rng.random() < self._reason_rate
+        place, key = self.rng.random(), calculation.key
 
         def text(corrected: bool) -> str:
             chain = self.chain(corrected)
-            options = self._templates(group, chain, bare)
+            options = self._templates(group, chain, bare, terse, reasoned)
+            template = options[int(place * len(options))]
             texts = self._texts(group, chain)
-            filled = self.style.fill(options[int(place * len(options))], texts, self._told_values(group, chain))
+            filled = self.style.fill(
+                wording.terse(template) if terse else template, texts, self._told_values(group, chain)
+            )
             return f"{filled[:-1]}{end.replace('{box}', texts['box'])}." if end else filled
 
         return SolutionStep(text, _stated(self.stated, key), _stated(self.right, key))
+
+    @property
+    def _reason_rate(self) -> float:
+        """How often a mistake's own reason tells it: less often where no problem makes it right."""
+        mistake = self.problem.error.mistake
+        return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
     def _told_values(self, group: LinkGroup, chain: Chain) -> Values:
         """The values that a step may mention: a quantity is misread where it is first used, not before."""
@@ -95,14 +112,16 @@ class _StoryWriter:
         early = error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index > group.indices[-1]
         return {**chain.values, error.key: self.problem.quantities[error.key]} if early else chain.values
 
-    def _templates(self, group: LinkGroup, chain: Chain, bare: bool) -> Sequence[str]:
+    def _templates(self, group: LinkGroup, chain: Chain, bare: bool, terse: bool, reasoned: bool) -> Sequence[str]:
         link, mistake = group.last(chain), self.problem.error.mistake
         as_meant = link.formula == link.calculation.parsed
-        if mistake and mistake.wording and not as_meant:
-            return mistake.wording
-        if not (link.calculation.wording and as_meant) and " = " not in group.equation(chain, self.style):
-            return wording.BARES
-        return link.calculation.wording or (wording.JUMPS if bare else wording.SAYS)
+        if reasoned and mistake and mistake.reason and not as_meant:
+            return mistake.reason
+        if told := link.calculation.told:
+            return told
+        if bare and " = " in group.equation(chain, self.style):
+            return wording.JUMPS
+        return wording.BARES if terse or " = " not in group.equation(chain, self.style) else wording.SAYS
 
     def _texts(self, group: LinkGroup, chain: Chain) -> dict[str, str]:
         what = group.what(chain, self.names, self.style)
@@ -245,7 +264,8 @@ def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = Fal
     stated = problem.faulty if wrong else problem.right
     groups = tuple(group_links(story, JUMP_RATE, rng))
     reading = _draw_reading(story, problem, rng)
-    writer = _StoryWriter(story, problem, stated, groups, style, reading, rng.random() < OUTLINE_RATE, rng)
+    outlined = rng.random() < OUTLINE_RATE and len(groups) > 1
+    writer = _StoryWriter(story, problem, stated, groups, style, reading, outlined, rng)
     inspection = Inspection(story, problem, stated, groups, style, writer.offset, writer.focus, rng)
     template = rng.choice(story.problems)
     texts = story.words(problem.quantities, problem.names, rng)

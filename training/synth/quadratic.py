@@ -273,8 +273,8 @@ def _draw(rng: random.Random, larger: bool) -> tuple[_Solution, _Solution, Error
     low, high = (13, 24) if larger else (1, 12)
     while True:
         p, q = (rng.choice([-1, 1]) * rng.randint(low, high) for _ in range(2))
-        kind = rng.choices((ErrorKind.SLIP, ErrorKind.MISREAD, ErrorKind.SIGN), [0.5, 0.2, 0.3])[0]
-        focus = {ErrorKind.SLIP: 1, ErrorKind.MISREAD: 0}.get(kind, rng.choice([2, 3, 3]))
+        kind = rng.choices((ErrorKind.SLIP, ErrorKind.MISREAD, ErrorKind.SIGN), [0.3, 0.2, 0.5])[0]
+        focus = {ErrorKind.SLIP: 1, ErrorKind.MISREAD: 0}.get(kind, rng.choice([2, 3]))
         right = _solve(p, q)
         faulty = _draw_faulty(right, kind, focus, rng)
         distinct = all(len({abs(u) for u in s.roots}) == 2 and 0 not in s.roots for s in (right, faulty))

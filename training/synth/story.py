@@ -19,7 +19,13 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
           wording: |                   # instead of the common wording
             Each pays {eq}.
           mistakes:                    # errors that the step invites besides those that any formula invites
-            - {kind: invalid inference, formula: w / (k + 1)}
+            - kind: invalid inference
+              formula: w / (k + 1)
+              wording: "{What} comes to {eq}."       # can be said of the right calculation, and is
+              reason: With {name}, {eq} for each.    # is false of it
+              right:                                 # problems in which the reason is true
+                problems: |
+                  {name} and {k} others share a bill for {a_} at @{p} each. What does each of them pay?
       verifications:                   # ways back from the answer to what the problem says
         - steps: {y: answer * k, z: y / a}
           equals: p
@@ -28,6 +34,12 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
 
 A file begins with a comment that says what its stories are about. Wordings that several stories of a file share are
 written once and named: `wording: &halved |`, then `wording: *halved`.
+
+Words must not tell what is wrong. So an error is mostly told in the words of the right calculation, and a phrase
+that only the error can be told with, its `reason`, should have a counterpart: `right` has problems of the same
+quantities whose solution it is. There the mistake's formula is the right one and the story's own formula the
+mistake; steps whose results are not needed are left out, as are verifications and bounds. Results that mean
+something else there are named in `what`, by key, and told in the common wording.
 
 `{eq}` in a wording stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
 mathematics, `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so the
@@ -46,6 +58,7 @@ from stepsight.core.validation import ListOf, Model, invalid
 from stepsight.training.synth.formula import Condition, Formula
 from stepsight.training.synth.mistakes import ErrorKind, invited_errors
 from stepsight.training.synth.style import Number, Values
+from stepsight.training.synth.wording import SAYS
 
 WORDS = {
     "people": (
@@ -155,12 +168,29 @@ class Quantity(Model):
         return value + (top - low) + (self.values.step if isinstance(self.values, range) else 1)
 
 
+class Counterpart(Model):
+    """Problems of the same quantities in which a mistake is the right calculation.
+
+    `what` names the results that are others there, by key; `conditions` come on top of the story's.
+    """
+
+    problems: Templates
+    what: dict[str, str] = Field({})
+    conditions: ListOf[_ConditionText] = ()
+
+
 class Mistake(Model):
-    """An error that a calculation invites: `formula` is computed instead, told with `wording` where that is set."""
+    """An error that a calculation invites: `formula` is computed instead.
+
+    `wording` fits the right calculation as well and tells it, too. `reason` is what only the error is told with: it
+    is false of the right calculation. So that its words do not tell, `right` has problems in which it is true.
+    """
 
     kind: Annotated[ErrorKind, Strict(False)]
     formula: _FormulaText
     wording: Templates = ()
+    reason: Templates = ()
+    right: Counterpart | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -187,16 +217,46 @@ class Calculation(Model):
     def parsed(self) -> Formula:
         return Formula.of(self.formula)
 
+    @cached_property
+    def told(self) -> tuple[str, ...]:
+        """What tells it, rightly or wrongly calculated; empty where the common wording does."""
+        shared = [text for mistake in self.mistakes for text in mistake.wording]
+        return tuple(dict.fromkeys((*(self.wording or (SAYS if shared else ())), *shared)))
+
     @property
     def wordings(self) -> tuple[str, ...]:
         """Those of its own and of its mistakes."""
-        return (*self.wording, *(text for mistake in self.mistakes for text in mistake.wording))
+        return (*self.told, *(text for mistake in self.mistakes for text in mistake.reason))
 
     @cached_property
     def invited(self) -> tuple[Mistake, ...]:
         """The mistakes of its own and those that its formula invites by its form."""
         by_form = invited_errors(self.parsed, self.unit)
         return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
+
+    @cached_property
+    def invites_terse(self) -> bool:
+        """Whether one of its mistakes takes a number as it stands, so that there is no calculation to show."""
+        return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
+
+    def turned(self, mistake: Mistake, what: str) -> Self:
+        """The calculation that `mistake` makes, as the right one, with this one as its mistake."""
+        own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
+        return self.model_construct(
+            key=self.key,
+            formula=mistake.formula,
+            what=what,
+            wording=(*mistake.reason, *mistake.wording),
+            mistakes=(own,),
+            unit=self.unit,
+        )
+
+    def among(self, known: Collection[str]) -> Self:
+        """This calculation with those of its mistakes that use none but the `known` keys."""
+        kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
+        # Not a copy, which would have what is cached of the other mistakes.
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return self.model_construct(**fields | {"mistakes": kept})
 
 
 class Verification(Model):
@@ -279,7 +339,9 @@ class Story(Model):
         """Of each template: its key, the places it has, and those that are filled."""
         drawn = [*self.names, *self.quantities]
         calculated = [*drawn, *self.steps]
-        yield "problems", _places(self.problems), [*drawn, *(f"{key}_" for key in self.quantities)]
+        turned = [m.right for calculation in self.calculations for m in calculation.mistakes if m.right]
+        asked = [*self.problems, *(text for right in turned for text in right.problems)]
+        yield "problems", _places(asked), [*drawn, *(f"{key}_" for key in self.quantities)]
         for key, quantity in self.quantities.items():
             yield f"quantities.{key}", _places((quantity.noun, *quantity.words.values())), list(self.names)
         yield "outlines", _places(self.outlines), drawn
@@ -294,11 +356,56 @@ class Story(Model):
         return tuple(self.steps.values())
 
     @cached_property
-    def error_kinds(self) -> tuple[ErrorKind, ...]:
-        """The kinds of errors that its solution can hold."""
-        invited = {mistake.kind for calculation in self.calculations for mistake in calculation.invited}
-        invited |= {ErrorKind.SLIP, ErrorKind.MISREAD} | ({ErrorKind.ANSWER} if len(self.steps) > 2 else set())
-        return tuple(kind for kind in ErrorKind if kind in invited)
+    def counterparts(self) -> tuple["Story", ...]:
+        """The stories in which one of the mistakes is right."""
+        return tuple(
+            self._turned(calculation, mistake, mistake.right)
+            for calculation in self.calculations
+            for mistake in calculation.mistakes
+            if mistake.right
+        )
+
+    def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
+        """What is not needed there is left out, as is what the story says of its answer, which may be false."""
+        steps: dict[str, Calculation] = {}
+        needed = {list(self.steps)[-1]}
+        for key, calculation in reversed(self.steps.items()):
+            what = right.what.get(key, calculation.what)
+            if calculation is turned:
+                calculation = calculation.turned(mistake, what)
+            elif key in right.what:
+                calculation = Calculation(key=key, formula=calculation.formula, what=what, unit=calculation.unit)
+            if key in needed:
+                steps[key] = calculation
+                needed |= calculation.parsed.names
+        known = {*self.quantities, *needed}
+        changed = {
+            "problems": right.problems,
+            "steps": {key: calculation.among(known) for key, calculation in reversed(steps.items())},
+            "conditions": tuple(
+                condition
+                for condition in (*self.conditions, *right.conditions)
+                if Condition.of(condition).names <= known
+            ),
+        }
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        silent: dict[str, object] = {"verifications": (), "bounds": {}, "outlines": (), "answers": ()}
+        return self.model_construct(**kept | silent | changed)
+
+    @cached_property
+    def kinds_at(self) -> tuple[tuple[ErrorKind, ...], ...]:
+        """Of each calculation: the kinds of errors that it can hold."""
+        read_at = {self.first_use(key) for key in self.quantities}
+        return tuple(
+            tuple(
+                kind
+                for kind in ErrorKind
+                if kind == ErrorKind.SLIP
+                or (kind == ErrorKind.MISREAD and index in read_at)
+                or any(mistake.kind == kind for mistake in calculation.invited)
+            )
+            for index, calculation in enumerate(self.calculations)
+        )
 
     @cached_property
     def joinable(self) -> tuple[int, ...]:

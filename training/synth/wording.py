@@ -5,6 +5,7 @@ Places: {eq} the equation `formula = result`, {what} and {What} the name of its 
 """
 
 import random
+import re
 
 SAYS = (
     "{What} is {eq}.",
@@ -185,6 +186,10 @@ _BOUNDS = (
     ("so this is plausible", "so this is impossible"),
     ("and that is so", "and that is not so"),
 )
+# What the result alone may follow.
+_TERSE = re.compile(
+    r"(?:\b(?:is|are|be|gives|get|has|have|equals|remain|remains|makes|leaves|takes|so|then)|[,:]) \{w?eq\}"
+)
 _OPENERS = (
     "Check: ",
     "Check: ",
@@ -204,6 +209,13 @@ _OPENERS = (
     "We can verify: ",
     "",
 )
+
+
+def terse(template: str) -> str:
+    """The template with the result alone in place of the calculation, where it can stand there."""
+    if "{res}" in template or "{wres}" in template or not _TERSE.search(template):
+        return template
+    return template.replace("eq}", "res}")
 
 
 def verdict(result: object, stated: object, rng: random.Random, shown: str = "") -> str:

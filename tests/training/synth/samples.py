@@ -25,6 +25,11 @@ def sha256(traces: Iterable[Trace]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+def calculates(trace: Trace, index: int) -> bool:
+    """Whether a step finds something: it neither reads the problem, announces, checks nor gives the answer."""
+    return bool(set(trace.meta["claims"][index]) - set(trace.meta["givens"]) - {"answer"})
+
+
 def read_story(text: str) -> Story:
     fields: dict[str, Any] = yaml.safe_load(text)
     return validate(Story, fields)

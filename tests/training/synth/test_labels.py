@@ -8,6 +8,7 @@ first 600 of the 10,000 traces that
 reads, which is a part of `make bench`.
 """
 
+import random
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,8 +17,11 @@ import pytest
 
 from stepsight.core.label import Label
 from stepsight.training.synth.corpus import generate
-from stepsight.training.synth.families import FAMILIES
+from stepsight.training.synth.families import FAMILIES, QUADRATIC, read_family
 from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.planner import plan_story
+from stepsight.training.synth.solution import assemble_trace
+from stepsight.training.synth.story import Story
 from tests.training.synth.checker import objections
 
 SHARES = [(seed, seed % 5 == 4) for seed in range(10)]
@@ -75,6 +79,17 @@ def test_they_hold_every_kind_of_family_error_evidence_and_label(outcomes):
     assert len([kind for kind, count in evidence.items() if count >= 2]) >= 8
     assert set(labels) == {None, *Label}
     assert set(redundant) == {"restating", "detour", "aside"}
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != QUADRATIC])
+def test_the_counterparts_of_mistakes_are_true(family):
+    """Each of them, as a right solution and as a wrong one, on numbers of training and on larger ones."""
+    for story in read_family(family, dict[str, Story]).values():
+        for number, counterpart in enumerate(story.counterparts):
+            for wrong in (False, True):
+                rng = random.Random(f"{counterpart.problems[0]}:{wrong}")
+                plan = plan_story(counterpart, wrong, rng, larger=number % 2 == 1)
+                assert not objections(assemble_trace(plan, family, "counterpart", rng))
 
 
 def main() -> int:

@@ -70,6 +70,47 @@ def test_the_example_of_a_story_is_one(tmp_path):
     assert {check.kind for check in plan.checks} >= {"add back", "reread"}
 
 
+LEFT = """
+    problems: "{n} pens at {p} and a bag for {q}. What is paid?"
+    quantities: {n: {values: 2 to 9}, p: {values: 2 to 9}, q: {values: 2 to 9}}
+    conditions: [a > q]
+    steps:
+      a: {formula: n * p, what: the cost of the pens}
+      b:
+        formula: a + q
+        what: what is paid
+        wording: "Together, {eq}."
+        mistakes:
+          - kind: sign
+            formula: a - q
+            wording: "{What} comes to {eq}."
+            reason: "The bag is taken off: {eq}."
+            right: {problems: "{n} pens at {p}, and {q} off. What is paid?"}
+          - kind: dropped term
+            formula: p + q
+            right: {problems: "A pen at {p} and a bag for {q}, {n} times offered.", what: {b: both prices}}
+    verifications: [{steps: {x: answer - q, y: x / n}, equals: p}]
+"""
+
+
+def test_in_a_counterpart_the_mistake_is_right_and_what_was_right_is_the_mistake():
+    taken_off, one_pen = read_story(LEFT).counterparts
+    paid = taken_off.steps["b"]
+    assert taken_off.problems == ("{n} pens at {p}, and {q} off. What is paid?",)
+    assert (paid.formula, paid.what) == ("a - q", "what is paid")
+    assert paid.wording == ("The bag is taken off: {eq}.", "{What} comes to {eq}.")
+    assert [(m.kind, m.formula, m.reason) for m in paid.mistakes] == [("sign", "a + q", ("Together, {eq}.",))]
+    assert not taken_off.verifications
+    # The cost of all the pens is not needed, so neither is what speaks of it.
+    assert list(one_pen.steps) == ["b"]
+    assert (one_pen.steps["b"].what, one_pen.steps["b"].mistakes, one_pen.conditions) == ("both prices", (), ())
+
+
+def test_a_mistake_is_told_in_the_words_of_the_right_calculation_and_they_in_its():
+    paid = read_story(LEFT).steps["b"]
+    assert paid.told == ("Together, {eq}.", "{What} comes to {eq}.")
+
+
 def test_no_story_replaces_another_of_its_name():
     for path in STORIES.iterdir():
         names = re.findall(r"^(\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
