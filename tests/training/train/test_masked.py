@@ -120,7 +120,7 @@ def pretrained(request, tmp_path_factory):
 def test_the_loss_falls_from_that_of_guessing(pretrained):
     losses = [row["loss"] for row in json.loads((pretrained / "log_history.json").read_text())]
     assert losses[0] == pytest.approx(np.log(401), rel=0.2)
-    assert np.mean(losses[-20:]) < 0.85 * np.mean(losses[:5])
+    assert np.mean(losses[-20:]) < np.mean(losses[:5]) - 0.5
 
 
 def test_a_run_learns_to_name_what_is_hidden(tmp_path):
