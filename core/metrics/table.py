@@ -121,23 +121,33 @@ def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
 
 
 class Third(StrEnum):
-    """The third of a solution that the middle of a step falls into."""
+    """The third of the labelled steps of a solution that a step is in: `floor(3 i / n)` for step `i`, from 0, of `n`.
+
+    The paper does not define its positional buckets. The rule is inferred from what its appendix B says of PRM800K,
+    whose labels stop at the first error: that the early bucket has no neg, and that the middle and the late one have
+    all three classes. Counted over the whole solution, or by the middle of a step, the data have another pattern.
+    """
 
     EARLY = "early"
     MIDDLE = "middle"
     LATE = "late"
 
 
-def by_third(table: StepTable) -> dict[Third, StepTable]:
-    """Steps by third: of three steps each is one, a single step is in the middle."""
-    third = thirds(table.position, table.count)
-    return {name: table.where(third == index) for index, name in enumerate(Third)}
+def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepTable]:
+    """The labelled steps by third, all or the `chosen` ones: of three each third has one, and a single one is early."""
+    known = (table.label != SILENT) | (table.valid != SILENT)
+    rows = table.trace[known]
+    # Rows stand in the order of their traces.
+    place = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    third = np.full(len(table), SILENT, np.int64)
+    third[known] = thirds(place, np.bincount(rows, minlength=table.traces)[rows])
+    shown = known if chosen is None else known & chosen
+    return {name: table.where(shown & (third == index)) for index, name in enumerate(Third)}
 
 
 def thirds(position: Ints, count: Ints) -> Ints:
-    """The place in `Third` of steps at 0-based positions in solutions of `count` steps, shape (n,)."""
-    place = (position + 0.5) / np.maximum(count, 1)
-    return np.minimum((place * 3).astype(np.int64), 2)
+    """The place in `Third` of steps at 0-based positions among `count`, shape (n,)."""
+    return 3 * position // np.maximum(count, 1)
 
 
 def retroactive(online: StepTable, offline: StepTable) -> Floats64:

@@ -148,7 +148,7 @@ def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
     decomposition. A third may lack a class, so that its macro-AUC is of fewer than another's: `reason` says so."""
     subject = row.subject
     table = subject.table
-    parts = by_third(table.where(counted(table, row.errors)))
+    parts = by_third(table, counted(table, row.errors))
     figures = {}
     for third, part in parts.items():
         figures[third] = {"step_auc": _step_auc(replace(subject, table=part), row.errors, weights)}

@@ -2,23 +2,37 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.table import Third, by_change, by_third, retroactive
-from tests.core.metrics.tables import table
+from tests.core.metrics.tables import SILENT, VALID, table
 
 
 @pytest.mark.parametrize(
     ("steps", "counts"),
     [
-        (1, (0, 1, 0)),
-        (2, (1, 0, 1)),
+        (1, (1, 0, 0)),
+        (2, (1, 1, 0)),
         (3, (1, 1, 1)),
-        # Middles at 1/8, 3/8, 5/8, 7/8.
-        (4, (1, 2, 1)),
+        # 0, 3 / 4, 6 / 4 and 9 / 4, rounded down.
+        (4, (2, 1, 1)),
+        (5, (2, 2, 1)),
         (6, (2, 2, 2)),
     ],
 )
-def test_steps_by_the_third_that_their_middle_falls_into(steps, counts):
+def test_steps_by_third(steps, counts):
     thirds = by_third(table((["pos"] * steps, [0.5] * steps)))
     assert tuple(len(thirds[name]) for name in Third) == counts
+
+
+def test_the_thirds_are_those_of_the_labelled_steps():
+    # Of six steps three are labelled, as where labels stop at the first error; of the other trace all two.
+    parts = by_third(table(([VALID, "pos", "neg", SILENT, SILENT, SILENT], [0.5] * 6), (["pos", "neg"], [0.5] * 2)))
+    where = {name: list(zip(part.trace.tolist(), part.position.tolist(), strict=True)) for name, part in parts.items()}
+    assert where == {"early": [(0, 0), (1, 0)], "middle": [(0, 1), (1, 1)], "late": [(0, 2)]}
+
+
+def test_steps_that_are_left_out_move_no_other_to_another_third():
+    whole = table((["pos", "pos", "pos"], [0.5] * 3))
+    parts = by_third(whole, np.array([True, False, True]))
+    assert {name: part.position.tolist() for name, part in parts.items()} == {"early": [0], "middle": [], "late": [2]}
 
 
 def test_steps_by_what_later_steps_changed():
