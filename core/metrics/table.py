@@ -121,11 +121,13 @@ def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
 
 
 class Third(StrEnum):
-    """The third of the labelled steps of a solution that a step is in: `floor(3 i / n)` for step `i`, from 0, of `n`.
+    """The third of the labelled steps of a solution that a step is in: `floor(3 i / n)` for step `i`, from 0, of
+    `n`.
 
     The paper does not define its positional buckets. The rule is inferred from what its appendix B says of PRM800K,
-    whose labels stop at the first error: that the early bucket has no neg, and that the middle and the late one have
-    all three classes. Counted over the whole solution, or by the middle of a step, the data have another pattern.
+    whose labels stop at the first error: that the early bucket has no neg, and that the middle and the late one
+    have all three classes. Counted over the whole solution, or by the middle of a step, the data have another
+    pattern.
     """
 
     EARLY = "early"
@@ -134,7 +136,7 @@ class Third(StrEnum):
 
 
 def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepTable]:
-    """The labelled steps by third, all or the `chosen` ones: of three each third has one, and a single one is early."""
+    """The labelled steps by third, all or the `chosen` ones: of three each third has one; a single one is early."""
     known = (table.label != SILENT) | (table.valid != SILENT)
     rows = table.trace[known]
     # Rows stand in the order of their traces.

@@ -25,14 +25,20 @@ def test_steps_by_third(steps, counts):
 def test_the_thirds_are_those_of_the_labelled_steps():
     # Of six steps three are labelled, as where labels stop at the first error; of the other trace all two.
     parts = by_third(table(([VALID, "pos", "neg", SILENT, SILENT, SILENT], [0.5] * 6), (["pos", "neg"], [0.5] * 2)))
-    where = {name: list(zip(part.trace.tolist(), part.position.tolist(), strict=True)) for name, part in parts.items()}
+    where = {
+        name: list(zip(part.trace.tolist(), part.position.tolist(), strict=True)) for name, part in parts.items()
+    }
     assert where == {"early": [(0, 0), (1, 0)], "middle": [(0, 1), (1, 1)], "late": [(0, 2)]}
 
 
 def test_steps_that_are_left_out_move_no_other_to_another_third():
     whole = table((["pos", "pos", "pos"], [0.5] * 3))
     parts = by_third(whole, np.array([True, False, True]))
-    assert {name: part.position.tolist() for name, part in parts.items()} == {"early": [0], "middle": [], "late": [2]}
+    assert {name: part.position.tolist() for name, part in parts.items()} == {
+        "early": [0],
+        "middle": [],
+        "late": [2],
+    }
 
 
 def test_steps_by_what_later_steps_changed():

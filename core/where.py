@@ -1,0 +1,127 @@
+"""Conditions on the fields of rows: which rows of a file are wanted, as `--where` and `where:` say it.
+
+source=MATH                        the field is that text, or that number, true, false or null
+finish_reason=found_error,solution one of several
+phase!=1                           none of them
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from stepsight.core.errors import UserError
+
+Scalar = str | int | float | bool | None
+
+_SHOWN = 12
+# So many different fields and values are kept for a message, however many rows there are.
+_KEPT = 200
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`field` is one of `values`, or none of them where not `wanted`."""
+
+    field: str
+    values: tuple[str, ...]
+    wanted: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.field}{'=' if self.wanted else '!='}{','.join(self.values)}"
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Whether the row meets it; a field that the row lacks is null."""
+        return (as_text(row.get(self.field)) in self.values) == self.wanted
+
+
+class Conditions:
+    """All of some conditions, with what became of the rows that were asked.
+
+    `left_out` counts, for each condition in words, the rows that met those before it and not this one.
+    """
+
+    def __init__(self, conditions: Sequence[Condition] = ()) -> None:
+        self.conditions = tuple(conditions)
+        self.left_out: Counter[str] = Counter()
+        self._asked = self._met = 0
+        self._fields: dict[str, None] = {}
+        self._values: dict[str, dict[str, None]] = {condition.field: {} for condition in self.conditions}
+
+    def __bool__(self) -> bool:
+        return bool(self.conditions)
+
+    def hold(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row meets all of them, which is counted."""
+        if not self.conditions:
+            return True
+        self._asked += 1
+        self._remember(row)
+        for condition in self.conditions:
+            if not condition.holds(row):
+                self.left_out[str(condition)] += 1
+                return False
+        self._met += 1
+        return True
+
+    def check(self) -> None:
+        """Raises `UserError` where rows were asked and none met all: naming a field that none has, with the nearest
+        one, or the values that were found."""
+        if self._met or not self._asked:
+            return
+        for condition in self.conditions:
+            if condition.field not in self._fields:
+                raise UserError(
+                    f"no row has the field {condition.field!r:.60}.", _nearest(condition.field, self._fields)
+                )
+        worst = max(self.conditions, key=lambda condition: self.left_out[str(condition)])
+        found = list(self._values[worst.field])
+        shown = ", ".join(value[:60] for value in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+        raise UserError(f"no row meets {worst}.", f"{worst.field} is {shown}.")
+
+    def _remember(self, row: Mapping[str, Any]) -> None:
+        if len(self._fields) < _KEPT:
+            self._fields |= dict.fromkeys(row)
+        for field, values in self._values.items():
+            if field in row and len(values) < _KEPT:
+                values[as_text(row[field])] = None
+
+
+def as_text(value: object) -> str:
+    """A value as conditions write it: a text as it is, others in the words of JSON, 2.0 as 2."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def parse_conditions(texts: Iterable[str]) -> Conditions:
+    """Conditions as the command line has them. Raises `UserError` on what is none."""
+    return Conditions([_parse(text) for text in texts])
+
+
+def _parse(text: str) -> Condition:
+    field, sign, values = text.partition("=")
+    wanted = not field.endswith("!")
+    field = field.removesuffix("!").strip()
+    if not sign or not field:
+        raise UserError(f"{text!r:.60} is no condition.", "Write FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE.")
+    return Condition(field, tuple(value.strip() for value in values.split(",")), wanted)
+
+
+def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> Conditions:
+    """Conditions as a configuration has them: a value or a list of them by field, and `FIELD!` for none of them."""
+    conditions = []
+    for key, value in where.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        field, wanted = key.removesuffix("!").strip(), not key.endswith("!")
+        conditions.append(Condition(field, tuple(as_text(one) for one in values), wanted))
+    return Conditions(conditions)
+
+
+def _nearest(field: str, fields: Iterable[str]) -> str:
+    known = list(fields)
+    near = get_close_matches(field, known, 1)
+    return f"Did you mean {near[0]}?" if near else f"The fields are {', '.join(known[:_SHOWN])}."
