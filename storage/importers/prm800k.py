@@ -15,12 +15,13 @@ In phase 1 a labeler chose among several completions, or wrote one where none wo
 made beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is what the labeler
 went on from: the chosen completion, else the human one. Where there is neither, at the end, it is the first
 completion, which in phase 2 is the pre-generated solution's (the error that was found). Ratings -1, 0, 1 are neg,
-neu, pos; null is unlabelled, and so is a human completion, which nobody rated.
+neu, pos; null is unlabelled, and so is a human completion, which nobody rated. Completions may be null where there
+are none.
 
 The trace ends where the labelling did; the rest of a phase 2 solution stays in the meta's `pre_generated_steps`,
-next to `finish_reason`. The other completions are left out. The file has no ids, so one is made of the row's
-content: it survives rows added or moved, and two labelers' records stay apart; rows that agree in every field are
-one trace.
+next to `finish_reason` and `phase`, which is 1 where nothing was generated beforehand. The other completions are
+left out. The file has no ids, so one is made of the row's content: it survives rows added or moved, and two
+labelers' records stay apart; rows that agree in every field are one trace.
 """
 
 from typing import Any
@@ -32,6 +33,11 @@ from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
 from stepsight.storage.importers.kind import Kind, Row
 
+PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
+"""Traces and labelled steps of phase 2 that the paper trains on and tests on."""
+
+_NOTHING: tuple[list[Any] | None, ...] = ([], None)
+_GIVEN_UP = tuple({"completions": none, "human_completion": None, "chosen_completion": None} for none in _NOTHING)
 _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
 
 
@@ -43,13 +49,27 @@ def parse(row: Row, where: str) -> Trace:
             id=content_id(row),
             problem=text(question, "problem"),
             steps=_steps(listed(label, "steps")),
-            meta=rest(row, "question", "label") | rest(question, "problem") | rest(label, "steps"),
+            meta=rest(row, "question", "label")
+            | rest(question, "problem")
+            | rest(label, "steps")
+            | _phase(question),
         )
+
+
+def beside_the_paper(traces: int, labelled: int) -> str:
+    """How many traces and labelled steps were read, beside the paper's (its appendix "Data and Reproducibility"),
+    which does not say which records of the files those are."""
+    counts = "; ".join(f"{of}: {n:,} and {steps:,}" for of, (n, steps) in PAPER.items())
+    return f"{traces:,} traces with {labelled:,} labelled steps; the paper has {counts}"
+
+
+def _phase(question: Row) -> dict[str, int]:
+    return {"phase": 2 if question.get("pre_generated_steps") else 1}
 
 
 def _steps(items: list[Any]) -> tuple[Step, ...]:
     # A step without any text is where a labeler gave up, which can only be the end.
-    if items and items[-1] == {"completions": [], "human_completion": None, "chosen_completion": None}:
+    if items and items[-1] in _GIVEN_UP:
         items = items[:-1]
     return tuple(_step(item, number) for number, item in enumerate(items, start=1))
 
@@ -65,7 +85,8 @@ def _step(item: object, number: int) -> Step:
 
 def _picked(step: Row, what: str) -> Row:
     """The completion that the trace goes on with."""
-    completions, chosen, human = listed(step, "completions"), field(step, "chosen_completion"), None
+    completions = [] if field(step, "completions") is None else listed(step, "completions")
+    chosen, human = field(step, "chosen_completion"), None
     if chosen is None:
         human = field(step, "human_completion")
     if human is not None:

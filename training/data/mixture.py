@@ -21,11 +21,13 @@ import numpy as np
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import Trace
+from stepsight.core.where import from_mapping
 from stepsight.storage.importers.fields import located
+from stepsight.storage.importers.prm800k import KIND, beside_the_paper
 from stepsight.training.data.corruption import corrupt, valid_part
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources import open_origin
-from stepsight.training.data.sources_config import CONTINUED, GENERATED, Data, describe
+from stepsight.training.data.sources_config import CONTINUED, GENERATED, Data, describe, file_kind
 from stepsight.training.data.transforms import (
     COMPLETE,
     NOT_CONTINUED,
@@ -35,8 +37,10 @@ from stepsight.training.data.transforms import (
     stop_at_a_step,
 )
 
+PRM800K = KIND.name
 # Why a trace is left out, in the order of the questions, and in words.
 _MEANING = {
+    "unwanted": "by `where`",
     "overlapping": "with a benchmark's problem",
     "unlabelled": "without a label",
     "wrong": "with a wrong step",
@@ -94,7 +98,8 @@ class Mixture:
     def record(self) -> dict[str, Any]:
         """What was read, once iterating has ended, as JSON values.
 
-        `sources`: for each, where it is from, with hashes; the traces `read`, of which `overlapping` (with a
+        `sources`: for each, where it is from, with hashes; the traces `read`, of which, where there are conditions,
+        the `unwanted`, then `overlapping` (with a
         benchmark), then `unlabelled`, with `correct` those with a `wrong` step, then `unbalanced` ones and, with a
         sample, those `not_drawn` were left out and the others `kept`, which are met as `copies`; the `labels` of
         the kept; with truncation continued also how many were `continued`, how many were `complete` without it,
@@ -115,7 +120,9 @@ class Mixture:
         return [
             self._notice(at) + "."
             for at, tally in enumerate(self._tallies)
-            if self._bad(at) or any(tally[name] for name in (*_LEFT_OUT, NOT_CONTINUED))
+            if self._bad(at)
+            or any(tally[name] for name in (*_LEFT_OUT, NOT_CONTINUED))
+            or file_kind(self._sources[at]) == PRM800K
         ]
 
     def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
@@ -142,8 +149,12 @@ class Mixture:
     ) -> Iterator[tuple[int, Trace]]:
         """The traces of a source that pass its conditions; of those `drawn`, where it is not None."""
         source = self._sources[at]
+        where = from_mapping(source.where)
         for number, read in enumerate(self._readings[at]):
             tally["read"] += 1
+            if not where.hold(read.meta):
+                tally["unwanted"] += 1
+                continue
             overlaps = self._benchmarks.overlaps(read)
             overlapping.update(overlaps)
             if overlaps:
@@ -163,6 +174,10 @@ class Mixture:
                 tally["kept"] += 1
                 tally.update(label.text for label in trace.labels if label is not None)
                 yield number, self._whole(at, trace, tally)
+        try:
+            where.check()
+        except UserError as error:
+            raise error.at(self._name(at)) from None
 
     def _whole(self, at: int, trace: Trace, tally: Counter[str]) -> Trace:
         """The trace with the rest of its solution, where that is wanted and known."""
@@ -196,7 +211,8 @@ class Mixture:
 
     def _counts(self, at: int) -> dict[str, Any]:
         tally = self._tallies[at]
-        conditions = {"not_drawn": self._sources[at].sample, "wrong": self._sources[at].correct}
+        source = self._sources[at]
+        conditions = {"not_drawn": source.sample, "wrong": source.correct, "unwanted": source.where}
         asked = [name for name in _LEFT_OUT if conditions.get(name, True)]
         names = ("read", *asked, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
         return {
@@ -212,6 +228,8 @@ class Mixture:
         parts += [f"{tally[name]:,} {_MEANING[name]} left out" for name in _LEFT_OUT if tally[name]]
         if self._continued:
             parts.append(f"{tally[CONTINUED]:,} continued, {tally[NOT_CONTINUED]:,} could not be")
+        if file_kind(self._sources[at]) == PRM800K:
+            parts.append(f"left are {beside_the_paper(tally['kept'], sum(tally[name] for name in LABEL_NAMES))}")
         return f"{self._name(at)}: {', '.join(parts)}"
 
     def _name(self, at: int) -> str:

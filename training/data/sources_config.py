@@ -12,7 +12,7 @@ data:
     - {kind: problems, path: math500/test.jsonl}
 """
 
-from dataclasses import KW_ONLY, fields
+from dataclasses import KW_ONLY, field, fields
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
@@ -20,6 +20,7 @@ from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.validation import STRICT, ListOf, Record, choice, invalid
+from stepsight.core.where import Scalar
 from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap
@@ -99,7 +100,8 @@ class Source(TraceOrigin):
     `weight`: how often each is met in an epoch, on average. `rho`: the least balance ratio, and `every_label`
     whether neg, neu and pos must all occur (`training.data.transforms`). `valid`: what a step counts as which the
     gold calls valid without saying whether it is redundant, pos or unlabelled; needed where there are such steps.
-    `corrupt`: in which share of its traces an error is planted, in the part before their own
+    `where`: what fields of a record have to be (`core.where`), such as `{phase: 2, finish_reason: [solution,
+    found_error]}`. `corrupt`: in which share of its traces an error is planted, in the part before their own
     (`training.data.corruption`). `correct`: only traces without a wrong step. `online`: each trace stops at one
     labelled step, the only one it supervises (`training.data.transforms`). `sample`: how many of the traces that
     are left are learnt from, drawn at random, whatever the seed of the run; a smaller sample is a part of a larger
@@ -111,6 +113,7 @@ class Source(TraceOrigin):
     rho: Share = 0.0
     every_label: bool = False
     valid: Literal["pos", "unlabelled"] | None = None
+    where: dict[str, Scalar | tuple[Scalar, ...]] = field(default_factory=dict)
     corrupt: Share = 0.0
     correct: bool = False
     online: bool = False
@@ -166,7 +169,7 @@ def _check_families(families: tuple[str, ...]) -> None:
 
 def _place(origin: TraceOrigin) -> tuple[object, ...]:
     """A key that is the same for two origins of the same traces."""
-    own = {field.name: getattr(origin, field.name) for field in fields(TraceOrigin)}
+    own = {key.name: getattr(origin, key.name) for key in fields(TraceOrigin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.
         return origin.kind, own["seed"] or 0, own["families"]

@@ -21,8 +21,8 @@ from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
 from stepsight.training.train.config import TrainConfig
 
-# Up to this width plain products take less time on a processor than the fused attention, whose backward pass is slow
-# there; they take memory with the square of the width.
+# Up to this width plain products take less time on a processor than the fused attention, whose backward pass is
+# slow there; they take memory with the square of the width.
 _NARROW = 256
 
 # One without a label, for the part of a step that has too few traces for all parts.

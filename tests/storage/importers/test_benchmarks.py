@@ -137,7 +137,22 @@ def test_prm800k_goes_on_from_the_chosen_completion_then_the_human_then_the_firs
         "pre_generated_steps": ["a", "d", "e"],
         "total_time": 3,
         "finish_reason": "found_error",
+        "phase": 2,
     }
+
+
+def test_prm800k_without_a_solution_made_beforehand_is_of_phase_1() -> None:
+    assert read("prm800k", question={"problem": "q"}).meta["phase"] == 1
+
+
+def test_completions_that_are_null_are_none() -> None:
+    null = {"completions": None, "human_completion": None, "chosen_completion": None}
+    first, last = _labelled(("a", 1)), _labelled(("b", 1))
+    assert read("prm800k", label={"steps": [first, null]}).substeps == ("a",)
+    written = {"completions": None, "human_completion": {"text": "h", "rating": None}, "chosen_completion": None}
+    assert read("prm800k", label={"steps": [first, written, last]}).substeps == ("a", "h", "b")
+    with pytest.raises(UserError, match="step 1 has no completion"):
+        read("prm800k", label={"steps": [null, last]})
 
 
 def test_prm800k_ends_where_a_labeler_gave_up_without_a_completion() -> None:

@@ -106,6 +106,41 @@ def test_how_many_to_expect_is_known_of_synthetic_traces_alone(mix, source):
 # --- what is left out ---
 
 
+def test_records_that_conditions_do_not_want_are_left_out_and_counted(mix, source):
+    traces = [
+        trace(i, phase=1 + i % 2, finish_reason=reason) for i, reason in enumerate(("solution", "give_up") * 3)
+    ]
+    mixture = mix(source("a", traces, where={"phase": 1, "finish_reason": ("solution", "found_error")}))
+    assert ids(mixture) == ["0", "2", "4"]
+    (read,) = mixture.record["sources"]
+    assert (read["read"], read["unwanted"], read["kept"]) == (6, 3, 3)
+    assert mixture.notices()[0].endswith("6 traces read, 3 by `where` left out.")
+    with pytest.raises(
+        UserError, match=r"data\.sources\[0\] \(jsonl a\): no row has the field 'fase'\. Did you mean phase"
+    ):
+        ids(mix(source("a", traces, where={"fase": 1})))
+    with pytest.raises(UserError, match=r"no row meets phase=3\. phase is 1, 2\."):
+        ids(mix(source("a", traces, where={"phase": 3})))
+
+
+def test_of_prm800k_the_counts_stand_beside_the_papers(mix, tmp_path):
+    rows = [
+        {"question": {"problem": f"q{i}"}, "label": {"steps": [_rated(1), _rated(0)], "finish_reason": "solution"}}
+        for i in range(3)
+    ]
+    write_lines(tmp_path / "p.jsonl", rows)
+    mixture = mix(Source("prm800k", path="p.jsonl"))
+    list(mixture)
+    assert mixture.notices() == [
+        "data.sources[0] (prm800k p.jsonl): 3 traces read, left are 3 traces with 6 labelled steps; the paper has "
+        "training: 96,280 and 663,101; test: 2,726 and 18,559."
+    ]
+
+
+def _rated(rating):
+    return {"completions": [{"text": "s", "rating": rating}], "human_completion": None, "chosen_completion": 0}
+
+
 def test_traces_with_a_wrong_step_are_left_out_where_only_correct_ones_are_wanted(mix, source):
     wrong = Trace.of("2 + 2?", ["2 + 2 = 5."], ["neg"], id="wrong")
     right = [Trace.of(f"{i} + 0?", [f"{i}."], ["pos"], id=str(i)) for i in (1, 2)]
