@@ -19,6 +19,23 @@ NAME = "llada"
 
 _NEEDED = ("d_model", "n_layers", "n_heads", "mlp_hidden_size", "max_sequence_length")
 
+# What LLaDA's `config.json` says of its layers. Another value, null aside, makes them other than Llama's.
+_AS_LLAMA = {
+    "include_bias": False,
+    "include_qkv_bias": False,
+    "bias_for_layer_norm": False,
+    "alibi": False,
+    "rope": True,
+    "block_type": "llama",
+    "activation_type": "silu",
+    "layer_norm_type": "rms",
+    "layer_norm_with_affine": True,
+    "attention_layer_norm": False,
+    "input_emb_norm": False,
+    "scale_logits": False,
+    "clip_qkv": None,
+}
+
 # Regular expressions over tensor names; the top-level `ff_out` is the language-modelling head, which we drop.
 NAMES = {
     r"^model\.transformer\.wte\.": "embed_tokens.",
@@ -48,9 +65,12 @@ def backbone_config(config: Mapping[str, Any]) -> LlamaConfig:
     for key in _NEEDED:
         if not isinstance(config.get(key), int):
             raise UserError(f"config.json: the key {key!r} is missing or not a whole number.")
-    for key, expected in (("include_bias", False), ("include_qkv_bias", False), ("alibi", False)):
-        if config.get(key, expected) is not expected:
-            raise UserError(f"config.json: {key} is {config[key]!r}, expected {expected!r} for a LLaDA checkpoint.")
+    for key, expected in _AS_LLAMA.items():
+        if config.get(key) not in (None, expected):
+            raise UserError(
+                f"config.json: {key} is {config[key]!r:.60}, expected {expected!r} for a LLaDA checkpoint.",
+                "Its layers are not those of Llama, as which StepSight computes them.",
+            )
     vocabulary = config.get("embedding_size") or config.get("vocab_size")
     if not isinstance(vocabulary, int):
         raise UserError("config.json: neither 'embedding_size' nor 'vocab_size' is a whole number.")

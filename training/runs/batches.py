@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader, Sampler
 
@@ -14,13 +15,13 @@ _SORTED = 50
 class Batches(Sampler[list[int]]):
     """What one process is to compute, part by part, as lists of places in the data set.
 
-    Each epoch is shuffled by `seed` and its number alone, cut into runs of batches, each run sorted by length, and
-    the batches shuffled again, so that their length says nothing of how far the epoch is; the one with the longest
-    trace comes first, so that too little memory shows at once. A batch of `batch_size` traces is
-    one optimiser step, whatever the hardware: `accumulation` parts, each split over `processes`. Where a last
-    batch has too few traces for that, a part is the place after the last trace alone, where the data set is to
-    have an example without a label. `order` sorted makes one run of the epoch and leaves its batches where they
-    are; shuffled cuts the shuffled epoch into batches, and does nothing else.
+    Each epoch is shuffled by `seed` and its number alone, as no epoch of another seed, cut into runs of batches,
+    each run sorted by length, and the batches shuffled again, so that their length says nothing of how far the
+    epoch is; the one with the longest trace comes first, so that too little memory shows at once. A batch of
+    `batch_size` traces is one optimiser step, whatever the hardware: `accumulation` parts, each split over
+    `processes`. Where a last batch has too few traces for that, a part is the place after the last trace alone,
+    where the data set is to have an example without a label. `order` sorted makes one run of the epoch and leaves
+    its batches where they are; shuffled cuts the shuffled epoch into batches, and does nothing else.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class Batches(Sampler[list[int]]):
 
     def steps(self) -> list[list[int]]:
         """The epoch's batches, over all processes."""
-        generator = torch.Generator().manual_seed(self.seed + self.epoch)
+        # A sum of the two would make the second epoch of a seed the first of the next. The generator takes 32 bits.
+        drawn = int(np.random.SeedSequence([self.seed, self.epoch]).generate_state(1)[0])
+        generator = torch.Generator().manual_seed(drawn if self.epoch else self.seed)
         order = torch.randperm(len(self.lengths), generator=generator).tolist()
         if self.order == "shuffled":
             return self._cut(order)

@@ -90,6 +90,17 @@ def test_a_base_model_has_no_score_head(tmp_path):
     [
         ({"n_layers": None}, "'n_layers' is missing"),
         ({"include_bias": True}, "include_bias is True, expected False"),
+        ({"bias_for_layer_norm": True}, "bias_for_layer_norm is True, expected False"),
+        ({"rope": False}, "rope is False, expected True"),
+        ({"block_type": "sequential"}, "block_type is 'sequential', expected 'llama'"),
+        ({"activation_type": "swiglu"}, "activation_type is 'swiglu', expected 'silu'"),
+        ({"layer_norm_type": "default"}, "layer_norm_type is 'default', expected 'rms'"),
+        ({"layer_norm_with_affine": False}, "layer_norm_with_affine is False, expected True"),
+        ({"attention_layer_norm": True}, "attention_layer_norm is True, expected False"),
+        ({"input_emb_norm": True}, "input_emb_norm is True, expected False"),
+        ({"scale_logits": True}, "scale_logits is True, expected False"),
+        ({"clip_qkv": 8.0}, "clip_qkv is 8.0, expected None"),
+        ({"layer_norm_type": "x" * 1000}, "layer_norm_type is 'x{59}, expected 'rms'"),
     ],
 )
 def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change, message):
@@ -98,6 +109,13 @@ def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change, message
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(UserError, match=message):
         load_backbone(tmp_path)
+
+
+def test_what_a_config_leaves_open_is_llamas(tmp_path):
+    write_llada(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    for key in ("bias_for_layer_norm", "clip_qkv", "block_type", "alibi"):
+        assert backbone_config(config | {key: None}).hidden_size == config["d_model"]
 
 
 def test_the_vocabulary_may_stand_under_either_key(tmp_path):
