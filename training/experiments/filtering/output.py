@@ -104,7 +104,7 @@ def make_manifest(
     size = max(len(subset.rows) for subset in subsets.values())
     return {
         "format": FORMAT,
-        "pool": {"files": pool.as_json(), "rows": scores.rows},
+        "pool": {"files": pool.as_json(), "rows": scores.rows, **_drawn(pool)},
         "written_as": [QUERY, RESPONSE],
         "evaluator": {
             "name": evaluator.name,
@@ -138,6 +138,14 @@ def make_manifest(
     }
 
 
+def _drawn(pool: Pool) -> dict[str, Any]:
+    """What the rows of the pool were drawn from, where it has not all rows of its files."""
+    if pool.drawn is None:
+        return {}
+    drawn = pool.drawn
+    return {"drawn": pool.draw.as_json() | {"of": drawn.read, "met": drawn.met, "left_out": drawn.left_out}}
+
+
 def summary(manifest: Mapping[str, Any], folder: Path) -> str:
     """A manifest in a few lines."""
     solutions, thresholds = manifest["solutions"], manifest["thresholds"]
@@ -148,6 +156,13 @@ def summary(manifest: Mapping[str, Any], folder: Path) -> str:
         judged += f", {solutions['redundant']:,} redundant (from {thresholds['redundancy']:g})"
         judged += f", {solutions['valid_and_not_redundant']:,} valid and not redundant"
     lines = [f"{judged}.", f"{manifest['size']:,} of them in each of {names}."]
+    if drawn := manifest["pool"].get("drawn"):
+        met = (
+            ""
+            if drawn["met"] == drawn["of"]
+            else f" {drawn['met']:,} rows that meet {' and '.join(drawn['where'])}, of"
+        )
+        lines.insert(0, f"The pool: {manifest['pool']['rows']:,} rows of{met} {drawn['of']:,}.")
     wanted = manifest["match"]
     if isinstance(wanted, int) and wanted > manifest["size"]:
         lines.append(f"{wanted:,} were wanted, and there are no more to choose from: all subsets have as many.")

@@ -26,6 +26,7 @@ from stepsight.storage.importers.fields import describe, field
 from stepsight.storage.importers.kind import Row, json_rows
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
+from stepsight.training.experiments.filtering.drawing import Draw, Drawn, draw_rows
 
 QUERY, RESPONSE = "query", "response"
 """What the two are called in what is written, whatever the pool calls them."""
@@ -202,10 +203,14 @@ class PoolFile:
     fields: Fields
     sha256: str
 
+    def rows(self) -> Iterator[Row | UserError]:
+        """What stands in each row, or what is wrong with it."""
+        return (row for _, row in read_rows(self.path, self.name))
+
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows of `files`, one file after the other; blank lines are no rows.
+    """The rows of `files`, one file after the other, or those of them that are `drawn`; blank lines are no rows.
 
     Rows whose query is a problem of `benchmarks` are not chosen from: a model that had learnt from them would be
     measured on what it knows.
@@ -213,13 +218,22 @@ class Pool:
 
     files: tuple[PoolFile, ...]
     benchmarks: Mapping[str, Benchmarks] = dataclasses.field(default_factory=dict)
+    draw: Draw = Draw()  # noqa: RUF009 (it is frozen)
+    drawn: Drawn | None = None
 
     @classmethod
-    def open(cls, paths: Sequence[Path], fields: Fields | None = None, benchmarks: Sequence[Path] = ()) -> "Pool":
+    def open(
+        cls,
+        paths: Sequence[Path],
+        fields: Fields | None = None,
+        benchmarks: Sequence[Path] = (),
+        draw: Draw | None = None,
+    ) -> "Pool":
         """The pool of those files; `fields` are what they call query and response, recognised where None.
 
-        `benchmarks` are files with a problem or question in each line. Raises `UserError` where a file cannot be
-        read, is given twice, or has no fields with a known name.
+        `benchmarks` are files with a problem or question in each line. With a `draw` the files are read through
+        once more. Raises `UserError` where a file cannot be read, is given twice, or has no fields with a known
+        name, and where nothing can be drawn so.
         """
         whole = [path.resolve() for path in paths]
         for path in whole:
@@ -231,11 +245,15 @@ class Pool:
             PoolFile(path, name, fields or _find_fields(path, name), _sha256(path))
             for path, name in zip(whole, names, strict=True)
         ]
-        return cls(tuple(files), read_benchmarks(benchmarks))
+        draw = draw or Draw()
+        drawn = None if draw.takes_all else draw_rows((file.rows() for file in files), draw)
+        return cls(tuple(files), read_benchmarks(benchmarks), draw, drawn)
 
     def __iter__(self) -> Iterator[Entry]:
-        for file in self.files:
-            for where, row in read_rows(file.path, file.name):
+        for place, file in enumerate(self.files):
+            for number, (where, row) in enumerate(read_rows(file.path, file.name)):
+                if self.drawn is not None and not self.drawn.chosen[place][number]:
+                    continue
                 try:
                     if isinstance(row, UserError):
                         raise row

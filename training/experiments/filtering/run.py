@@ -20,6 +20,7 @@ from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
+from stepsight.training.experiments.filtering.drawing import Draw
 from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
 from stepsight.training.experiments.filtering.pool import Fields, Pool
 from stepsight.training.experiments.filtering.ray_engine import import_ray, score_on_ray
@@ -44,7 +45,7 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _ROWS = "rows"
 # What the scores depend on; the rest of a run's record is about what is chosen by them.
-_SCORING = ("pool", "fields", "benchmarks", "evaluator", "mode", "chunk")
+_SCORING = ("pool", "draw", "fields", "benchmarks", "evaluator", "mode", "chunk")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Filtering:
     `fields` are what the files call query and response, recognised where None. `skip_bad` leaves out rows that
     cannot be scored, and `benchmarks` are files whose problems no row may have as its query. `scores` is the folder
     of another run on the same pool and evaluator, whose scores are taken. `chunk`: rows that are scored together.
+    `where` are conditions on the fields of rows (`core.where`), and `sample` how many of those that meet them are
+    drawn by `seed`: the others are not of the pool.
     """
 
     pool: tuple[Path, ...]
@@ -73,6 +76,14 @@ class Filtering:
     workers: int = 1
     place: Placement = Placement()  # noqa: RUF009 (it is frozen)
     chunk: int = CHUNK
+    where: tuple[str, ...] = ()
+    sample: int | None = None
+
+    @property
+    def draw(self) -> Draw:
+        """The rows of the files that the pool is made of."""
+        # Without a sample the seed draws none of them, and scores are good for every seed.
+        return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
 
     def rule(self, own: Thresholds) -> SubsetRule:
         """The rule, with an evaluator's own thresholds for those that are None."""
@@ -89,7 +100,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     nothing of redundancy and the rule needs it, and where the folder holds another run.
     """
     _check(wanted)
-    pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks)
+    pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks, wanted.draw)
     evaluator = _load(wanted)
     rule = wanted.rule(evaluator.thresholds)
     _check_outputs(evaluator, rule)
@@ -116,6 +127,8 @@ def _check(wanted: Filtering) -> None:
     unknown = sorted(set(wanted.by) - set(SUBSETS))
     if unknown or not wanted.by:
         raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
+    if wanted.sample is not None and wanted.sample < 1:
+        raise UserError(f"a sample of {wanted.sample} rows is wanted, expected 1 or more.")
     if wanted.match is not None and wanted.match < 1:
         raise UserError(f"{wanted.match} solutions for each subset are wanted, expected 1 or more.")
     if wanted.engine == RAY:
@@ -145,6 +158,8 @@ def _identity(pool: Pool, evaluator: Evaluator, rule: SubsetRule, chunk: int) ->
         "benchmarks": list(pool.benchmarks),
         "evaluator": evaluator.fingerprint,
         "mode": str(Mode.OFFLINE),
+        # Runs of a whole pool are told by what they always were.
+        **({} if pool.draw.takes_all else {"draw": pool.draw.as_json()}),
         "chunk": chunk,
         "subsets": list(rule.by),
         "match": BOTH if rule.match is None else rule.match,
@@ -187,7 +202,7 @@ def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
     if not other.has_run():
         raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
     theirs = other.record()
-    if keys := [key for key in _SCORING if theirs.get(key) != values[key]]:
+    if keys := [key for key in _SCORING if theirs.get(key) != values.get(key)]:
         raise UserError(
             f"the scores in {folder} are of a run that differs in {' and '.join(keys)}.", "Leave --scores out."
         )

@@ -1,0 +1,83 @@
+"""What a pool is made of: the rows of its files that meet conditions, and of those a sample.
+
+The paper's pool is a random sample of 10,000 MATH problems with solutions of MMIQC (section 6.1).
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepsight.core.errors import UserError
+from stepsight.core.where import Conditions, parse_conditions
+from stepsight.storage.importers.kind import Row
+
+Chosen = tuple[NDArray[np.bool_], ...]
+"""For each file, of each row whether it is in the pool."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """`where` are conditions as `core.where` reads them, all of which a row meets; `size` how many rows that do are
+    drawn by `seed`, all where None."""
+
+    where: tuple[str, ...] = ()
+    size: int | None = None
+    seed: int = 0
+
+    @property
+    def takes_all(self) -> bool:
+        return not self.where and self.size is None
+
+    def as_json(self) -> dict[str, Any]:
+        return {"where": list(self.where), "size": self.size, "seed": self.seed}
+
+
+@dataclass
+class Drawn:
+    """`chosen` of the rows of a pool, of which so many were `read` and so many `met` the conditions; `left_out`, by
+    condition."""
+
+    chosen: Chosen
+    read: int
+    met: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def draw_rows(files: Iterable[Iterable[Row | UserError]], draw: Draw) -> Drawn:
+    """Choose among the rows of files; what cannot be read is chosen only where everything is.
+
+    Raises `UserError` where a condition is none, no row meets all, or fewer do than are to be drawn.
+    """
+    conditions = parse_conditions(draw.where)
+    met = [_met(rows, conditions) for rows in files]
+    conditions.check()
+    counts = [int(part.sum()) for part in met]
+    read, there = sum(len(part) for part in met), sum(counts)
+    if draw.size is not None:
+        if draw.size > there:
+            raise UserError(
+                f"a sample of {draw.size:,} rows is asked for, {there:,} of {read:,} are there to draw from.",
+                "Lower --sample, or ask for less with --where.",
+            )
+        _keep(met, counts, draw)
+    return Drawn(tuple(met), read, there, dict(conditions.left_out))
+
+
+def _met(rows: Iterable[Row | UserError], conditions: Conditions) -> NDArray[np.bool_]:
+    found = (not isinstance(row, UserError) and conditions.hold(row) for row in rows)
+    return np.fromiter(found, np.bool_)
+
+
+def _keep(met: Sequence[NDArray[np.bool_]], counts: Sequence[int], draw: Draw) -> None:
+    """Of all rows that are met, leave those that the seed draws, every set of so many being as likely."""
+    assert draw.size is not None
+    drawn = np.zeros(sum(counts), np.bool_)
+    drawn[random.Random(f"pool:{draw.seed}").sample(range(len(drawn)), draw.size)] = True
+    start = 0
+    for part, count in zip(met, counts, strict=True):
+        part[part] = drawn[start : start + count]
+        start += count
