@@ -105,7 +105,7 @@ def load_evaluator(
         return EquationsEvaluator()
     name = dtype if isinstance(dtype, str) else dtype_name(dtype)
     place = check_placement(Placement(device, name, device_map))
-    checkpoint = open_checkpoint(evaluator_folder(spec))
+    checkpoint = open_checkpoint(evaluator_folder(spec, place))
     kind = recognise(checkpoint)
     defaults = kind.template(checkpoint)
     try:
