@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from stepsight.app.commands import evaluators as command_of
+from stepsight.app.commands.evaluation import evaluators as command_of
 from stepsight.core.models import hub as hubs
 from stepsight.core.models import memory
 from stepsight.core.models.fetched import find_fetched
