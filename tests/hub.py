@@ -21,10 +21,12 @@ _PIECE = 1 << 14
 
 
 class Hub(LocalServer):
-    """`folders` by the id of a model; `asked` lists (method, path, Range, whether a token came) of what was asked.
+    """`folders` by the id of a model, with what is below them; `asked` lists (method, path, Range, whether a token
+    came) of what was asked.
 
     Of a file whose name is in `cut` only so many bytes are sent before the connection breaks, so many `times`; a
-    model in `gated` is given to who brings `token`. Each piece of a file waits `pause` seconds.
+    model in `gated` is given to who brings `token`. Each piece of a file waits `pause` seconds. `commits` are those
+    of single models, where they are not at `commit`; `tags` are further names of any commit.
     """
 
     def __init__(self) -> None:
@@ -35,6 +37,8 @@ class Hub(LocalServer):
         self.times = 1
         self.pause = 0.0
         self.commit = COMMIT
+        self.commits: dict[str, str] = {}
+        self.tags: set[str] = set()
         self.asked: list[tuple[str, str, str | None, bool]] = []
         super().__init__(self._handler())
 
@@ -47,6 +51,16 @@ class Hub(LocalServer):
         """The Range headers with which the content of a file was asked for."""
         return [part for method, path, part, _ in self.asked if method == "GET" and path.endswith(f"/{name}")
                 and (path.startswith("/stored/") or not _is_large(name))]  # fmt: skip
+
+    def commit_of(self, repo: str) -> str:
+        return self.commits.get(repo, self.commit)
+
+    def resolved(self, repo: str, revision: str) -> str:
+        """The commit that a revision of the model is."""
+        return revision if len(revision) == len(COMMIT) else self.commit_of(repo)
+
+    def knows(self, repo: str, revision: str) -> bool:
+        return revision in ("main", self.commit_of(repo), *self.tags)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         return type("Handler", (_Handler,), {"hub": self})
@@ -63,10 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
         parts = path.strip("/").split("/")
         if parts[:2] == ["api", "models"] and len(parts) == 6 and parts[4] in ("revision", "tree"):
             self._tell(f"{parts[2]}/{parts[3]}", parts[4], parts[5])
-        elif len(parts) == 5 and parts[2] == "resolve":
-            self._resolve(f"{parts[0]}/{parts[1]}", parts[3], parts[4])
-        elif parts[0] == "stored" and len(parts) == 4:
-            self._give(self.hub.folders[f"{parts[1]}/{parts[2]}"] / parts[3], {})
+        elif len(parts) > 4 and parts[2] == "resolve":
+            self._resolve(f"{parts[0]}/{parts[1]}", parts[3], "/".join(parts[4:]))
+        elif parts[0] == "stored" and len(parts) > 3:
+            self._give(self.hub.folders[f"{parts[1]}/{parts[2]}"] / "/".join(parts[3:]), {})
         else:
             self._answer(404, b"{}", {"X-Error-Code": "RepoNotFound"})
 
@@ -76,14 +90,14 @@ class _Handler(BaseHTTPRequestHandler):
         folder = self.hub.folders.get(repo)
         if folder is None:
             self._answer(401, b"{}", {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository not found"})
-        elif revision not in ("main", self.hub.commit):
+        elif not self.hub.knows(repo, revision):
             self._answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
         elif what == "tree":
-            self._answer(200, json.dumps([_entry(path) for path in _files(folder)]).encode())
+            self._answer(200, json.dumps([_entry(folder, path) for path in _files(folder)]).encode())
         else:
-            siblings = [_sibling(path) for path in _files(folder)]
+            siblings = [_sibling(folder, path) for path in _files(folder)]
             gated = "auto" if repo in self.hub.gated else False
-            values = {"id": repo, "sha": self.hub.commit, "gated": gated, "siblings": siblings}
+            values = {"id": repo, "sha": self.hub.resolved(repo, revision), "gated": gated, "siblings": siblings}
             self._answer(200, json.dumps(values).encode())
 
     def _resolve(self, repo: str, revision: str, name: str) -> None:
@@ -91,14 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
         if repo in self.hub.gated and self.headers.get("authorization") != f"Bearer {self.hub.token}":
             status = 401 if self.headers.get("authorization") is None else 403
             self._answer(status, b"{}", {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"})
-        elif revision not in ("main", self.hub.commit) or not path.is_file():
+        elif not self.hub.knows(repo, revision) or not path.is_file():
             self._answer(404, b"{}", {"X-Error-Code": "EntryNotFound"})
         elif _is_large(name):
             linked = {"X-Linked-Size": str(path.stat().st_size), "X-Linked-ETag": f'"{_sha256(path)}"'}
             place = {"Location": f"{self.hub.elsewhere}/stored/{repo}/{name}"}
-            self._answer(302, b"", linked | place | {"X-Repo-Commit": self.hub.commit, "ETag": '"of the pointer"'})
+            commit = self.hub.resolved(repo, revision)
+            self._answer(302, b"", linked | place | {"X-Repo-Commit": commit, "ETag": '"of the pointer"'})
         else:
-            self._give(path, {"X-Repo-Commit": self.hub.commit, "ETag": f'"{_git(path)}"'})
+            self._give(path, {"X-Repo-Commit": self.hub.resolved(repo, revision), "ETag": f'"{_git(path)}"'})
 
     def _give(self, path: Path, headers: dict[str, str]) -> None:
         content = path.read_bytes()
@@ -144,22 +159,24 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file())
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _is_large(name: str) -> bool:
     return name.endswith((".safetensors", ".bin"))
 
 
-def _sibling(path: Path) -> dict[str, object]:
-    one: dict[str, object] = {"rfilename": path.name, "size": path.stat().st_size, "blobId": _git(path)}
+def _sibling(folder: Path, path: Path) -> dict[str, object]:
+    name = path.relative_to(folder).as_posix()
+    one: dict[str, object] = {"rfilename": name, "size": path.stat().st_size, "blobId": _git(path)}
     if _is_large(path.name):
         one["lfs"] = {"sha256": _sha256(path), "size": path.stat().st_size, "pointerSize": 134}
     return one
 
 
-def _entry(path: Path) -> dict[str, object]:
-    one: dict[str, object] = {"type": "file", "path": path.name, "size": path.stat().st_size, "oid": _git(path)}
+def _entry(folder: Path, path: Path) -> dict[str, object]:
+    name = path.relative_to(folder).as_posix()
+    one: dict[str, object] = {"type": "file", "path": name, "size": path.stat().st_size, "oid": _git(path)}
     if _is_large(path.name):
         one["lfs"] = {"oid": _sha256(path), "size": path.stat().st_size, "pointerSize": 134}
     return one

@@ -42,6 +42,15 @@ COMMANDS = {
     "restore": "put a backup in the place of a store's content",
 }
 
+# The folder of each, by the name of its module.
+_FOLDERS = {
+    "server": ("app", "work", "user", "backup", "restore"),
+    "data": ("import_", "import_scores", "datasets", "synth"),
+    "labelling": ("campaign", "export", "agreement", "patch"),
+    "evaluation": ("score", "evaluate", "evaluators", "calibrate", "report", "rerank"),
+    "training": ("train", "grid", "filter", "filter_study", "sft", "math500"),
+}
+
 
 def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """The whole command with the arguments of the `loaded` subcommands; of the others it knows the names."""
@@ -60,7 +69,9 @@ def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
 def _module(command: str) -> ModuleType:
     name = command.replace("-", "_")
-    return import_module(f"{__package__}.{name}_" if keyword.iskeyword(name) else f"{__package__}.{name}")
+    name = f"{name}_" if keyword.iskeyword(name) else name
+    folder = next(folder for folder, names in _FOLDERS.items() if name in names)
+    return import_module(f"{__package__}.{folder}.{name}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

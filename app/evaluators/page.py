@@ -22,10 +22,11 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
 from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.core.errors import UserError
-from stepsight.core.models.fetched import find_fetched
-from stepsight.core.models.hub import NEWEST, Remote, check_disk, look_up
+from stepsight.core.models.fetched import NEWEST, find_fetched
+from stepsight.core.models.hub import check_disk
 from stepsight.core.models.memory import needed_memory
 from stepsight.core.models.public import Part, find_public
+from stepsight.core.models.remote import Remote, look_up
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.fetches import list_fetches, start_fetch
@@ -86,9 +87,9 @@ def begin(store: Store, evaluators: Evaluators, wanted: Wanted) -> Job:
 
 
 def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
-    """By what its authors say of it, else by what the hub has: most weights are stored in two bytes each."""
+    """By what its authors say of it, else by what the hub has."""
     public = find_public(repo)
-    parameters = public.parameters if public else remote.weights // 2 if remote else 0
+    parameters = public.all_parameters if public else remote.parameters if remote else 0
     memory = needed_memory(parameters, evaluators.place.dtype) if parameters else 0
     problem = unfit(memory, 0, evaluators.place)
     if problem:

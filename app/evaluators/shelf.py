@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from stepsight.app.evaluators.speed import Speed
+from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.formats.loading import FORMATS
 from stepsight.core.models.description import Description
@@ -77,7 +77,7 @@ def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None)
     scoring = {one.about.fingerprint for one in here}
     return Shelf(
         tuple(here),
-        tuple(one for one in fetched if one.repo not in shown),
+        tuple(one for one in fetched if one.repo not in shown and not evaluators.is_given(one)),
         tuple(one for one in list_evaluators(store) if _is_imported(one) and one.fingerprint not in scoring),
         tuple(offers(evaluators.place, verified, repos, speed)),
     )
@@ -96,7 +96,7 @@ def offers(
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
     """Why this machine cannot hold an evaluator of so many bytes, "" where it can, or where that is not known."""
-    total = total_memory() if place.device == "cpu" and place.device_map is None else None
+    total = total_memory() if place.is_processor else None
     if total is not None and memory > total:
         return f"Takes about {sized(memory)} of memory, and this machine has {sized(total)}."
     free = free_disk()
@@ -118,15 +118,17 @@ def _offer(
     verified: Mapping[tuple[str, str], Sequence[Verification]],
     speed: Speed | None,
 ) -> Offer:
-    memory = needed_memory(one.parameters, place.dtype)
-    is_timed = speed is not None and place.device == "cpu" and place.device_map is None
+    memory = needed_memory(one.all_parameters, place.dtype)
+    is_timed = speed is not None and place.is_processor
     return Offer(
         one,
         is_here,
         memory,
         unreadable(one, formats()),
         unfit(memory, 0 if is_here else one.size, place),
-        speed.seconds(one.parameters, place.dtype) if speed is not None and is_timed else None,
+        speed.seconds(one.all_parameters, place.dtype, one.tokens_read(TOKENS))
+        if speed is not None and is_timed
+        else None,
         tuple(each for (repo, _), some in verified.items() if repo == one.id for each in some),
     )
 

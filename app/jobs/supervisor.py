@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from stepsight.storage.database.location import VARIABLE
@@ -19,10 +19,13 @@ class Supervisor:
     """Starts a worker for a store, and again where it ends; the worker ends with this process in any case.
 
     `address` names the store; it goes by the environment, since it may hold a password. `arguments` are those of
-    the worker's command line.
+    the worker's command line. `give_room` is called with the bytes of memory that the worker asks for.
     """
 
-    def __init__(self, address: str, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, address: str, arguments: Sequence[str] = (), give_room: Callable[[int], None] | None = None
+    ) -> None:
+        self._give_room = give_room
         self._arguments = tuple(arguments)
         self._environment = os.environ | {VARIABLE: address}
         self._over = threading.Event()
@@ -58,6 +61,7 @@ class Supervisor:
                     return
                 self._process = self._start()
             began = time.monotonic()
+            self._listen(self._process)
             self._process.wait()
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -65,12 +69,21 @@ class Supervisor:
             lasted = time.monotonic() - began > _LONGEST_PAUSE
             pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
 
+    def _listen(self, process: "subprocess.Popen[bytes]") -> None:
+        """Hear what the worker asks for until it ends."""
+        assert process.stdout is not None
+        with process.stdout as lines:
+            for line in lines:
+                # PyTorch, or what it brings, may write there too.
+                if self._give_room is not None and line.strip().isdigit():
+                    self._give_room(int(line))
+
     def _start(self) -> "subprocess.Popen[bytes]":
         # A session of its own: Ctrl-C in the terminal is for the server, which then ends the worker.
         return subprocess.Popen(
             [sys.executable, "-m", "stepsight.app.jobs.worker", *self._arguments],
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             env=self._environment,
             start_new_session=True,
         )

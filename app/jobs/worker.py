@@ -12,18 +12,18 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
-from stepsight.core.models.fetched import find_fetched, list_fetched
+from stepsight.core.models.fetched import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.models.location import is_shipped
-from stepsight.core.models.memory import check_memory, memory_of
-from stepsight.core.models.placement import Placement
-from stepsight.core.models.public import find_public
+from stepsight.core.models.memory import check_memory, has_room, memory_of
+from stepsight.core.models.placement import DTYPES, Placement, typed_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
@@ -31,7 +31,7 @@ from stepsight.storage.jobs.fetches import Fetch, read_fetch
 from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.imports import read_request
 from stepsight.storage.jobs.jobs import Job, State, Task
-from stepsight.storage.judgments.evaluators import register_loaded
+from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset
 
@@ -44,6 +44,8 @@ _LOG = logging.getLogger("stepsight.worker")
 _POLL = 1.0
 _BEAT = 2.0
 _PATIENCE = 5.0
+# Seconds that others get to give memory up.
+_ROOM = 10.0
 # Seconds without a job after which the last one's evaluator is dropped.
 _IDLE = 60.0
 
@@ -60,7 +62,8 @@ class Worker:
     """Works jobs of some `tasks` off, one at a time. `stop` asks it to end at the next trace or part of a file; the
     job is then queued again.
 
-    `place` is for evaluators that are not shipped; None is a processor in float32.
+    `place` is for evaluators that are not shipped; None is a processor in float32. `ask_room` is called with the
+    bytes of memory that an evaluator lacks here, for others to give theirs up; a moment later it is looked again.
     """
 
     def __init__(
@@ -69,10 +72,12 @@ class Worker:
         stop: threading.Event | None = None,
         place: Placement | None = None,
         tasks: Collection[Task] = tuple(Task),
+        ask_room: Callable[[int], None] | None = None,
     ) -> None:
         self.store = store
         self.place = place
         self.tasks = tasks
+        self.ask_room = ask_room
         self.stop = stop or threading.Event()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._loaded: tuple[str, Scorer] | None = None
@@ -123,8 +128,7 @@ class Worker:
     def _work(self, job: Job, hold: "_Hold") -> str:
         """Do the job; gives what there is to say of it."""
         if job.task == Task.JUDGE:
-            self._judge(job, hold)
-            return ""
+            return self._judge(job, hold)
         if job.task == Task.FETCH:
             return self._fetch(read_fetch(job.request), hold)
         imported = run_import(self.store, read_request(job.request), hold.watch_bytes)
@@ -135,29 +139,57 @@ class Worker:
         """Fetch an evaluator and load it once: what cannot be loaded is better known now."""
         # They bring PyTorch, and the hub's client.
         from stepsight.core.formats.describing import describe_fetched
-        from stepsight.core.models.hub import fetch, look_up
+        from stepsight.core.models.hub import fetch
+        from stepsight.core.models.remote import look_up
 
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
-            public = find_public(wanted.repo)
-            remote = look_up(wanted.repo, wanted.revision)
-            fetched = fetch(remote, hold.watch_bytes, public.card if public else None)
-        description = describe_fetched(fetched, self.place or Placement())
+            fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), hold.watch_bytes)
+        place = self.place or Placement()
+        self._find_room(fetched, place)
+        description = describe_fetched(fetched, place)
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
-    def _judge(self, job: Job, hold: "_Hold") -> None:
+    def _judge(self, job: Job, hold: "_Hold") -> str:
+        """Judge what is missing; gives what there is to say of it."""
         assert job.dataset_id is not None
         assert job.mode is not None
         scorer = self._scorer(job)
+        said = self._accept(job, scorer.evaluator)
         evaluator = register_loaded(self.store, scorer.evaluator)
         dataset = find_dataset(self.store, job.dataset)
         missing = count_missing(self.store, job.dataset_id, evaluator.id, job.mode)
         hold.begin(dataset.traces, dataset.traces - missing)
         traces = missing_traces(self.store, job.dataset_id, evaluator.id, job.mode)
         save_judgments(self.store, evaluator.id, hold.watch(scorer.score(traces, job.mode, hold.leave_out)))
+        return said
+
+    def _accept(self, job: Job, evaluator: "Evaluator") -> str:
+        """Take the evaluator that the name leads to now, also where it has changed since the job was started: a job
+        is for the evaluator of a name. Gives what there is to say of it.
+
+        Raises `UserError` where its weights have another type, which is another evaluator, and where another job
+        does the same; `_LostError` where the job is no longer ours.
+        """
+        if evaluator.fingerprint == job.fingerprint:
+            return ""
+        if evaluator.dtype != self._asked_dtype(job):
+            raise UserError(
+                f"{job.spec}: the job was started for another type of weights than {evaluator.dtype}.",
+                "Start it again.",
+            )
+        if not jobs.take_for(self.store, job.id, self.name, evaluator.fingerprint):
+            raise _LostError
+        return "The evaluator has changed since the job was started; it judged as it is now."
+
+    def _asked_dtype(self, job: Job) -> str:
+        """The type of weights that a job was started for: by what is stored of the evaluator, else by its name."""
+        known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
+        by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
+        return next(known, None) or next(by_name, "float32")
 
     def _scorer(self, job: Job) -> "Scorer":
-        """The job's evaluator; the last one is kept. Raises `UserError` where it cannot load or has changed."""
+        """The job's evaluator; the last one is kept. Raises `UserError` where it cannot load."""
         # PyTorch, which a worker without a job does not need.
         from stepsight.core.scoring.scorer import Scorer
 
@@ -168,13 +200,7 @@ class Worker:
         ):
             self._loaded = None
             self._loaded = job.spec, Scorer(replace(self._load(job), name=job.evaluator))
-        scorer = self._loaded[1]
-        if scorer.evaluator.fingerprint != job.fingerprint:
-            raise UserError(
-                f"{job.spec}: the evaluator has changed since the job was started, or had another type of weights.",
-                "Start a job for the new one.",
-            )
-        return scorer
+        return self._loaded[1]
 
     def _load(self, job: Job) -> "Evaluator":
         """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named
@@ -183,13 +209,32 @@ class Worker:
 
         place = self.place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
-        if fetched is not None and place.device == "cpu" and place.device_map is None:
-            check_memory(job.evaluator, memory_of(fetched, place.dtype))
-        if self.place is None or is_shipped(job.spec):
-            evaluator = load_evaluator(job.spec)
-            if self.place is None or evaluator.fingerprint == job.fingerprint:
-                return evaluator
-        return load_evaluator(job.spec, self.place.device, self.place.dtype, self.place.device_map)
+        if fetched is not None:
+            self._find_room(fetched, place)
+        shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
+        if shipped is not None and (self.place is None or shipped.fingerprint == job.fingerprint):
+            return shipped
+        evaluator = load_evaluator(job.spec, place.device, place.dtype, place.device_map)
+        if shipped is not None and evaluator.fingerprint != job.fingerprint:
+            return shipped
+        if fetched is not None and evaluator.fingerprint != job.fingerprint:
+            # Another version of StepSight reads it in another way, or its files are no longer those of the hub.
+            check_files(fetched)
+            known = fetched.descriptions.get(place.dtype)
+            about = evaluator.description(known.seconds if known else 0.0)
+            save_fetched(fetched.described(place.dtype, about))
+        return evaluator
+
+    def _find_room(self, fetched: Fetched, place: Placement) -> None:
+        """Have memory given up for an evaluator where it lacks. Raises `UserError` where it still does."""
+        if not place.is_processor:
+            return
+        needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
+        if self.ask_room is not None and not has_room(needed):
+            self.ask_room(needed)
+            while not has_room(needed) and time.monotonic() < until and not self.stop.wait(0.1):
+                pass
+        check_memory(fetched.name, needed)
 
 
 class _Hold:
@@ -296,16 +341,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         place = read_placement(args) if is_placed(args) else None
         # Who adds a file does not wait for a dataset to be judged, nor for gigabytes.
         beside = [
-            threading.Thread(target=Worker(store, stop, place, tasks=(task,)).run, name=task.value)
+            threading.Thread(target=Worker(store, stop, place, (task,), _ask_server).run, name=task.value)
             for task in Task
             if task != Task.JUDGE
         ]
         for thread in beside:
             thread.start()
-        Worker(store, stop, place, tasks=(Task.JUDGE,)).run()
+        Worker(store, stop, place, (Task.JUDGE,), _ask_server).run()
         for thread in beside:
             thread.join()
     return 0
+
+
+def _ask_server(needed: int) -> None:
+    """Tell the server that started this process how many bytes of memory are needed, in a line."""
+    with suppress(OSError):
+        print(needed, flush=True)
 
 
 def _end_with_input(stop: threading.Event) -> None:

@@ -76,6 +76,11 @@ class Batcher:
             threading.Thread(target=self._run, name="scoring", daemon=True).start()
         return request.future
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being scored, or waits for it."""
+        return self._running
+
     def drain(self) -> None:
         """Wait until nothing is left to score."""
         while True:

@@ -19,7 +19,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.description import Description
-from stepsight.core.models.fetched import list_fetched
+from stepsight.core.models.fetched import Fetched, list_fetched
 from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
@@ -154,6 +154,10 @@ class Evaluators:
         """The names of those that are in memory now."""
         return frozenset(self._scorers) | {name for name, one in self._lazy.items() if one.is_loaded}
 
+    def give_room(self, needed: int) -> None:
+        """Give up what was fetched and scores nothing now, until so many bytes of memory are free."""
+        self._loader.give_room(needed)
+
     def _look(self) -> None:
         """Offer what was fetched meanwhile, by any process, and no longer what is gone."""
         if not self._looks_for_fetched:
@@ -163,18 +167,27 @@ class Evaluators:
                 self._looked = time.monotonic()
                 self._lazy = self._found()
 
+    def is_given(self, fetched: Fetched) -> bool:
+        """Whether it was named when the server started, and stays in memory."""
+        return str(fetched.folder.resolve()) in self._specs.values()
+
     def _found(self) -> dict[str, LazyEvaluator]:
         known = {(one.fetched.repo, one.fetched.revision): one for one in self._lazy.values()}
         offered: dict[str, LazyEvaluator] = {}
         for fetched in list_fetched():
             description = fetched.descriptions.get(self.place.dtype)
-            if description is None:
+            if description is None or self.is_given(fetched):
                 continue
             name = description.name
             if name in self._about or name in offered:
                 name = typed_name(fetched.repo, description.dtype)
             before = known.get((fetched.repo, fetched.revision))
-            offered[name] = before or LazyEvaluator(fetched, replace(description, name=name), self.place)
+            if before is not None and (
+                before.is_asked or before.description.fingerprint == description.fingerprint
+            ):
+                offered[name] = before
+            else:
+                offered[name] = LazyEvaluator(fetched, replace(description, name=name), self.place)
         return offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:

@@ -15,7 +15,7 @@ from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.description import Description
 from stepsight.core.models.fetched import Fetched, check_files, save_fetched
-from stepsight.core.models.memory import check_memory, memory_of, total_memory
+from stepsight.core.models.memory import check_memory, has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -67,6 +67,11 @@ class LazyEvaluator:
     @property
     def is_loaded(self) -> bool:
         return self.scorer is not None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is in memory, or is being loaded."""
+        return self.coming is not None
 
     @property
     def is_refused(self) -> bool:
@@ -138,7 +143,7 @@ class Loader:
         self._make_room(one)
         one.begun = time.monotonic()
         name, place = one.description.name, one.place
-        if place.device == "cpu" and place.device_map is None:
+        if place.is_processor:
             check_memory(name, one.size)
         try:
             evaluator = load_evaluator(one.fetched.folder, place.device, place.dtype, place.device_map)
@@ -175,6 +180,17 @@ class Loader:
             batcher.drain()
         del batcher
         gc.collect()
+
+    def give_room(self, needed: int) -> None:
+        """Drop those that score nothing now, the longest unused first, until so many bytes of memory are free."""
+        self._pool.submit(self._give_room, needed)
+
+    def _give_room(self, needed: int) -> None:
+        for one in sorted(self._loaded, key=lambda other: other.used):
+            if has_room(needed):
+                return
+            if one.batcher is None or not one.batcher.is_busy:
+                self._drop(one)
 
     def _wake(self) -> None:
         """Look for those that nobody asks for, after a while and in the thread that loads."""

@@ -8,6 +8,7 @@
 - value_head: language models with a value for each token, Skywork's and PQM
 - answers, two_token, chat_two_token: language models that answer each step with one of two tokens
 - llemma_prm, ensemble_prm, log_ratio: three more public families
+- masked_tokens, prefix_value: two that are asked about each step by itself
 - chat: chats in the words of a folder's own chat template
 - token_classification: any token classifier of Transformers
 """

@@ -50,10 +50,11 @@ def head_name(checkpoint: Checkpoint) -> str:
     return _TIED if tied else _HEAD
 
 
-def answer_ids(checkpoint: Checkpoint) -> list[int]:
-    """The ids of the tokens for wrong and right that the card names: by their number, or as texts, of which the
-    last token counts. Raises `UserError` where it does not, or the weights do not know them."""
-    tokens = checkpoint.card.get("tokens")
+def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = None) -> list[int]:
+    """The ids of the tokens for wrong and right that the card names, or that are meant where it does not: by their
+    number, or as texts, of which the last token counts. Raises `UserError` where nothing names them, or the weights
+    do not know them."""
+    tokens = checkpoint.card.get("tokens", otherwise)
     if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:
         raise UserError(
             f"{checkpoint.folder}: the tokens for right and wrong are not known.",

@@ -17,7 +17,7 @@ def describe_fetched(fetched: Fetched, place: Placement) -> Description:
         return kept
     start = time.perf_counter()
     try:
-        if place.device == "cpu" and place.device_map is None:
+        if place.is_processor:
             check_memory(fetched.repo, memory_of(fetched, place.dtype))
         evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
     except UserError as error:

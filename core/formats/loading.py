@@ -12,7 +12,9 @@ from stepsight.core.formats import (
     ensemble_prm,
     llemma_prm,
     log_ratio,
+    masked_tokens,
     math_shepherd,
+    prefix_value,
     qwen_prm,
     reasoneval,
     stepsight,
@@ -48,6 +50,8 @@ FORMATS = cast(
         llemma_prm,
         ensemble_prm,
         log_ratio,
+        masked_tokens,
+        prefix_value,
         token_classification,
         stepsight,
     ),
@@ -105,7 +109,7 @@ def load_evaluator(
         return EquationsEvaluator()
     name = dtype if isinstance(dtype, str) else dtype_name(dtype)
     place = check_placement(Placement(device, name, device_map))
-    checkpoint = open_checkpoint(evaluator_folder(spec))
+    checkpoint = open_checkpoint(evaluator_folder(spec, place))
     kind = recognise(checkpoint)
     defaults = kind.template(checkpoint)
     try:

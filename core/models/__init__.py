@@ -5,7 +5,7 @@
 - checkpoint, location: that folder: config, tokenizer, safetensors; where it is, on this machine or a model hub
 - assembly: that folder put together from what a repository has; pickles, adapter: weights that need work
 - repositories: what public repositories do not say of themselves
-- hub, fetched, description: fetching a model from a hub; those that are here, and what is known of them unloaded
+- remote, hub, fetched, description: what a hub has; fetching it; what is here, and what is known of it unloaded
 - public: what authors say of public evaluators
 - memory: what this machine has of it, and what an evaluator takes
 - model: backbone and score head in one

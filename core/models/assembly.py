@@ -30,14 +30,16 @@ from stepsight.core.models.checkpoint import (
     repository,
     tensor_files,
 )
+from stepsight.core.models.fetched import NEWEST, Fetched, find_fetched, part_key
 from stepsight.core.models.location import (
     ADAPTER,
     CARD,
     INDEX,
+    SLOW_TOKENIZERS,
     TOKENIZER,
     WEIGHTS,
-    download,
     is_hub_id,
+    model_folder,
 )
 from stepsight.core.models.pickles import ShardWriter, pickle_files, read_pickle
 from stepsight.core.models.repositories import with_known
@@ -49,17 +51,16 @@ _VERSION = 1
 _DESCRIBING = (
     TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json",
 )  # fmt: skip
-# Files that a tokenizer.json can be made from: named in the error where there is none.
-_SLOW = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
 
 
-def open_checkpoint(folder: Path) -> Checkpoint:
+def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) -> Checkpoint:
     """The checkpoint of a folder as it was given or fetched, put together in the cache where it is not whole.
 
-    Raises `UserError` where a part is missing, damaged or does not fit, and where the cache has no room.
+    `fetched` are models that were fetched for it, by `part_key`; None looks for those of the folder itself. Raises
+    `UserError` where a part is missing, damaged or does not fit, and where the cache has no room.
     """
     card = with_known(repository(folder), read_card(folder))
-    whole = _whole(folder, card)
+    whole = _whole(folder, card, _fetched_for(folder) if fetched is None else fetched)
     config = read_json(whole / _CONFIG)
     return Checkpoint(whole, config, card, None if whole == folder else folder)
 
@@ -70,15 +71,24 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
     Raises `UserError`, with `what` it is, where it is not named or not there.
     """
     folder = checkpoint.source or checkpoint.folder
-    parts = _Parts(folder, checkpoint.card)
+    parts = _Parts(folder, checkpoint.card, _fetched_for(folder))
     if key not in checkpoint.card:
         raise UserError(f"{folder}: {what} is not known.", f'Name it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.')
-    return open_checkpoint(parts.elsewhere(parts.text(key), key, what, weights=True))
+    return open_checkpoint(parts.elsewhere(parts.text(key), key, what, weights=True), parts.fetched)
 
 
-def _whole(folder: Path, card: Mapping[str, Any], above: tuple[Path, ...] = ()) -> Path:
+def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
+    """The models that were fetched for that of a folder, at the commits that it is pinned to."""
+    name = repository(folder)
+    fetched = find_fetched(name) if is_hub_id(name) else None
+    return fetched.parts if fetched is not None and fetched.folder.resolve() == folder.resolve() else {}
+
+
+def _whole(
+    folder: Path, card: Mapping[str, Any], fetched: Mapping[str, Fetched], above: tuple[Path, ...] = ()
+) -> Path:
     """The folder itself, or the one put together; `above` are those whose base it is."""
-    parts = _Parts(folder, card, above)
+    parts = _Parts(folder, card, fetched, above)
     if parts.are_whole:
         return folder
     target = cache_folder() / "assembled" / f"{model_name(folder)}-{_digest(str(folder.resolve()))[:12]}"
@@ -103,6 +113,7 @@ class _Parts:
 
     folder: Path
     card: Mapping[str, Any]
+    fetched: Mapping[str, Fetched]
     above: tuple[Path, ...] = ()
 
     @cached_property
@@ -154,9 +165,9 @@ class _Parts:
         above = (*self.above, self.folder.resolve())
         if folder.resolve() in above:
             raise UserError(f"{self.folder}: its base is itself, or an adapter of it.", _name_base("OWNER/NAME"))
-        return (
-            _whole(folder, with_known(repository(folder), read_card(folder)), above) if self.is_adapter else folder
-        )
+        if not self.is_adapter:
+            return folder
+        return _whole(folder, with_known(repository(folder), read_card(folder)), self.fetched, above)
 
     @cached_property
     def config(self) -> Path:
@@ -171,8 +182,8 @@ class _Parts:
     def tokenizer(self) -> list[Path]:
         """The files of its tokenizer, else of the one that the card names, else of its base's."""
         for folder in self._tokenizer_folders():
-            if (folder / TOKENIZER).is_file() or any((folder / name).is_file() for name in _SLOW):
-                return [folder / name for name in (*_DESCRIBING, *_SLOW) if (folder / name).is_file()]
+            if (folder / TOKENIZER).is_file() or any((folder / name).is_file() for name in SLOW_TOKENIZERS):
+                return [folder / name for name in (*_DESCRIBING, *SLOW_TOKENIZERS) if (folder / name).is_file()]
         return []
 
     def _tokenizer_folders(self) -> Iterator[Path]:
@@ -211,7 +222,12 @@ class _Parts:
         return tokens
 
     def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
-        """The folder of that path, from here or from this folder, or of that id on the hub."""
+        """The folder of what was fetched for it, of that path, from here or from this folder, or of that id on the
+        hub."""
+        asked = revision if isinstance(revision, str) and revision else NEWEST
+        pinned = self.fetched.get(part_key(named, asked))
+        if pinned is not None:
+            return pinned.folder
         for folder in (Path(named), self.folder / named):
             if folder.is_dir():
                 return folder
@@ -219,7 +235,7 @@ class _Parts:
         if not is_hub_id(named):
             raise UserError(f"{self.folder}: {what}, {named!r:.120}, is not there.", hint)
         try:
-            return download(named, revision if isinstance(revision, str) else None, weights)
+            return model_folder(named, asked, weights=weights)
         except UserError as error:
             raise UserError(f"{self.folder}: {what}, {named!r}, is not there: {error.message}", hint) from None
 

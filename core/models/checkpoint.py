@@ -13,10 +13,7 @@ from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
-from stepsight.core.models.location import CARD, INDEX, TOKENIZER, UNPICKLE, WEIGHTS
-
-# Files that a tokenizer.json can be made from.
-_SLOW = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
+from stepsight.core.models.location import CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, UNPICKLE, WEIGHTS
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
@@ -124,7 +121,7 @@ def read_card(folder: Path) -> dict[str, Any]:
 def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer.json of a folder. Raises `UserError` where there is none or it is damaged."""
     path = folder / TOKENIZER
-    slow = next((name for name in _SLOW if (folder / name).is_file()), None)
+    slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
     if not path.is_file() and slow:
         raise UserError(
             f"{TOKENIZER} is missing, there is only {slow}.",

@@ -23,7 +23,12 @@ from stepsight.core.files import read_json, write_json
 from stepsight.core.models.description import Description
 
 _RECORD = "stepsight.json"
+# Of models that are no evaluators by themselves, by what revision they were asked for.
+_PARTS = "stepsight-parts.json"
 _WEIGHTS = (".safetensors", ".bin")
+NEWEST = "main"
+"""The revision that is meant where none is named."""
+
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _CHUNK = 1 << 20
 
@@ -31,12 +36,14 @@ _CHUNK = 1 << 20
 @dataclass(frozen=True)
 class Fetched:
     """A model of a hub at a commit, the `revision`: the `files` by name with their sizes in bytes, and what it was
-    when it was loaded, by the type of weights that was asked for."""
+    when it was loaded, by the type of weights that was asked for. `parts` are the other models that it is read
+    with, such as the base of an adapter, by `part_key`."""
 
     repo: str
     revision: str
     files: Mapping[str, int]
     descriptions: Mapping[str, Description] = field(default_factory=dict)
+    parts: Mapping[str, "Fetched"] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -48,14 +55,25 @@ class Fetched:
         return storage_folder(self.repo) / "snapshots" / self.revision
 
     @property
-    def size(self) -> int:
-        """The bytes of its weights."""
+    def own_size(self) -> int:
+        """The bytes of its own weights."""
         return sum(size for name, size in self.files.items() if name.endswith(_WEIGHTS))
 
     @property
+    def size(self) -> int:
+        """The bytes of all weights that it is read with."""
+        return self.own_size + sum(part.own_size for part in self.parts.values())
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """The commits of its parts."""
+        return {key: part.revision for key, part in self.parts.items()}
+
+    @property
     def is_whole(self) -> bool:
-        """Whether each of its files is there as long as it should be."""
-        return all(_size(self.folder / name) == size for name, size in self.files.items())
+        """Whether each of its files, and of its parts', is there as long as it should be."""
+        own = all(_size(self.folder / name) == size for name, size in self.files.items())
+        return own and all(part.is_whole for part in self.parts.values())
 
     def described(self, dtype: str, description: Description) -> "Fetched":
         """With what it is in that type of weights."""
@@ -67,11 +85,12 @@ def cache_of_hub() -> Path:
     return Path(constants.HF_HUB_CACHE).expanduser()
 
 
-def free_disk() -> int | None:
-    """The bytes that are free there; None where that cannot be told."""
-    for folder in (cache_of_hub(), *cache_of_hub().parents):
+def free_disk(folder: Path | None = None) -> int | None:
+    """The bytes that are free in a folder, which need not exist, else there; None where that cannot be told."""
+    folder = folder or cache_of_hub()
+    for one in (folder, *folder.parents):
         with suppress(OSError):
-            return shutil.disk_usage(folder).free
+            return shutil.disk_usage(one).free
     return None
 
 
@@ -80,15 +99,35 @@ def storage_folder(repo: str) -> Path:
     return cache_of_hub() / repo_folder_name(repo_id=repo, repo_type="model")
 
 
+def part_key(repo: str, revision: str) -> str:
+    """What another model is known by to the one that needs it, at the `revision` that it is asked for."""
+    return f"{repo}@{revision}"
+
+
 def save_fetched(fetched: Fetched) -> None:
     """Note that a revision is here. Raises `UserError` where that cannot be written."""
-    values = {
-        "repo": fetched.repo,
-        "revision": fetched.revision,
-        "files": dict(fetched.files),
-        "descriptions": {dtype: one.as_json() for dtype, one in fetched.descriptions.items()},
-    }
-    write_json(storage_folder(fetched.repo) / _RECORD, values)
+    descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
+    write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions})
+
+
+def save_part(asked: str, fetched: Fetched) -> None:
+    """Note that a model that is no evaluator by itself is here, as the revision that was asked for. Raises
+    `UserError` where that cannot be written."""
+    path = storage_folder(fetched.repo) / _PARTS
+    write_json(path, _read_object(path) | {asked: _as_json(fetched)})
+
+
+def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
+    """What is here of a model as the revision that was asked for, by itself or as an evaluator; None where it is
+    not, or not whole, or without the `weights` that are wanted."""
+    try:
+        fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
+    except HFValidationError:
+        return None
+    if fetched is not None and fetched.repo == repo and fetched.is_whole and (fetched.own_size or not weights):
+        return fetched
+    evaluator = find_fetched(repo)
+    return evaluator if evaluator is not None and asked in (NEWEST, evaluator.revision) else None
 
 
 def find_fetched(repo: str) -> Fetched | None:
@@ -107,7 +146,10 @@ def list_fetched() -> list[Fetched]:
 
 
 def check_files(fetched: Fetched) -> None:
-    """Raises `UserError` where a file is no longer what was fetched, by the hash that it lies under."""
+    """Raises `UserError` where a file of it or of its parts is no longer what was fetched, by the hash that it lies
+    under."""
+    for part in fetched.parts.values():
+        check_files(part)
     for name in fetched.files:
         path = (fetched.folder / name).resolve()
         # A card of ours lies beside the links.
@@ -136,18 +178,42 @@ def digest_of(path: Path, *, is_sha256: bool, told: Callable[[], None] | None = 
     return digest.hexdigest()
 
 
-def _read(path: Path) -> Fetched | None:
-    """A record; None where there is none that makes sense, which is mended by fetching again."""
+def _as_json(fetched: Fetched) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "repo": fetched.repo,
+        "revision": fetched.revision,
+        "files": dict(fetched.files),
+    }
+    return values | {"parts": {key: _as_json(part) for key, part in fetched.parts.items()}}
+
+
+def _from_json(values: Any) -> Fetched | None:
+    """What `_as_json` wrote; None where that makes no sense, which is mended by fetching again."""
     try:
-        values: dict[str, Any] = read_json(path)
+        parts = {str(key): _from_json(one) for key, one in values.get("parts", {}).items()}
+        if not is_hash(values["revision"]) or None in parts.values():
+            return None
         return Fetched(
             str(values["repo"]),
-            str(values["revision"]),
+            values["revision"],
             {str(name): int(size) for name, size in values["files"].items()},
             {dtype: Description.from_json(one) for dtype, one in values.get("descriptions", {}).items()},
+            {key: part for key, part in parts.items() if part is not None},
         )
-    except (UserError, TypeError, ValueError, KeyError, AttributeError):
+    except (TypeError, ValueError, KeyError, AttributeError):
         return None
+
+
+def _read(path: Path) -> Fetched | None:
+    return _from_json(_read_object(path))
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, empty where there is none."""
+    try:
+        return read_json(path)
+    except UserError:
+        return {}
 
 
 def _size(path: Path) -> int | None:

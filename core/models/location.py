@@ -9,16 +9,12 @@ import re
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import (
-    HfHubHTTPError,
-    HFValidationError,
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-)
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.core.models.fetched import find_fetched
+from stepsight.core.models.memory import check_memory, needed_memory
+from stepsight.core.models.placement import Placement
 from stepsight.core.models.repositories import known_card
 
 WEIGHTS = "model.safetensors"
@@ -27,6 +23,8 @@ TOKENIZER = "tokenizer.json"
 CARD = "stepsight.json"
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""
+SLOW_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
+"""Files that a tokenizer.json can be made from."""
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 ADAPTER_PICKLE = "adapter_model.bin"
@@ -37,11 +35,6 @@ UNPICKLE = (
 )
 """What to do with a checkpoint that others saved as pickle files."""
 
-# Code and copies in other formats are never fetched; pickle files where there is nothing else.
-_DESCRIBED = ["*.json", "*.jinja", "tokenizer.model", "spiece.model", "vocab.txt", "merges.txt"]
-_FETCHED = ["*.safetensors", *_DESCRIBED]
-_PICKLES = ["pytorch_model*.bin", ADAPTER_PICKLE]
-_AT_ROOT = ["config.json", TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", CARD]
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -55,17 +48,17 @@ def is_shipped(spec: str | Path) -> bool:
     return str(spec) in (*shipped_evaluators(), EQUATIONS)
 
 
-def evaluator_folder(spec: str | Path) -> Path:
-    """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched to stay
-    (see `core.models.hub`), else the newest one, fetched where it is not there yet.
+def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
+    """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched, else
+    the newest one, fetched now with all that it needs (see `core.models.hub`).
 
-    Raises `UserError` where there is none.
+    Raises `UserError` where there is none, and where it would have to be fetched and does not fit at `place`.
     """
     folder = _local(spec)
     if folder is not None:
         return folder
     if is_hub_id(str(spec)):
-        return _pinned(str(spec)) or download(str(spec))
+        return _pinned(str(spec)) or _evaluator_of_hub(str(spec), place)
     names = ", ".join([*shipped_evaluators(), EQUATIONS])
     raise UserError(
         f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
@@ -85,7 +78,7 @@ def can_load(spec: str | Path) -> bool:
 
 def has_weights(folder: Path) -> bool:
     """Whether a folder has weights; whether they are whole is not looked at."""
-    return any(any(folder.glob(pattern)) for pattern in ("*.safetensors", *_PICKLES))
+    return any(any(folder.glob(pattern)) for pattern in ("*.safetensors", "pytorch_model*.bin", ADAPTER_PICKLE))
 
 
 def is_hub_id(spec: str) -> bool:
@@ -93,70 +86,64 @@ def is_hub_id(spec: str) -> bool:
     return _ID.fullmatch(spec) is not None
 
 
-def download(spec: str, revision: str | None = None, weights: bool = True) -> Path:
-    """The folder of a hub's model in the cache, fetched where it is not there or has changed.
+def model_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path:
+    """The folder of a hub's model that is no evaluator by itself, or only of what describes it: fetched where it is
+    not there yet, at a branch or commit, None the newest.
 
-    `revision` is a branch or commit, None the newest. Without `weights` only what describes the model is fetched.
     Raises `UserError` where the hub has no such model, refuses it, or cannot be reached.
     """
+    # What is here needs nothing of it.
+    from stepsight.core.models.hub import obtain_part
+    from stepsight.core.models.remote import UnreachableError
+
     try:
-        folder = _snapshot(spec, _FETCHED if weights else _DESCRIBED, revision)
-        if weights and not _has_weights(folder, spec):
-            folder = _snapshot(spec, [*_FETCHED, *_PICKLES], revision)
-    except RepositoryNotFoundError:
-        raise UserError(
-            f"there is no folder {spec!r}, and the model hub has no such model that it gives to you.",
-            "Check the name; for a gated or private model, log in to the hub first.",
-        ) from None
-    except HFValidationError:
-        raise UserError(
-            f"there is no folder {spec!r}, and it is no model's id.", "Give a folder or OWNER/NAME."
-        ) from None
-    except LocalEntryNotFoundError:
-        raise UserError(
-            f"there is no folder {spec!r}, and no model {spec!r} in the cache of the model hub, which cannot be "
-            "reached from here.",
-            "Give a folder, or copy the model to this machine.",
-        ) from None
-    except (HfHubHTTPError, OSError) as error:
-        message = " ".join(str(error).split())
-        raise UserError(f"the model {spec!r} cannot be fetched: {message:.300}", "Try again.") from None
-    if weights and not _has_weights(folder, spec):
-        raise UserError(f"the model {spec!r} has no weights on the model hub that can be read.", UNPICKLE)
-    return folder
+        return obtain_part(spec, revision, weights=weights).folder
+    except UnreachableError as error:
+        folder = _kept(spec, revision)
+        if folder is None or (weights and not _has_weights(folder, spec)):
+            raise _unreachable(spec, error) from None
+        return folder
+
+
+def _evaluator_of_hub(spec: str, place: Placement | None) -> Path:
+    # What is here needs nothing of it.
+    from stepsight.core.models.hub import obtain
+    from stepsight.core.models.remote import Remote, UnreachableError
+
+    def check(remote: Remote) -> None:
+        if place is not None and place.is_processor:
+            check_memory(spec, needed_memory(remote.parameters, place.dtype), whole=True)
+
+    try:
+        return obtain(spec, check).folder
+    except UnreachableError as error:
+        folder = cached(spec)
+        if folder is None:
+            raise _unreachable(spec, error) from None
+        return folder
+
+
+def _unreachable(spec: str, error: UserError) -> UserError:
+    return UserError(
+        f"there is no folder {spec!r}, and no model {spec!r} in the cache of the model hub: {error.message}",
+        error.hint,
+    )
 
 
 def cached(spec: str) -> Path | None:
     """The folder of a hub's model that was fetched before, without asking the hub; None where there is none."""
     if (folder := _pinned(spec)) is not None:
         return folder
+    folder = _kept(spec)
+    return folder if folder is not None and _has_weights(folder, spec) else None
+
+
+def _kept(spec: str, revision: str | None = None) -> Path | None:
+    """What the hub's own client has of a model; None where it has nothing."""
     try:
-        folder = _snapshot(spec, _FETCHED, local_files_only=True)
+        return Path(snapshot_download(spec, revision=revision, local_files_only=True))
     except (OSError, ValueError):
         return None
-    return folder if _has_weights(folder, spec) else None
-
-
-def _snapshot(
-    spec: str, patterns: list[str], revision: str | None = None, *, local_files_only: bool = False
-) -> Path:
-    """The folder of a model's files of these names, and of those below the folder that it is known to have them
-    in."""
-    below = known_card(spec).get("subfolder")
-    ignored = ["*/*"]
-    if below is not None:
-        # A star stands for folders too.
-        beside = [name for name in (*_AT_ROOT, *patterns) if "*" not in name]
-        patterns, ignored = [*beside, *(f"{below}/{pattern}" for pattern in patterns)], [f"{below}/*/*"]
-    return Path(
-        snapshot_download(
-            spec,
-            revision=revision,
-            allow_patterns=patterns,
-            ignore_patterns=ignored,
-            local_files_only=local_files_only,
-        )
-    )
 
 
 def _has_weights(folder: Path, spec: str) -> bool:

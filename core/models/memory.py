@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
@@ -44,13 +45,31 @@ def free_memory() -> int | None:
 
 
 def memory_of(fetched: Fetched, dtype: str) -> int:
-    """`needed_memory` of a fetched evaluator, by the bytes of its files."""
+    """`needed_memory` of a fetched evaluator and of all that it is read with, by the bytes of their files."""
+    models = (fetched, *fetched.parts.values())
+    # Weights that came without a config have that of their base.
+    configs = [_config(one.folder) for one in models]
+    stored = [_stored(config) or next(filter(None, map(_stored, configs)), dtype) for config in configs]
+    sizes = [one.own_size // _BYTES.get(kind, 4) for one, kind in zip(models, stored, strict=True)]
+    return needed_memory(sum(sizes), dtype)
+
+
+def _config(folder: Path) -> dict[str, Any]:
     try:
-        config = read_json(fetched.folder / "config.json")
+        return read_json(folder / "config.json")
     except UserError:
-        config = {}
-    stored = str(config.get("dtype") or config.get("torch_dtype") or dtype)
-    return needed_memory(fetched.size // _BYTES.get(stored, 4), dtype)
+        return {}
+
+
+def _stored(config: dict[str, Any]) -> str:
+    """The type that weights are stored in, "" where that is not said."""
+    return str(config.get("dtype") or config.get("torch_dtype") or "")
+
+
+def has_room(needed: int) -> bool:
+    """Whether so many bytes are free, or the system does not tell."""
+    free = free_memory()
+    return free is None or needed <= free
 
 
 def check_memory(name: str, needed: int, *, whole: bool = False) -> None:

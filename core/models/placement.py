@@ -22,6 +22,11 @@ class Placement:
     dtype: str = "float32"
     device_map: str | dict[str, Any] | None = None
 
+    @property
+    def is_processor(self) -> bool:
+        """Whether the weights are in this machine's own memory."""
+        return self.device == "cpu" and self.device_map is None
+
 
 def typed_name(name: str, dtype: str) -> str:
     """The name of an evaluator with its weights in that type: its scores differ from those in float32."""

@@ -7,7 +7,7 @@ None or empty here. Needs no PyTorch.
 from collections.abc import Collection
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as record
@@ -37,6 +37,8 @@ class Part(StrEnum):
         return f"processbench-{self}"
 
 
+# Of the trace that times are given for.
+_STEPS = 10
 _TITLES = {Part.GSM8K: "GSM8K", Part.MATH: "MATH", Part.OLYMPIADBENCH: "OlympiadBench", Part.OMNIMATH: "Omni-MATH"}
 
 
@@ -70,9 +72,10 @@ class PublicEvaluator(Record):
     """An evaluator by its hub `id`.
 
     `parameters` are those that its authors round to, `bytes` those of its weights where we know them; these are
-    `safetensors`, or a `pickle` where there is nothing else. `format` is the checkpoint format that reads it, and
-    `card` the content of the stepsight.json that it needs. `threshold` is its authors' own. `needs` names what has
-    to be had besides; `note` is what a reader of its figures should know.
+    `safetensors`, or a `pickle` where there is nothing else. `format` is the checkpoint format that reads it.
+    `threshold` is its authors' own. `brings` names what is fetched with it, and `beside` has the parameters of a
+    second model that it is compared with. `calls` says how often it is asked about each step by itself, 0 where one
+    pass judges all; `note` is what a reader of its figures should know.
     """
 
     id: str
@@ -87,9 +90,10 @@ class PublicEvaluator(Record):
     threshold: float | None = None
     processbench: ProcessBenchFigures | None = None
     prmbench: PrmBenchFigure | None = None
-    needs: str = ""
+    brings: str = ""
+    beside: Annotated[int, Field(ge=0)] = 0
+    calls: Annotated[int, Field(ge=0)] = 0
     note: str = ""
-    card: dict[str, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -98,8 +102,17 @@ class PublicEvaluator(Record):
 
     @property
     def size(self) -> int:
-        """The bytes of its weights: those that are known, else two for each parameter, as most are stored."""
-        return self.bytes or 2 * self.parameters
+        """The bytes of all weights: those that are known, else two for each parameter, as most are stored."""
+        return (self.bytes or 2 * self.parameters) + 2 * self.beside
+
+    @property
+    def all_parameters(self) -> int:
+        """Those of a second model too."""
+        return self.parameters + self.beside
+
+    def tokens_read(self, tokens: int) -> int:
+        """How many tokens it reads for a trace of so many."""
+        return tokens * self.calls * (_STEPS + 1) // 2 if self.calls else tokens
 
     @property
     def redundancy(self) -> bool:
@@ -127,6 +140,4 @@ def find_public(repo: str) -> PublicEvaluator | None:
 
 def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
     """Why an evaluator cannot be read here, "" where it can: `formats` are those of this version."""
-    if one.format not in formats:
-        return f"Its format, {one.format}, cannot be read by this version."
-    return f"It needs {one.needs}." if one.needs else ""
+    return "" if one.format in formats else f"Its format, {one.format}, cannot be read by this version."

@@ -88,6 +88,9 @@ _CARDS: Mapping[str, Card] = {
     "EurusPRM-Stage2": _EURUS,
     "ImplicitPRM_DPO": _IMPLICIT,
     "ImplicitPRM_CE": _IMPLICIT,
+    "PathFinder-PRM-7B": {"format": "masked-tokens"},
+    "Universal-PRM-7B": {"format": "prefix-value"},
+    "Universal-PRM": {"format": "prefix-value"},
     "mistal-7b-prm-openrlhf": {"format": "math-shepherd"},
 }
 _FOLDED = {name.casefold(): card for name, card in _CARDS.items()}

@@ -2,6 +2,7 @@
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from tokenizers import AddedToken, Tokenizer
 
-from stepsight.core.arrays import Ints
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
@@ -87,25 +88,28 @@ class Encoded:
     """`ids`: all token ids, shape (tokens,). `ends`: the last position of each sub-step, ascending; `reads`: `e_i`,
     the position it is read at, mostly the last.
 
-    The prefix that ends with sub-step `i` is `ids[: ends[i] + 1]`, token for token.
+    The prefix that ends with sub-step `i` is `ids[: ends[i] + 1]`, token for token. Where an evaluator is asked
+    about each sub-step by itself, `calls` are the inputs for each, with the positions that are read in them; `ids`
+    is then the longest of them.
     """
 
     ids: Ints
     ends: Ints
     reads: Ints
+    calls: tuple[tuple["Encoded", ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-class _Mark(Enum):
+class Mark(Enum):
     """A mark between the parts of an input: a token is left out here, or a step ends here."""
 
     LEFT_OUT = auto()
     END = auto()
 
 
-_Part = int | str | _Mark
+_Part = int | str | Mark
 
 
 class Encoder:
@@ -113,6 +117,9 @@ class Encoder:
 
     Raises `UserError` where the tokenizer lacks the template's tokens.
     """
+
+    asks_each_step = False
+    """Whether what it encodes has `calls`."""
 
     def __init__(self, tokenizer: Tokenizer, template: PromptTemplate) -> None:
         self.tokenizer = tokenizer
@@ -137,7 +144,16 @@ class Encoder:
 
     def encode(self, trace: Trace) -> Encoded:
         """Token ids of problem and sub-steps, with the position that each sub-step is read at."""
-        parts = self._merged(self._parts(trace))
+        return self._encoded(self._parts(trace))
+
+    def verdict(self, probs: Floats32) -> Floats32:
+        """The probabilities of a sub-step, shape (3,), by those at all positions that its calls were read at, in
+        order, shape (reads, 3)."""
+        last: Floats32 = probs[-1]
+        return last
+
+    def _encoded(self, parts: Iterable[_Part]) -> Encoded:
+        parts = self._merged(parts)
         texts = [part for part in parts if isinstance(part, str)]
         pieces = iter(self._pieces.encode(texts, self._continues(parts)))
         ids: list[int] = []
@@ -147,21 +163,25 @@ class Encoder:
                 ids.append(part)
             elif isinstance(part, str):
                 ids += next(pieces)
-            elif part is _Mark.END:
+            elif part is Mark.END:
                 ends.append(len(ids) - 1)
         last = np.asarray(ends, dtype=np.int64)
         reads = np.maximum(last - 1, 0) if self.template.read == Read.SECOND_TO_LAST else last
         return Encoded(np.asarray(ids, dtype=np.int64), last, reads)
 
+    def _opening(self, trace: Trace) -> Iterable[_Part]:
+        """The tokens and texts before the first sub-step."""
+        yield from self.bos
+        for part in self._prompt:
+            problem = self.template.problem_text(trace.problem)
+            yield part.replace("{problem}", problem) if isinstance(part, str) else part
+
     def _parts(self, trace: Trace) -> Iterable[_Part]:
         """The tokens and texts of an input in order, with a mark at the end of each sub-step."""
         template = self.template
         kept = template.read == Read.SEPARATOR
-        separator: list[_Part] = [*self.closing] if kept else [_Mark.LEFT_OUT] * len(self.closing)
-        yield from self.bos
-        for part in self._prompt:
-            problem = template.problem_text(trace.problem)
-            yield part.replace("{problem}", problem) if isinstance(part, str) else part
+        separator: list[_Part] = [*self.closing] if kept else [Mark.LEFT_OUT] * len(self.closing)
+        yield from self._opening(trace)
         if template.opening:
             yield from separator
         for number, text in enumerate(trace.substeps, start=1):
@@ -170,7 +190,7 @@ class Encoder:
             yield from self._lines(
                 (last if isinstance(last, str) else "") + template.step_text(number, text), separator
             )
-            yield from [*separator, _Mark.END] if kept else [_Mark.END, *separator]
+            yield from [*separator, Mark.END] if kept else [Mark.END, *separator]
 
     def _lines(self, text: str, separator: list[_Part]) -> Iterable[_Part]:
         """The text of a step; with the separator between its lines where the template says so."""
@@ -198,13 +218,13 @@ class Encoder:
         for part in parts[len(self.bos) :]:
             if isinstance(part, str):
                 continues.append(self.template.joined and before is not None and not self._restarts(before))
-            if part is not _Mark.END:
+            if part is not Mark.END:
                 before = part
         return continues
 
     def _restarts(self, before: _Part) -> bool:
         """Whether a text after this part is marked as a beginning, as after most added tokens."""
-        added = before is _Mark.LEFT_OUT or before in self._added_ids
+        added = before is Mark.LEFT_OUT or before in self._added_ids
         return added and not self._pieces.marked_once
 
     def _token(self, token: str) -> int:
@@ -244,3 +264,26 @@ class Encoder:
                 options = {"lstrip": token.lstrip, "rstrip": token.rstrip, "single_word": token.single_word}
                 special = AddedToken(token.content, special=True, normalized=token.normalized, **options)
                 self.tokenizer.add_special_tokens([special])
+
+
+class CallEncoder(Encoder, ABC):
+    """Encodes each step as inputs of its own, with the steps before it, for evaluators that are asked about one
+    step at a time."""
+
+    asks_each_step = True
+
+    def encode(self, trace: Trace) -> Encoded:
+        steps = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
+        opening = list(self._opening(trace))
+        calls = tuple(
+            tuple(self._encoded([*opening, *parts]) for parts in self.questions(steps[:number]))
+            for number in range(1, len(steps) + 1)
+        )
+        longest = max((call for step in calls for call in step), key=len)
+        places = np.full(len(steps), len(longest) - 1, dtype=np.int64)
+        return Encoded(longest.ids, places, places, calls)
+
+    @abstractmethod
+    def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
+        """What follows the prompt in each call about the last of these steps: tokens and texts, with a mark behind
+        each place that is read."""

@@ -1,6 +1,6 @@
 """Forward passes: their inputs, batches under a token budget, and the pass for any backbone and device."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,7 @@ import torch
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.model import StepModel
+from stepsight.core.prompts.encoding import Encoded, Encoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,21 @@ class Input:
     def key(self) -> bytes:
         """Equal for equal token sequences."""
         return self.ids[: self.length].tobytes()
+
+
+Calls = Sequence[Sequence[Encoded]]
+"""The inputs for each step of a trace."""
+
+
+def call_inputs(calls: Calls) -> list[Input]:
+    """The inputs of all calls, in order."""
+    return [Input(call.ids, len(call), call.reads) for step in calls for call in step]
+
+
+def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats32:
+    """The probabilities of each step, shape (steps, 3), by what `call_inputs` came to."""
+    outputs = iter(rows)
+    return np.stack([encoder.verdict(np.concatenate([next(outputs) for _ in step])) for step in calls])
 
 
 class Forward(Protocol):

@@ -10,7 +10,8 @@ import torch
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.scoring.forward import Forward, Input, chunks
+from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from stepsight.core.trace import Trace, check_text
 
@@ -43,8 +44,12 @@ class NextSteps:
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
-        inputs = [self._input(problem, [*steps, text], f"candidate {unique[text]}") for text in unique]
-        if self._prefixes is None:
+        encoded = [self._encode(problem, [*steps, text], f"candidate {unique[text]}") for text in unique]
+        inputs = [Input(one.ids, len(one), one.reads[-1:]) for one in encoded]
+        if self._evaluator.encoder.asks_each_step:
+            calls = [one.calls[-1] for one in encoded]
+            rows = list(verdicts(self._evaluator.encoder, calls, self._forward.run(call_inputs(calls)))[:, None])
+        elif self._prefixes is None:
             rows = self._forward.run(inputs)
         else:
             end = len(self._evaluator.encode(Trace.of(problem, steps))) if len(steps) else None
@@ -60,12 +65,11 @@ class NextSteps:
             return None
         return Prefixes(self._evaluator.model.model)
 
-    def _input(self, problem: str, steps: Sequence[str | Sequence[str]], which: str) -> Input:
+    def _encode(self, problem: str, steps: Sequence[str | Sequence[str]], which: str) -> Encoded:
         try:
-            encoded = self._evaluator.encode(Trace.of(problem, steps))
+            return self._evaluator.encode(Trace.of(problem, steps))
         except UserError as error:
             raise error.at(which) from None
-        return Input(encoded.ids, len(encoded), encoded.reads[-1:])
 
     def _continue(self, prefixes: Prefixes, inputs: Sequence[Input], end: int | None) -> list[Floats32]:
         """The probabilities of each input, shape (1, 3), from the prefix that they share. It ends at `end`, with

@@ -14,7 +14,7 @@ from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import CpuForward
-from stepsight.core.scoring.forward import Forward, Input, PaddedForward
+from stepsight.core.scoring.forward import Forward, Input, PaddedForward, call_inputs, verdicts
 from stepsight.core.scoring.next_step import NextSteps, check_candidates
 from stepsight.core.trace import Trace
 
@@ -113,11 +113,16 @@ class Scorer:
             return
         assert isinstance(self.evaluator, ModelEvaluator)
         causal = self.evaluator.attention == "causal"
-        inputs = [_whole(encoded) if causal else _inputs(encoded, mode) for _, encoded in window]
+        inputs = [
+            call_inputs(encoded.calls) if encoded.calls else _whole(encoded) if causal else _inputs(encoded, mode)
+            for _, encoded in window
+        ]
         outputs = iter(self._run_unique([item for part in inputs for item in part]))
-        for (trace, _), part in zip(window, inputs, strict=True):
+        for (trace, encoded), part in zip(window, inputs, strict=True):
             rows = tuple(islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
+            if encoded.calls:
+                rows, causal = (verdicts(self.evaluator.encoder, encoded.calls, rows),), True
             yield Judgment(trace, mode, _assemble(rows, mode, causal))
 
     def _run_unique(self, inputs: list[Input]) -> list[Floats32]:

@@ -232,6 +232,21 @@ def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) 
     return _change(store, job_id, worker, values)
 
 
+def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
+    """Go on for the evaluator of that fingerprint, which the one of that name has become since the job was started.
+    False where the job is no longer the worker's. Raises `UserError` where another one does the same."""
+    with store.write() as session:
+        job = _get(session, job_id)
+        assert job.dataset_id is not None
+        assert job.mode is not None
+        _lock_dataset(session, job.dataset_id)
+        other = session.scalars(_same(job.dataset_id, fingerprint, job.mode)).one_or_none()
+        if other is not None and other.id != job_id:
+            raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
+        held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
+        return _changed(session, update(JobRow).where(*held).values(fingerprint=fingerprint))
+
+
 def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> bool:
     """Note which dataset an import belongs to. False where the job is no longer the worker's."""
     return _change(store, job_id, worker, {"dataset_id": dataset_id})

@@ -19,7 +19,7 @@ from stepsight.core.formats.stepsight import HEADS
 from stepsight.core.models.backbone import load_backbone, looks_ahead
 from stepsight.core.models.checkpoint import load_tokenizer, tensor_files
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.location import CARD, evaluator_folder
+from stepsight.core.models.location import CARD, evaluator_folder, is_hub_id, model_folder
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
@@ -96,8 +96,11 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
 
 
 def init_folder(init: str, root: Path) -> Path:
-    """The folder that `init` names: one in `root`, a shipped evaluator's, or one from here."""
-    return root / init if (root / init).is_dir() else evaluator_folder(init)
+    """The folder that `init` names: one in `root`, a shipped evaluator's, one from here, or a hub's model."""
+    if (root / init).is_dir():
+        return root / init
+    # What is trained from is not offered as an evaluator.
+    return model_folder(init) if is_hub_id(init) and not Path(init).is_dir() else evaluator_folder(init)
 
 
 def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from stepsight.app.commands.app import listen
+from stepsight.app.commands.server.app import listen
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import pytest
 import yaml
 
-from stepsight.app.commands.app import listen
 from stepsight.app.commands.cli import main
+from stepsight.app.commands.server.app import listen
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace
 from stepsight.core.judgment import Mode

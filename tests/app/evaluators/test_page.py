@@ -5,20 +5,25 @@ import threading
 import time
 
 import pytest
+from safetensors.torch import load_file
 
 from stepsight.app.evaluators import shelf, speed
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
+from stepsight.core.formats.describing import describe_fetched
 from stepsight.core.models import hub as hubs
 from stepsight.core.models import memory
 from stepsight.core.models.fetched import find_fetched, storage_folder
+from stepsight.core.models.placement import Placement
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.verifications import Verification, save_verification
 from tests.app.client import asking
 from tests.app.evaluators.conftest import OTHER, SMALL
 from tests.app.markup import read
+from tests.checkpoints import QWEN2, write_adapter, write_language_model
+from tests.core.formats.test_two_token import tokenizer_of
 from tests.hub import COMMIT, point_to
 from tests.storage.samples import add
 
@@ -55,7 +60,7 @@ def test_one_is_fetched_and_judges_a_dataset_without_a_new_start(client, sqlite_
     assert SMALL in offered(page_of(client))
     assert NAME not in client.get("/").text
     job = fetch(client).json()["job"]
-    assert get_job(sqlite_store, job).request == {"repo": SMALL, "revision": COMMIT}
+    assert get_job(sqlite_store, job).request == {"repo": SMALL, "revision": COMMIT, "parts": {}}
     assert fetch(client).json()["job"] == job
     worker = Worker(sqlite_store)
     assert worker.work_one()
@@ -142,7 +147,7 @@ def test_what_this_machine_cannot_hold_is_not_offered_and_is_refused(client, sql
 
 
 def test_a_full_disk_is_refused_before_it_is_begun(client, sqlite_store, monkeypatch):
-    monkeypatch.setattr(hubs, "free_disk", lambda: 1000)
+    monkeypatch.setattr(hubs, "free_disk", lambda folder: 1000)
     assert "more on the disk, 1 kB are free" in fetch(client).json()["error"]
     assert list_jobs(sqlite_store) == []
 
@@ -242,6 +247,77 @@ def test_too_little_free_memory_fails_the_try_and_later_it_loads_without_the_hub
     assert fetch(client).status_code == 201
     assert Worker(sqlite_store).work_one()
     assert NAME in client.get("/").text
+
+
+def test_an_adapter_comes_with_its_base_as_one_job_that_goes_on_after_a_break(
+    client, sqlite_store, hub, tmp_path, monkeypatch
+):
+    psa, qwen = "openreasoner/Math-psa", "Qwen/Qwen2.5-Math-7B-Instruct"
+    for module in (memory, shelf):
+        monkeypatch.setattr(module, "total_memory", lambda: 10**12)
+    base, folder = tmp_path / "base", tmp_path / "Math-psa"
+    write_language_model(base, QWEN2, tokenizer_of(QWEN2))
+    write_adapter(folder / "checkpoint-2127", "their base", load_file(base / WEIGHTS))
+    hub.folders |= {psa: folder, qwen: base}
+    hub.commits[qwen] = "b" * 40
+    assert "Fetched with its base, Qwen2.5-Math-7B-Instruct: it is an adapter." in page_of(client).text
+    job = fetch(client, psa).json()["job"]
+    request = get_job(sqlite_store, job).request
+    assert request == {"repo": psa, "revision": COMMIT, "parts": {f"{qwen}@main": "b" * 40}}
+    hub.cut, hub.times = {WEIGHTS: 0}, 100
+    assert Worker(sqlite_store).work_one()
+    failed = get_job(sqlite_store, job)
+    assert (failed.state, failed.reason.startswith(f"{qwen}: the connection broke at")) == (State.FAILED, True)
+    # Later it goes on where it broke, at the commits of before.
+    hub.times, hub.commits[qwen], hub.tags = 0, "c" * 40, {"b" * 40}
+    hub.asked.clear()
+    resume_job(sqlite_store, job)
+    assert Worker(sqlite_store).work_one()
+    done = get_job(sqlite_store, job)
+    assert (done.state, done.reason) == (State.DONE, "Math-psa: two-token format, inputs of up to 256 tokens.")
+    assert (hub.sent("adapter_model.safetensors"), hub.sent(WEIGHTS)) == ([], [None])
+    fetched = find_fetched(psa)
+    assert fetched.pins == request["parts"]
+    files = [fetched.files, *(one.files for one in fetched.parts.values())]
+    assert done.total == sum(size for one in files for size in one.values())
+
+
+def test_one_named_at_the_start_is_fetched_then_and_shown_once(sqlite_store, hub, capsys):
+    evaluators = Evaluators([SMALL], shipped=False, fetched=True)
+    assert f"{SMALL} at {COMMIT}: " in capsys.readouterr().err
+    with asking(sqlite_store, evaluators) as client:
+        page = page_of(client)
+        assert f"{NAME}given at the start" in page.text.replace("\n", "")
+        assert "has not been loaded" not in page.text
+        assert SMALL not in offered(page)
+    describe_fetched(find_fetched(SMALL), Placement())
+    assert Evaluators([SMALL], shipped=False, fetched=True).names == [NAME]
+
+
+def test_a_job_has_memory_given_up_for_it_and_goes_on(client, sqlite_store, evaluators, monkeypatch):
+    add(sqlite_store)
+    fetch(client)
+    assert Worker(sqlite_store).work_one()
+    client.post("/api/v1/jobs", json={"dataset": "sums", "evaluator": NAME, "mode": "offline"})
+    free, asked = [1_000_000], []
+
+    def give(needed):
+        asked.append(needed)
+        free[0] = 10**12
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "free_memory", lambda: free[0])
+        assert Worker(sqlite_store, ask_room=give).work_one()
+    done = list_jobs(sqlite_store)[0]
+    assert (done.state, done.reason, asked) == (State.DONE, "", [memory.memory_of(find_fetched(SMALL), "float32")])
+    # Nobody who gives any: the job says what it lacks.
+    client.post("/api/v1/jobs", json={"dataset": "sums", "evaluator": NAME, "mode": "online"})
+    monkeypatch.setattr("stepsight.app.jobs.worker._ROOM", 0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "free_memory", lambda: 1_000_000)
+        assert Worker(sqlite_store, ask_room=asked.append).work_one()
+    assert "of memory; 1.0 MB is free" in list_jobs(sqlite_store)[0].reason
+    assert len(asked) == 2
 
 
 def test_verified_figures_are_shown_beside_the_published_ones(client, sqlite_store):

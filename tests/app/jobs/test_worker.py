@@ -82,15 +82,36 @@ def test_an_evaluator_that_cannot_load_fails_the_job_with_the_reason(sqlite_stor
     broken = shutil.copytree(tiny, tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"\x00" * 100)
     damaged = start(sqlite_store, tiny, spec=str(broken), fingerprint="broken")
-    other = write_evaluator(tmp_path / "tiny", seed=5, max_position_embeddings=1024)
-    changed = start(sqlite_store, tiny, spec=str(other))
     worker = Worker(sqlite_store)
-    assert [worker.work_one() for _ in range(4)] == [True, True, True, False]
-    for job, said in ((gone, "there is no evaluator"), (damaged, "broken"), (changed, "the evaluator has changed")):
+    assert [worker.work_one() for _ in range(3)] == [True, True, False]
+    for job, said in ((gone, "there is no evaluator"), (damaged, "broken")):
         found = get_job(sqlite_store, job.id)
         assert found.state == State.FAILED
         assert said in found.reason
     assert judged(sqlite_store) == []
+
+
+def test_an_evaluator_that_has_changed_judges_as_it_is_now_and_says_so(sqlite_store, tiny, tmp_path):
+    add(sqlite_store)
+    other = write_evaluator(tmp_path / "tiny", seed=5, max_position_embeddings=1024)
+    now = load_evaluator(other).fingerprint
+    changed = start(sqlite_store, tiny, spec=str(other))
+    worker = Worker(sqlite_store)
+    assert worker.work_one()
+    found = get_job(sqlite_store, changed.id)
+    assert (found.state, found.fingerprint, found.done) == (State.DONE, now, 4)
+    assert found.reason == "The evaluator has changed since the job was started; it judged as it is now."
+    assert [row.fingerprint for row in list_evaluators(sqlite_store)] == [now]
+    # Where another job for what it is now waits, one of them is enough.
+    stale = start(sqlite_store, tiny, Mode.ONLINE, spec=str(other))
+    waiting = start(sqlite_store, other, Mode.ONLINE)
+    assert worker.work_one()
+    refused = get_job(sqlite_store, stale.id)
+    assert (refused.state, refused.reason) == (
+        State.FAILED, f"Job {waiting.id} does the same and is queued. Let that one finish."
+    )  # fmt: skip
+    assert worker.work_one()
+    assert get_job(sqlite_store, waiting.id).state == State.DONE
 
 
 def test_a_job_is_for_weights_of_one_type(sqlite_store, tiny):
@@ -111,7 +132,11 @@ def test_a_job_is_for_weights_of_one_type(sqlite_store, tiny):
     assert Worker(sqlite_store).work_one()
     failed = get_job(sqlite_store, again.id)
     assert failed.state == State.FAILED
-    assert "has changed since the job was started, or had another type of weights" in failed.reason
+    assert "the job was started for another type of weights than float32. Start it again." in failed.reason
+    # Of one that nothing was stored of, the name tells.
+    named = start(sqlite_store, tiny, Mode.OFFLINE, fingerprint="before", evaluator="tiny (bfloat16)")
+    assert Worker(sqlite_store).work_one()
+    assert "another type of weights" in get_job(sqlite_store, named.id).reason
 
 
 def test_a_fault_of_ours_fails_the_job_and_not_the_worker(sqlite_store, tiny, monkeypatch, caplog):

@@ -14,8 +14,9 @@ from stepsight.core.formats.describing import describe_fetched
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models import memory
 from stepsight.core.models.fetched import find_fetched, save_fetched, storage_folder
-from stepsight.core.models.hub import fetch, look_up
+from stepsight.core.models.hub import fetch
 from stepsight.core.models.placement import Placement
+from stepsight.core.models.remote import look_up
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub, point_to
@@ -159,6 +160,48 @@ def test_one_that_nobody_asks_for_gives_its_memory_back(fetched, tiny, monkeypat
         assert time.monotonic() < until
         time.sleep(0.05)
     assert evaluators.submit("one", Trace.of("Again.", ["So."])).result(60)
+
+
+def test_one_that_scores_nothing_gives_way_at_once_to_who_needs_the_room(fetched, tiny, monkeypatch):
+    evaluators = offering(tiny, budget=10**9)
+    for name in ("one", "two"):
+        evaluators.submit(name, TRACE).result(60)
+    loader = evaluators._loader
+
+    def gone(*names):
+        until = time.monotonic() + 60
+        while evaluators.in_memory != {"tiny", "one", "two"} - set(names):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    # There is room, and nobody has to go.
+    evaluators.give_room(1)
+    loader._pool.submit(int).result(60)
+    gone()
+    # Room for one of them is made by the one that was used longest ago.
+    free = iter([0, 10])
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "free_memory", lambda: next(free))
+        evaluators.give_room(10)
+        gone("one")
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "free_memory", lambda: 0)
+        patch.setattr(evaluators._lazy["two"].batcher, "_running", True)
+        evaluators.give_room(10)
+        loader._pool.submit(int).result(60)
+        gone("one")
+        patch.setattr(evaluators._lazy["two"].batcher, "_running", False)
+        evaluators.give_room(10)
+        gone("one", "two")
+    assert evaluators.submit("one", Trace.of("Again.", ["So."])).result(60)
+
+
+def test_what_a_worker_found_to_be_read_in_another_way_is_known_here(fetched, tiny, monkeypatch):
+    monkeypatch.setattr("stepsight.app.scoring.evaluators._LOOKS", 0.0)
+    evaluators = offering(tiny)
+    assert evaluators.about("one").fingerprint == fetched[0].fingerprint
+    save_fetched(find_fetched("lab/one").described("float32", replace(fetched[0], fingerprint="newer")))
+    assert evaluators.about("one").fingerprint == "newer"
 
 
 def test_a_judgment_that_is_kept_needs_no_evaluator(fetched, tiny):

@@ -15,8 +15,9 @@ from stepsight.core.files import CACHE_VARIABLE
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models import hub as hubs
 from stepsight.core.models.fetched import find_fetched, list_fetched, save_fetched, storage_folder
-from stepsight.core.models.hub import check_disk, fetch, look_up
+from stepsight.core.models.hub import check_disk, fetch
 from stepsight.core.models.location import cached, can_load, evaluator_folder
+from stepsight.core.models.remote import look_up
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to
 
@@ -207,11 +208,11 @@ def test_weights_in_pickles_are_fetched_where_there_are_no_others_and_read_as_te
 
 def test_a_disk_without_room_is_refused_before_anything_is_written(hub, monkeypatch):
     remote = look_up(MODEL)
-    monkeypatch.setattr(hubs, "free_disk", lambda: hubs._RESERVE + remote.size - 1)
+    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size - 1)
     with pytest.raises(UserError, match=r"lab/tiny-prm takes .* more on the disk, .* are free in .*HF_HUB_CACHE"):
         fetch(remote)
     assert not storage_folder(MODEL).exists()
-    monkeypatch.setattr(hubs, "free_disk", lambda: hubs._RESERVE + remote.size)
+    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size)
     check_disk(remote)
 
 
@@ -220,7 +221,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half_stored(hub, monkeypatch):
     """/dev/full takes no byte, as a full disk; what is written to is a link to it from the last tenth on."""
     remote = look_up(MODEL)
     (weights,) = [file for file in remote.files if file.name == WEIGHTS]
-    partial = hubs._partial(remote, weights)
+    partial = weights.partial
 
     def fill(there, size):
         if there > 0.9 * size and not partial.is_symlink():
@@ -250,11 +251,6 @@ def test_a_file_that_is_gone_or_cut_later_makes_it_no_evaluator(hub):
     assert fetch(look_up(MODEL)).is_whole
 
 
-def test_a_card_that_its_authors_did_not_write_is_added(hub):
-    fetched = fetch(look_up(MODEL), card={"template": {"separator": "\n\n"}})
-    assert load_evaluator(fetched.folder).encoder.template.separator == "\n\n"
-
-
 def test_a_damaged_record_is_none(hub):
     fetch(look_up(MODEL))
     for text in ("{", "[]", "{}", '{"repo": "lab/tiny-prm", "revision": "x", "files": 3}'):
@@ -267,12 +263,6 @@ def test_a_damaged_record_is_none(hub):
 def test_a_chat_template_in_a_file_of_its_own_is_fetched(hub):
     (hub.folders[MODEL] / "chat_template.jinja").write_text("{{ messages }}")
     assert (fetch(look_up(MODEL)).folder / "chat_template.jinja").read_text() == "{{ messages }}"
-
-
-def test_an_adapter_is_not_fetched_without_its_base(hub):
-    (hub.folders[MODEL] / "adapter_config.json").write_text("{}")
-    with pytest.raises(UserError, match=f"{MODEL} needs another model beside it.* Give it as --evaluator {MODEL}"):
-        look_up(MODEL)
 
 
 def test_a_name_from_the_hub_is_no_path(hub):

@@ -49,13 +49,23 @@ def test_without_its_bytes_two_for_each_parameter_are_taken():
     assert (qwen.bytes, qwen.size) == (None, 14_000_000_000)
 
 
+def test_a_second_model_counts_and_each_call_reads_the_trace_so_far():
+    eurus = find_public("PRIME-RL/EurusPRM-Stage1")
+    assert (eurus.all_parameters, eurus.size, eurus.tokens_read(500)) == (14 * 10**9, 28 * 10**9, 500)
+    # Of ten steps, calls read 1/10, 2/10, … of the trace: 5.5 times its tokens, for each call.
+    reads = [
+        find_public(repo).tokens_read(500) for repo in ("infly/Universal-PRM-7B", "declare-lab/PathFinder-PRM-7B")
+    ]
+    assert reads == [2750, 5500]
+
+
 @pytest.mark.parametrize(
     ("repo", "formats", "why"),
     [
         ("Qwen/Qwen2.5-Math-PRM-7B", ["qwen-prm"], ""),
         ("Qwen/Qwen2.5-Math-PRM-7B", ["reasoneval"], "Its format, qwen-prm, cannot be read by this version."),
         ("peiyi9979/math-shepherd-mistral-7b-prm", ["math-shepherd"], ""),
-        ("PRIME-RL/EurusPRM-Stage1", ["log-ratio"], "It needs a reference model beside it"),
+        ("PRIME-RL/EurusPRM-Stage1", ["log-ratio"], ""),
     ],
 )
 def test_what_cannot_be_read_here_says_why(repo, formats, why):

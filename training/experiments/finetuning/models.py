@@ -20,7 +20,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
 from stepsight.core.models.backbone import load_weights, read_config
 from stepsight.core.models.evaluator import fingerprint
-from stepsight.core.models.location import CARD, download, is_hub_id
+from stepsight.core.models.location import CARD, is_hub_id
+from stepsight.core.models.location import model_folder as folder_of_hub
 from stepsight.core.models.placement import Placement
 from stepsight.training.train.config import Backbone
 from stepsight.training.train.init import PAD, llama_config, train_tokenizer
@@ -50,7 +51,7 @@ def model_folder(spec: str, root: Path = Path()) -> Path:
     folder = next((path for path in (root / spec, Path(spec)) if path.is_dir()), None)
     if folder is None and not is_hub_id(spec):
         raise UserError(f"there is no folder {spec!r}.", "Give the folder of a model, or a model hub's OWNER/NAME.")
-    folder = folder or download(spec)
+    folder = folder or folder_of_hub(spec)
     _check_causal(folder)
     return folder
 

@@ -12,9 +12,9 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from stepsight.app.commands.judging import find_evaluators
+from stepsight.app.commands.evaluation.judging import find_evaluators
+from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import add_db
-from stepsight.app.commands.processes import launched
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from stepsight.app.commands.app import check_host, is_loopback, listen, public_names
+from stepsight.app.commands.server.app import check_host, is_loopback, listen, public_names
 from stepsight.app.web.rights import COOKIE
 from stepsight.core.errors import UserError
 from stepsight.storage.people.logins import open_login

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from stepsight.app.commands import evaluators as command_of
+from stepsight.app.commands.evaluation import evaluators as command_of
 from stepsight.core.models import hub as hubs
 from stepsight.core.models import memory
 from stepsight.core.models.fetched import find_fetched
@@ -61,7 +61,9 @@ def test_the_list_has_what_is_here_what_was_verified_and_what_can_be_fetched(com
     (line,) = [line for line in out.splitlines() if line.startswith("Qwen/Qwen2.5-Math-PRM-7B ")]
     assert line.split()[1:5] == ["7B", "validity", "73.5", "65.5"]
     assert "GAIR/ReasonEval-7B" in out
-    assert "PRIME-RL/EurusPRM-Stage1: " in out
+    (line,) = [line for line in out.splitlines() if line.startswith("PRIME-RL/EurusPRM-Stage1 ")]
+    # Two models of 7B in float32.
+    assert line.endswith("64.7 GB")
     command("evaluators", "fetch", REPO)
     _, out, _ = command("evaluators", "--db", db)
     assert f"Fetched: {REPO} at {COMMIT[:12]}, " in out

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
         )
         if users or not public:
-            stack.enter_context(Supervisor(address, placement_arguments(args)))
+            stack.enter_context(Supervisor(address, placement_arguments(args), evaluators.give_room))
         print(_greeting(store.name, listener, public=public, users=users), file=sys.stderr)
         serve(application, listener)
 

@@ -8,7 +8,7 @@ stepsight export traces mr-math-invalid errors.jsonl --gold error
 import argparse
 from collections.abc import Iterator
 
-from stepsight.app.commands.conditions import add_conditions, find_evaluator_id, read_conditions
+from stepsight.app.commands.labelling.conditions import add_conditions, find_evaluator_id, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching

@@ -6,7 +6,7 @@ stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.
 import argparse
 from pathlib import Path
 
-from stepsight.app.commands.conditions import add_conditions, read_conditions
+from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, open_store

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import delete
 
-from stepsight.app.commands.processes import Processes
+from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.schema import JudgmentRow

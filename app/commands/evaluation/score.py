@@ -10,8 +10,8 @@ import json
 import sys
 from collections.abc import Iterator
 
+from stepsight.app.commands.evaluation.processes import Processes, launched
 from stepsight.app.commands.options import add_db, fraction, open_output, progress
-from stepsight.app.commands.processes import Processes, launched
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator

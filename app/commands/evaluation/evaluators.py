@@ -17,12 +17,13 @@ from stepsight.app.scoring.placement_options import add_placement, is_placed, re
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.fetched import Fetched, find_fetched, list_fetched
-from stepsight.core.models.hub import NEWEST, Remote, fetch, look_up
+from stepsight.core.models.fetched import NEWEST, Fetched, find_fetched, list_fetched
+from stepsight.core.models.hub import fetch, terminal_bar
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, memory_of, needed_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.public import Part, PublicEvaluator, find_public
+from stepsight.core.models.remote import Remote, look_up
 from stepsight.core.scores import StepScores
 from stepsight.core.sizes import sized
 from stepsight.core.trace import Trace
@@ -71,24 +72,15 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _fetch(repo: str, revision: str, place: Placement) -> None:
-    """Fetch a model under a bar, and load it once."""
-    # Loading takes PyTorch, which no other line of this does.
-    from tqdm import tqdm
-
+    """Fetch a model and all that it needs under a bar, and load it once."""
     remote = look_up(repo, revision)
-    public = find_public(repo)
-    print(f"{repo} at {remote.revision}: {sized(remote.size)}, {sized(remote.here)} of it here.", file=sys.stderr)
-    lacking = _lacking(remote, public, place)
+    lacking = _lacking(remote, find_public(repo), place)
     if lacking is not None:
         print(f"{lacking.message} It is fetched for another machine, and not loaded here.", file=sys.stderr)
-    bar = tqdm(total=remote.size, unit="B", unit_scale=True, disable=not sys.stderr.isatty(), file=sys.stderr)
-
-    def show(there: int, _: int) -> None:
-        bar.update(there - bar.n)
-
-    with bar:
-        fetched = fetch(remote, show, public.card if public else None)
+    with terminal_bar(remote) as show:
+        fetched = fetch(remote, show)
     if lacking is None:
+        # Loading takes PyTorch, which no other line of this does.
         from stepsight.core.formats.describing import describe_fetched
 
         one = describe_fetched(fetched, place)
@@ -98,10 +90,10 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
 
 
 def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -> UserError | None:
-    """Why this machine will not hold it, None where it may. Most weights are stored in two bytes each."""
-    if place.device != "cpu" or place.device_map is not None:
+    """Why this machine will not hold it, None where it may."""
+    if not place.is_processor:
         return None
-    parameters = public.parameters if public else remote.weights // 2
+    parameters = public.all_parameters if public else remote.parameters
     try:
         check_memory(remote.repo, needed_memory(parameters, place.dtype), whole=True)
     except UserError as error:
@@ -135,7 +127,8 @@ def _list(store: Store) -> None:
     print()
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print("\n" + "\n".join(notes))
+    if notes:
+        print("\n" + "\n".join(notes))
 
 
 def _state(offer: "Offer") -> str:
@@ -221,7 +214,7 @@ def _judge(
     from stepsight.storage.judgments.evaluators import register_loaded
     from stepsight.storage.judgments.judgments import read_many, save_judgments
 
-    if place.device == "cpu" and place.device_map is None:
+    if place.is_processor:
         check_memory(fetched.repo, memory_of(fetched, place.dtype))
     evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
     row = register_loaded(store, evaluator)

@@ -8,7 +8,7 @@ import argparse
 import json
 import math
 
-from stepsight.app.commands.judging import find_evaluators
+from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.options import add_db
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError

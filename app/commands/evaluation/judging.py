@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import progress
-from stepsight.app.commands.processes import Processes
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode

@@ -1,0 +1,1 @@
+"""Commands that bring traces in, list them, and make some: import, import-scores, datasets, synth."""

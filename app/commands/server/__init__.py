@@ -1,0 +1,1 @@
+"""Commands of the server and its store: app, work, user, backup, restore."""

@@ -1,0 +1,97 @@
+"""PathFinder-PRM: a language model that fills in marks for arithmetic, consistency and correctness, step by step.
+
+config.json, abbreviated, is that of any Qwen2:
+
+    {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
+
+so a repository is known by its name, or stepsight.json says so: `{"format": "masked-tokens"}`. Tensors:
+`model.embed_tokens.weight`, …, `lm_head.weight`, of which the rows of <+> and <-> are kept; these two and
+<extra> are added tokens, whose ids the tokenizer knows.
+
+The model is asked twice about each step, in the folder's own chat template: the user gives the instruction and
+the problem, the assistant's turn has the steps before, the step, and marks to be filled in, each read at the
+token before it. The first call asks for arithmetic and consistency. Where neither mark is <->, a second has
+both filled in with <+> and asks for correctness, and the softmax over <+> and <-> there is the probability that
+the step is valid; a step with a <-> is wrong, with the probability 0. That is the authors' reward model. Since
+only <+> is ever filled in, both calls are made at once.
+
+Their script for ProcessBench takes the first two marks alone, and that for PRMBench other words and the softmax
+over the whole vocabulary: neither is offered.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stepsight.core.arrays import Floats32
+from stepsight.core.errors import UserError
+from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head
+from stepsight.core.formats.chat import rendered_chat
+from stepsight.core.formats.format import Loaded
+from stepsight.core.label import Label
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.placement import Placement
+from stepsight.core.prompts.encoding import CallEncoder, Mark
+
+NAME = "masked-tokens"
+
+_RIGHT, _WRONG, _MASK = "<+>", "<->", "<extra>"
+_INSTRUCTION = (
+    "You are a Math Teacher. Given a question and a student's solution, evaluate the mathematical correctness, "
+    "logic consistency of the current step and whether it will lead to the correct final solution\n\n Question: "
+)
+_CURRENT = "Current Step: "
+_MARKS = (" Math reasoning: ", ", Consistency: ", ", Correctness: ")
+_PROBLEM, _ANSWER = "⟦problem⟧", "⟦answer⟧"
+
+
+class MaskedTokensEncoder(CallEncoder):
+    """Encodes the two calls about each step; the template's separator is the mark to be filled in."""
+
+    def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
+        *before, step = steps
+        text = "".join(f"{one}{self.template.between}" for one in before) + _CURRENT + step
+        mask, right = self.separator, self._token(_RIGHT)
+        arithmetic, consistency, correctness = _MARKS
+        yield [text + arithmetic, Mark.END, mask, consistency, Mark.END]
+        yield [text + arithmetic, right, consistency, right, correctness, Mark.END]
+
+    def verdict(self, probs: Floats32) -> Floats32:
+        marks, correctness = probs[:-1], super().verdict(probs)
+        return (
+            correctness if (marks[:, Label.POS] >= marks[:, Label.NEG]).all() else np.array([1, 0, 0], np.float32)
+        )
+
+
+ENCODER = MaskedTokensEncoder
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    """Never: nothing in its config tells it from a language model that judges nothing."""
+    return False
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    chat = rendered_chat(checkpoint, [(_INSTRUCTION + _PROBLEM, _ANSWER)])
+    prompt, found, _ = chat.partition(_ANSWER)
+    before, problem, after = prompt.partition(_PROBLEM)
+    if not found or not problem:
+        raise UserError(
+            f"{checkpoint.folder}: its chat template leaves out a turn.",
+            "Copy tokenizer_config.json again, or name the template in stepsight.json.",
+        )
+    return {
+        "prompt": f"{before}{{problem}}{after}",
+        "separator": _MASK,
+        "between": "\n\n",
+        "opening": False,
+        "joined": True,
+    }
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    check_language_head(checkpoint, "marks to be filled in")
+    ids = answer_ids(checkpoint, {"right": _RIGHT, "wrong": _WRONG})
+    loaded = answer_head(checkpoint, place, ids)
+    return Loaded(loaded.backbone, loaded.head, loaded.rows, tuple(ids))

@@ -1,0 +1,91 @@
+"""Universal-PRM: a causal Qwen2 with one output at the end of an input, asked once for each step.
+
+config.json, abbreviated, is that of a Qwen2; the name of its class, whose code comes with the repository and is
+not run, was in no source that was read:
+
+    {"architectures": ["…"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
+
+so a repository is known by its name, or stepsight.json says so: `{"format": "prefix-value"}`. Tensors:
+`model.embed_tokens.weight`, …, in pickle files. How the head is named was in no source that was read; it is
+taken from `score.weight`, as Transformers' sequence classifiers have it, or from `score.0` and `score.2` with a
+ReLU between, as Qwen's own reward models do, and a checkpoint with neither is refused.
+
+The input for step i is the chat template with a system line, where the user gives the problem and says that
+there is no reference answer, then the steps up to i with two line breaks after each, and the token that ends a
+turn; the sigmoid of the output there is the probability that the step is valid. The authors also give a
+reference answer where they have one, which changes the scores; ours judges without.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from torch import nn
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.format import Loaded
+from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.model import SIGMOID, linear_head
+from stepsight.core.models.placement import Placement
+from stepsight.core.prompts.encoding import CallEncoder, Mark
+
+NAME = "prefix-value"
+
+_PROMPT = (
+    "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n{problem}\n\n###\n\n"
+    "The reference answer is: There is no reference answer for this question.<|im_end|>\n<|im_start|>assistant\n"
+)
+
+
+class PrefixEncoder(CallEncoder):
+    """Encodes the steps up to each one, and reads them at the separator."""
+
+    def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
+        yield ["".join(f"{step}{self.template.between}" for step in steps), *self.closing, Mark.END]
+
+
+ENCODER = PrefixEncoder
+
+
+def recognises(checkpoint: Checkpoint) -> bool:
+    """Never: its config is not known."""
+    return False
+
+
+def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    return {
+        "prompt": _PROMPT,
+        "separator": checkpoint.special_token("eos_token") or "<|im_end|>",
+        "between": "\n\n",
+        "opening": False,
+    }
+
+
+def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
+    head = _head(checkpoint)
+    backbone = backbone_of(checkpoint, place)
+    return Loaded(backbone, head.to(main_device(backbone), torch_dtype(place.dtype)), SIGMOID)
+
+
+def _head(checkpoint: Checkpoint) -> nn.Module:
+    width = checkpoint.size("hidden_size")
+
+    def bias(name: str, size: int) -> Any:
+        return checkpoint.tensor(name, (size,)) if name in checkpoint.files else None
+
+    if "score.weight" in checkpoint.files:
+        return linear_head(checkpoint.tensor("score.weight", (1, width)), bias("score.bias", 1), SIGMOID)
+    if "score.0.weight" not in checkpoint.files:
+        others = sorted(name for name in checkpoint.files if not name.startswith("model."))
+        raise UserError(
+            f"{checkpoint.folder}: there is no head named score; beside the network there is "
+            f"{', '.join(others)[:100] or 'nothing'}.",
+            "Rename its tensors to score.weight, or to score.0 and score.2 where it has two layers.",
+        )
+    first = nn.Linear(width, width, bias="score.0.bias" in checkpoint.files)
+    first.weight = nn.Parameter(checkpoint.tensor("score.0.weight", (width, width)))
+    if first.bias is not None:
+        first.bias = nn.Parameter(checkpoint.tensor("score.0.bias", (width,)))
+    second = linear_head(checkpoint.tensor("score.2.weight", (1, width)), bias("score.2.bias", 1), SIGMOID)
+    return nn.Sequential(first, nn.ReLU(), second)

@@ -1,0 +1,352 @@
+"""What a model hub has of an evaluator, asked by the hub's own client: its files at one commit, and those of every
+repository that it needs beside its own.
+
+An adapter needs its base, a log-ratio its reference, weights that came alone a config or a tokenizer. Only what an
+evaluator is read from is named: weights, config, tokenizer and card, never code. Needs no PyTorch.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_url
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it lists what it has at run time only
+    build_hf_headers,
+    hf_raise_for_status,
+    http_stream_backoff,
+    httpx,
+)
+
+from stepsight.core.errors import UserError
+from stepsight.core.models.fetched import NEWEST, is_hash, part_key, storage_folder
+from stepsight.core.models.location import (
+    ADAPTER,
+    ADAPTER_PICKLE,
+    CARD,
+    INDEX,
+    SLOW_TOKENIZERS,
+    TOKENIZER,
+    UNPICKLE,
+    WEIGHTS,
+    is_hub_id,
+)
+from stepsight.core.models.repositories import with_known
+
+SECONDS = 10
+"""For how long the hub may say nothing."""
+
+_SAFETENSORS = re.compile(r"[\w.-]+\.safetensors")
+_PICKLES = re.compile(rf"pytorch_model[\w.-]*\.bin|{re.escape(ADAPTER_PICKLE)}")
+_OTHERS = re.compile(
+    r"[\w.-]+\.json|[\w.-]+\.jinja|tokenizer\.model|spiece\.model|vocab\.txt|merges\.txt|README\.md"
+)
+_FOLDER = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
+# What a card or an adapter's config takes at most, and how many repositories an evaluator is read from.
+_MOST_BYTES, _MOST_PARTS = 1_000_000, 8
+
+
+class UnreachableError(UserError):
+    """The hub does not answer."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a model at a commit: `digest` is the SHA-256 of its content where `is_sha256`, else what Git calls
+    that."""
+
+    repo: str
+    revision: str
+    name: str
+    size: int
+    digest: str
+    is_sha256: bool
+
+    @property
+    def is_weights(self) -> bool:
+        return _OTHERS.fullmatch(Path(self.name).name) is None
+
+    @property
+    def blob(self) -> Path:
+        """Where its content lies in the hub's cache."""
+        return storage_folder(self.repo) / "blobs" / self.digest
+
+    @property
+    def partial(self) -> Path:
+        """Where it lies until it is whole."""
+        return storage_folder(self.repo) / "blobs" / f"{self.digest}.stepsight.incomplete"
+
+    @property
+    def is_here(self) -> bool:
+        return self.blob.is_file() and size_of(self.blob) == self.size
+
+    @property
+    def here(self) -> int:
+        """The bytes that came before."""
+        return self.size if self.is_here else min(self.size, size_of(self.partial))
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A model on the hub at a commit, the `revision`, and those of its `files` that are fetched; `parts` are the
+    other models that it needs, by `part_key`."""
+
+    repo: str
+    revision: str
+    files: tuple[RemoteFile, ...]
+    parts: Mapping[str, "Remote"] = field(default_factory=dict)
+
+    @property
+    def all_files(self) -> list[RemoteFile]:
+        """Those of its parts too, the small ones first: what is wrong with a model is seen before its weights."""
+        files = {*self.files, *(file for part in self.parts.values() for file in part.files)}
+        return sorted(files, key=lambda file: (file.size, file.repo, file.name))
+
+    @property
+    def size(self) -> int:
+        """All bytes."""
+        return sum(file.size for file in self.all_files)
+
+    @property
+    def weights(self) -> int:
+        """The bytes of all weights."""
+        return sum(file.size for file in self.all_files if file.is_weights)
+
+    @property
+    def parameters(self) -> int:
+        """About how many weights it has: most are stored in two bytes each."""
+        return self.weights // 2
+
+    @property
+    def pickled(self) -> int:
+        """The bytes of weights that are written once more, as safetensors."""
+        return sum(file.size for file in self.all_files if file.name.endswith(".bin"))
+
+    @property
+    def here(self) -> int:
+        """The bytes that came before."""
+        return sum(file.here for file in self.all_files)
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """The commits of its parts."""
+        return {key: part.revision for key, part in self.parts.items()}
+
+
+@dataclass(frozen=True)
+class _Need:
+    """Another model that one needs, at what revision, and whether its weights or only what describes it."""
+
+    repo: str
+    revision: str
+    weights: bool
+
+
+def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None) -> Remote:
+    """What the hub has of an evaluator and of all that it needs, asked now; `pins` are the commits of its parts
+    where they were looked up before.
+
+    Raises `UserError` where the hub has no such model or revision, does not give it to us, or cannot be reached,
+    and where the model has no weights that we read.
+    """
+    remote, needs = _look_up(repo, revision, weights=True)
+    parts: dict[str, Remote] = {}
+    while needs:
+        need = needs.pop()
+        key = part_key(need.repo, need.revision)
+        before = parts.get(key)
+        if before is not None and (before.weights or not need.weights):
+            continue
+        if len(parts) >= _MOST_PARTS:
+            raise UserError(f"{repo} needs more than {_MOST_PARTS} other models.", "Check its base model.")
+        try:
+            parts[key], others = _look_up(need.repo, (pins or {}).get(key, need.revision), weights=need.weights)
+        except UserError as error:
+            raise type(error)(f"{repo} needs {need.repo}: {error.message}", error.hint) from None
+        needs += others
+    return replace(remote, parts=parts)
+
+
+def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
+    """What the hub has of a model that an evaluator needs, or only of what describes it. Raises `UserError`."""
+    return _look_up(repo, revision, weights=weights)[0]
+
+
+@contextmanager
+def content_of(file: RemoteFile, start: int = 0) -> Iterator[tuple[bool, Iterator[bytes]]]:
+    """The content of a file from a byte on, and whether the hub begins there and not at the first. Raises what its
+    client does."""
+    headers = build_hf_headers() | {"accept-encoding": "identity"}
+    if start:
+        headers["range"] = f"bytes={start}-"
+    # Each time from the hub, since the address that it leads to holds for a while only.
+    url = hf_hub_url(file.repo, file.name, revision=file.revision)
+    request = http_stream_backoff(
+        "GET", url, headers=headers, timeout=SECONDS, max_retries=0, follow_redirects=True
+    )
+    with request as response:
+        hf_raise_for_status(response)
+        yield response.status_code == 206, response.iter_bytes()
+
+
+@contextmanager
+def explained(repo: str, revision: str) -> Iterator[None]:
+    """Turn what the client raises into a `UserError`."""
+    try:
+        yield
+    except GatedRepoError:
+        raise UserError(
+            f"{repo} is gated: its owners give it to those who have accepted their terms.",
+            f"Accept them at {constants.ENDPOINT}/{repo}, and start StepSight with a token of yours in HF_TOKEN.",
+        ) from None
+    except RevisionNotFoundError:
+        raise UserError(f"{repo} has no revision {revision!r:.60}.", "Name a commit, a branch or a tag.") from None
+    except RepositoryNotFoundError:
+        raise UserError(
+            f"the model hub has no model {repo!r:.100} that it gives to you.",
+            "Check the name; for a private model, start StepSight with a token of yours in HF_TOKEN.",
+        ) from None
+    except HFValidationError:
+        raise UserError(f"{repo!r:.100} is no model's id.", "Give OWNER/NAME.") from None
+    except (httpx.TransportError, OfflineModeIsEnabled, LocalEntryNotFoundError) as error:
+        raise UnreachableError(
+            f"the model hub cannot be reached at {constants.ENDPOINT} ({_reason(error)}).",
+            "Check the network, or copy the model to this machine and give its folder with --evaluator.",
+        ) from None
+    except HfHubHTTPError as error:
+        raise UserError(f"the model hub refuses {repo}: {_reason(error)}", "Try again.") from None
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file, 0 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_Need]]:
+    """One model by itself, and what it needs beside it."""
+    with explained(repo, revision):
+        info = HfApi().model_info(repo, revision=revision, files_metadata=True, timeout=SECONDS)
+        commit = _digest(info.sha)
+        listed = {one.rfilename: one for one in info.siblings or []}
+
+        def read(name: str) -> dict[str, Any]:
+            return _read(_file(repo, commit, listed[name])) if name in listed else {}
+
+        card = with_known(repo, read(CARD))
+        below = _subfolder(repo, card, listed)
+        names = _wanted(repo, listed, below, weights=weights)
+        files = tuple(_file(repo, commit, listed[name]) for name in names)
+        # A gated model shows its list of files to everybody.
+        if files:
+            get_hf_file_metadata(hf_hub_url(repo, files[0].name, revision=commit), timeout=SECONDS)
+        is_adapter = f"{below}{ADAPTER}" in listed and not {f"{below}{WEIGHTS}", f"{below}{INDEX}"} & set(listed)
+        adapter = read(f"{below}{ADAPTER}") if is_adapter and weights else {}
+        has_tokenizer = any(f"{place}{name}" in listed for place in {below, ""}
+                            for name in (TOKENIZER, *SLOW_TOKENIZERS))  # fmt: skip
+    needs = list(_needs(repo, card, adapter, has_tokenizer=has_tokenizer)) if weights else []
+    return Remote(repo, commit, files), needs
+
+
+def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) -> str:
+    """The folder that has the weights, with a slash behind it; "" where they are at the top."""
+    folder = card.get("subfolder")
+    if folder is None or not any(name.startswith(f"{folder}/") for name in listed):
+        return ""
+    if not isinstance(folder, str) or not _FOLDER.fullmatch(folder):
+        raise UserError(f"{repo}: {CARD} names the subfolder {folder!r:.60}, which is no plain name.")
+    return f"{folder}/"
+
+
+def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) -> list[str]:
+    """The names of the files that are read."""
+
+    def at(pattern: re.Pattern[str], place: str) -> list[str]:
+        return [name for name in listed if name.startswith(place) and pattern.fullmatch(name.removeprefix(place))]
+
+    described = sorted({name for place in {below, ""} for name in at(_OTHERS, place)})
+    if not weights:
+        return described
+    found = at(_SAFETENSORS, below) or at(_PICKLES, below)
+    if not found:
+        raise UserError(f"the model {repo!r} has no weights on the model hub that can be read.", UNPICKLE)
+    return described + found
+
+
+def _needs(
+    repo: str, card: Mapping[str, Any], adapter: Mapping[str, Any], *, has_tokenizer: bool
+) -> Iterator[_Need]:
+    """As `core.models.assembly` reads them."""
+
+    def named(key: str, *, weights: bool) -> _Need:
+        return _Need(_id(repo, card[key], f"{CARD} names as its {key}"), NEWEST, weights)
+
+    if "base" in card:
+        yield named("base", weights=bool(adapter))
+    elif adapter:
+        base = _id(repo, adapter.get("base_model_name_or_path"), f"{ADAPTER} names as its base")
+        revision = adapter.get("revision")
+        yield _Need(base, revision if isinstance(revision, str) and revision else NEWEST, True)
+    if "tokenizer" in card and not has_tokenizer:
+        yield named("tokenizer", weights=False)
+    if "reference" in card:
+        yield named("reference", weights=True)
+
+
+def _id(repo: str, value: object, what: str) -> str:
+    if not isinstance(value, str) or not is_hub_id(value):
+        raise UserError(
+            f"{repo}: {value!r:.100}, which {what}, is no model of the hub.",
+            "Copy both to this machine, and name the one in the stepsight.json of the other.",
+        )
+    return value
+
+
+def _read(file: RemoteFile) -> dict[str, Any]:
+    """A JSON object of the hub, which is small. Raises `UserError`, and what the client does."""
+    content = b""
+    if file.size <= _MOST_BYTES:
+        with content_of(file) as (_, chunks):
+            for chunk in chunks:
+                content += chunk
+                if len(content) > _MOST_BYTES:
+                    break
+    try:
+        value = json.loads(content[: _MOST_BYTES + 1])
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise UserError(f"{file.repo}: {file.name} is no JSON object.", "Its authors have to mend that.")
+    return value
+
+
+def _file(repo: str, revision: str, sibling: Any) -> RemoteFile:
+    name = sibling.rfilename
+    if sibling.lfs is not None:
+        return RemoteFile(repo, revision, name, int(sibling.lfs["size"]), _digest(sibling.lfs["sha256"]), True)
+    return RemoteFile(repo, revision, name, int(sibling.size or 0), _digest(sibling.blob_id), False)
+
+
+def _digest(text: object) -> str:
+    """What the hub calls a file or a commit by, which becomes a part of a path here."""
+    if not is_hash(str(text)):
+        raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is no hash.")
+    return str(text)
+
+
+def _reason(error: Exception) -> str:
+    return f"{' '.join(str(error).split()):.200}" or type(error).__name__

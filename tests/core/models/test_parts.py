@@ -1,0 +1,240 @@
+"""Evaluators that need more than one repository, from a hub on this machine: adapters, pairs, weights that came
+alone."""
+
+import json
+import shutil
+
+import pytest
+from safetensors.torch import load_file
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.describing import describe_fetched
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models import hub as hubs
+from stepsight.core.models.fetched import check_files, find_fetched, list_fetched, storage_folder
+from stepsight.core.models.hub import check_disk, fetch
+from stepsight.core.models.location import can_load, evaluator_folder
+from stepsight.core.models.memory import memory_of, needed_memory
+from stepsight.core.models.placement import Placement
+from stepsight.core.models.remote import look_up
+from tests.checkpoints import QWEN2, pickled, write_adapter, write_language_model, write_pqm
+from tests.core.formats.test_log_ratio import write as write_pair
+from tests.core.formats.test_two_token import tokenizer_of
+from tests.hub import Hub, point_to
+
+PSA, QWEN = "openreasoner/Math-psa", "Qwen/Qwen2.5-Math-7B-Instruct"
+PQM, DEEPSEEK = "Windy0822/PQM", "deepseek-ai/deepseek-math-7b-base"
+EURUS = "PRIME-RL/EurusPRM-Stage1"
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    one = Hub()
+    point_to(monkeypatch, one.url, tmp_path / "hub")
+    monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    with one.running():
+        yield one
+
+
+def publish_adapter(hub, tmp_path):
+    """Math-psa's layout on its base, both published; returns the base's folder."""
+    base = tmp_path / "published" / "base"
+    write_language_model(base, QWEN2, tokenizer_of(QWEN2))
+    folder = tmp_path / "published" / "Math-psa"
+    write_adapter(folder / "checkpoint-2127", "/home/authors/base", load_file(base / WEIGHTS))
+    (folder / "checkpoint-999").mkdir()
+    (folder / "checkpoint-999" / "adapter_model.safetensors").write_bytes(b"another")
+    hub.folders |= {PSA: folder, QWEN: base}
+    hub.commits[QWEN] = "b" * 40
+    return base
+
+
+def local(tmp_path, name, base):
+    """The same as folders here, without a hub."""
+    folder = tmp_path / "here" / name
+    shutil.copytree(tmp_path / "published" / name, folder)
+    card = folder / "stepsight.json"
+    known = json.loads(card.read_text()) if card.is_file() else {}
+    card.write_text(json.dumps(known | {"base": str(base)}))
+    return load_evaluator(folder)
+
+
+def test_an_adapter_comes_with_its_base_each_at_its_commit_under_one_progress(hub, tmp_path, monkeypatch):
+    base = publish_adapter(hub, tmp_path)
+    weights = base / WEIGHTS
+    hub.cut, hub.times = {WEIGHTS: weights.stat().st_size // 2}, 1
+    remote = look_up(PSA)
+    assert {key: part.revision for key, part in remote.parts.items()} == {f"{QWEN}@main": "b" * 40}
+    adapter = hub.folders[PSA] / "checkpoint-2127" / "adapter_model.safetensors"
+    assert remote.weights == weights.stat().st_size + adapter.stat().st_size
+    shown = []
+    fetched = fetch(remote, lambda there, size: shown.append((there, size)))
+    assert shown == sorted(shown)
+    assert shown[-1] == (remote.size, remote.size)
+    assert hub.sent(WEIGHTS) == [None, f"bytes={weights.stat().st_size // 2}-"]
+    assert not any("checkpoint-999" in path for _, path, _, _ in hub.asked)
+    assert (fetched.size, fetched.pins) == (remote.weights, remote.pins)
+    # What changes there later changes nothing here, and nothing is asked for.
+    hub.commits[QWEN] = "c" * 40
+    hub.asked.clear()
+    evaluator = load_evaluator(PSA)
+    assert (evaluator.name, evaluator.format) == ("Math-psa", "two-token")
+    assert evaluator.fingerprint == local(tmp_path, "Math-psa", base).fingerprint
+    assert (hub.asked, can_load(PSA)) == ([], True)
+    # The base judges nothing by itself.
+    assert [one.repo for one in list_fetched()] == [PSA]
+    check_files(fetched)
+    part = fetched.parts[f"{QWEN}@main"]
+    content = bytearray((part.folder / WEIGHTS).read_bytes())
+    content[-1] ^= 1
+    (part.folder / WEIGHTS).resolve().write_bytes(content)
+    with pytest.raises(UserError, match=f"{QWEN} has changed since it was fetched"):
+        check_files(fetched)
+
+
+def test_a_base_that_is_gone_makes_it_no_evaluator(hub, tmp_path):
+    publish_adapter(hub, tmp_path)
+    fetched = fetch(look_up(PSA))
+    (fetched.parts[f"{QWEN}@main"].folder / WEIGHTS).resolve().unlink()
+    assert (find_fetched(PSA), list_fetched()) == (None, [])
+    assert fetch(look_up(PSA)).is_whole
+    assert hub.sent("adapter_model.safetensors") == [None]
+
+
+def test_a_break_in_the_base_leaves_no_evaluator_and_the_next_goes_on_at_the_same_commits(hub, tmp_path):
+    base = publish_adapter(hub, tmp_path)
+    remote = look_up(PSA)
+    hub.cut, hub.times = {WEIGHTS: base.joinpath(WEIGHTS).stat().st_size // 2}, 1
+
+    class EndError(Exception):
+        pass
+
+    def end(there, size):
+        if there > 0.8 * size:
+            raise EndError
+
+    with pytest.raises(EndError):
+        fetch(remote, end)
+    assert (find_fetched(PSA), can_load(PSA)) == (None, False)
+    hub.commits[QWEN] = "c" * 40
+    hub.tags = {"b" * 40}
+    assert look_up(PSA).pins == {f"{QWEN}@main": "c" * 40}
+    again = look_up(PSA, remote.revision, remote.pins)
+    assert (again.pins, again.here > 0.5 * remote.size) == (remote.pins, True)
+    hub.asked.clear()
+    fetched = fetch(again)
+    (part,) = hub.sent(WEIGHTS)
+    assert int(part.removeprefix("bytes=").rstrip("-")) > 0.5 * remote.size
+    assert (fetched.pins, find_fetched(PSA)) == (remote.pins, fetched)
+
+
+def test_what_an_adapter_needs_is_named_where_it_cannot_be_had(hub, tmp_path):
+    publish_adapter(hub, tmp_path)
+    hub.gated = {QWEN}
+    with pytest.raises(UserError, match=f"{PSA} needs {QWEN}: {QWEN} is gated"):
+        look_up(PSA)
+    del hub.folders[QWEN]
+    with pytest.raises(UserError, match=f"{PSA} needs {QWEN}: the model hub has no model"):
+        look_up(PSA)
+    hub.folders["someone/prm"] = hub.folders[PSA] / "checkpoint-2127"
+    with pytest.raises(UserError, match=r"someone/prm: '/home/authors/base', which .* as its base, is no model"):
+        look_up("someone/prm")
+    assert not storage_folder(PSA).exists()
+
+
+def test_an_adapter_of_an_adapter_comes_with_both_and_a_circle_is_refused(hub, tmp_path):
+    base = publish_adapter(hub, tmp_path)
+    second = tmp_path / "published" / "second"
+    write_adapter(second, "someone/first", load_file(base / WEIGHTS), ("k_proj",))
+    first = tmp_path / "published" / "first"
+    write_adapter(first, QWEN, load_file(base / WEIGHTS))
+    card = {"format": "two-token", "tokens": {"right": " +", "wrong": " -"},
+            "template": {"prompt": "{problem} ", "separator": " ки"}}  # fmt: skip
+    (second / "stepsight.json").write_text(json.dumps(card))
+    hub.folders |= {"someone/first": first, "someone/second": second}
+    fetched = fetch(look_up("someone/second"))
+    assert sorted(fetched.parts) == [f"{QWEN}@main", "someone/first@main"]
+    hub.asked.clear()
+    assert load_evaluator("someone/second").format == "two-token"
+    assert hub.asked == []
+    write_adapter(first, "someone/second", load_file(base / WEIGHTS))
+    hub.commit = "d" * 40
+    with pytest.raises(UserError, match="its base is itself, or an adapter of it"):
+        load_evaluator(fetch(look_up("someone/second")).folder)
+
+
+def test_a_pair_comes_with_its_reference_and_takes_the_memory_of_both(hub, tmp_path):
+    write_pair(tmp_path)
+    folder, reference = tmp_path / "prm", tmp_path / "reference"
+    (folder / "stepsight.json").unlink()
+    hub.folders |= {EURUS: folder, QWEN: reference}
+    fetched = fetch(look_up(EURUS))
+    hub.asked.clear()
+    evaluator = load_evaluator(EURUS)
+    assert (evaluator.format, hub.asked) == ("log-ratio", [])
+    sizes = [(one / WEIGHTS).stat().st_size for one in (folder, reference)]
+    assert fetched.size == sum(sizes)
+    stored = json.loads((folder / "config.json").read_text()).get("dtype", "float32")
+    each = {"float32": 4, "bfloat16": 2}[stored]
+    assert memory_of(fetched, "bfloat16") == needed_memory(sum(size // each for size in sizes), "bfloat16")
+    assert describe_fetched(fetched, Placement()).format == "log-ratio"
+    assert find_fetched(EURUS).parts == fetched.parts
+
+
+def test_weights_in_a_folder_get_config_and_tokenizer_of_their_base_without_its_weights(hub, tmp_path):
+    base = tmp_path / "published" / "base"
+    write_pqm(tmp_path / "published" / "PQM", base)
+    (tmp_path / "published" / "PQM" / "zeta-4").mkdir()
+    (tmp_path / "published" / "PQM" / "zeta-4" / WEIGHTS).write_bytes(b"another")
+    hub.folders |= {PQM: tmp_path / "published" / "PQM", DEEPSEEK: base}
+    expected = local(tmp_path, "PQM", base).fingerprint
+    (base / WEIGHTS).write_bytes(b"not needed")
+    evaluator = load_evaluator(PQM)
+    assert (evaluator.name, evaluator.format, evaluator.fingerprint) == ("PQM", "value-head", expected)
+    stored = [path for _, path, _, _ in hub.asked if path.startswith("/stored/")]
+    assert set(stored) == {f"/stored/{PQM}/zeta-2/{WEIGHTS}"}
+    assert find_fetched(PQM).size == (hub.folders[PQM] / "zeta-2" / WEIGHTS).stat().st_size
+    # It has no config of its own, and counts in the type that its base's says.
+    size = find_fetched(PQM).size
+    assert memory_of(find_fetched(PQM), "float32") in [needed_memory(size // each, "float32") for each in (2, 4)]
+
+
+def test_the_disk_is_checked_for_all_of_it_and_for_pickles_twice(hub, tmp_path, monkeypatch):
+    base = publish_adapter(hub, tmp_path)
+    remote = look_up(PSA)
+    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size - 1)
+    with pytest.raises(UserError, match=f"{PSA} takes .* more on the disk"):
+        fetch(remote)
+    pickled(base)
+    remote = look_up(PSA)
+    assert remote.pickled == (base / "pytorch_model.bin").stat().st_size
+    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size + remote.pickled - 1)
+    with pytest.raises(UserError, match=r"STEPSIGHT_CACHE"):
+        check_disk(remote)
+    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size + remote.pickled)
+    assert load_evaluator(fetch(remote).folder).format == "two-token"
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc", "a//b", ["zeta-2"]])
+def test_a_subfolder_is_a_plain_name(hub, tmp_path, name):
+    publish_adapter(hub, tmp_path)
+    folder = hub.folders["lab/other"] = hub.folders.pop(PSA)
+    (folder / "stepsight.json").write_text(json.dumps({"subfolder": name}))
+    with pytest.raises(UserError, match=r"no weights on the model hub that can be read|is no plain name"):
+        look_up("lab/other")
+
+
+def test_a_card_that_is_no_object_is_refused(hub, tmp_path):
+    publish_adapter(hub, tmp_path)
+    (hub.folders[PSA] / "stepsight.json").write_text("[]")
+    with pytest.raises(UserError, match=r"openreasoner/Math-psa: stepsight\.json is no JSON object"):
+        look_up(PSA)
+
+
+def test_evaluator_by_name_is_the_same_as_fetched(hub, tmp_path, capsys):
+    publish_adapter(hub, tmp_path)
+    folder = evaluator_folder(PSA, Placement())
+    assert f"{PSA} at {hub.commit}, with {QWEN}: " in capsys.readouterr().err
+    assert folder == find_fetched(PSA).folder
