@@ -19,7 +19,7 @@ from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
-from stepsight.app.browse.trace_judgments import judge_trace, words_of
+from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.browse.views import views_html
@@ -109,10 +109,9 @@ def _list_html(
     elif page.total:
         traces = macro("browse/parts.html", "no_page", address)
     else:
-        traces = loosen_html(address, page.loosened)
+        traces = loosen_html(address, page.loosened, selection.words)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
-    words = words_of(selection.about.outputs) if selection.about.outputs.in_words else None
-    distribution = distribution_html(selection.distribution, address, words)
+    distribution = distribution_html(selection.distribution, address, selection.words)
     keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
         "browse/list.html",
@@ -127,7 +126,7 @@ def _list_html(
         label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, manages),
         facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection), distribution),
-        chips=chips_html(address),
+        chips=chips_html(address, selection.words),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),
         traces=traces,
@@ -169,7 +168,7 @@ def _trace_html(selection: Selection, evaluators: Evaluators, trace: StoredTrace
         place=place,
         # Back to where the trace stands, however far one went from it.
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-        conditions=[one.text for one in conditions_set(address)],
+        conditions=[one.text for one in conditions_set(address, selection.words)],
         choices=selection.choices,
         chosen={choice.key for choice in chosen},
         full=len(chosen) >= MOST_BESIDE,
