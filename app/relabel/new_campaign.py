@@ -37,6 +37,11 @@ _TERMS = (
         (("nothing", "only the trace (blind)"), ("scores", "the scores of an evaluator, too")),
     ),
     (
+        "equations",
+        "Equations that fail",
+        (("no", "not marked"), ("yes", "marked in the steps (not blind)")),
+    ),
+    (
         "suggests",
         "Labels at the beginning",
         (("no", "none"), ("yes", "those that the evaluator suggests")),
@@ -97,6 +102,7 @@ class NewCampaign(BaseModel):
     sample: int | None = None
     seed: int = 0
     suggests: Literal["yes", "no"] = "no"
+    equations: Literal["yes", "no"] = "no"
 
     @model_validator(mode="before")
     @classmethod
@@ -160,6 +166,7 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         sample=form.sample,
         seed=form.seed,
         suggests=form.suggests == "yes",
+        shows_equations=form.equations == "yes",
     )
 
 
