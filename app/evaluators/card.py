@@ -13,7 +13,7 @@ from stepsight.core.models.location import shipped_evaluators
 
 _TEMPLATE = "evaluators/card.html"
 _CODE = " " * 4
-_RULE = re.compile(r"\|[-:| ]+\|")
+_RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
 
 
 @cache

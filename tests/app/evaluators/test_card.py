@@ -21,6 +21,7 @@ def test_the_card_of_a_shipped_evaluator_is_whole(name):
     assert len(card.all("table")) == text.count("\n\n|")
     rows = [line for line in text.splitlines() if line.startswith("|") and "---" not in line and line != "| | |"]
     assert len(card.all("tr")) == len(rows)
+    assert "parameters" in [head.text for head in card.all("th", scope="row")]
     assert [part.text for part in card.all("p") if "|" in part.text or "**" in part.text] == []
 
 
@@ -32,7 +33,7 @@ def test_every_evaluator_has_a_place_that_its_card_is_found_at(sqlite_store, tmp
     imported = evaluator(sqlite_store, "imported")
     evaluators = Evaluators([*shipped_evaluators()[:1], EQUATIONS], shipped=False)
     page = read(state_html(sqlite_store, evaluators, Speed(tmp_path / "speed.json"), may_fetch=False))
-    rows = [evaluators.register(sqlite_store, name) for name in evaluators.names] + [imported]
+    rows = [evaluators.register(sqlite_store, name) for name in evaluators.all_names] + [imported]
     places = [page.one(id=card_address(row).partition("#")[2]) for row in rows]
     assert [place.tag for place in places] == ["div", "tr", "tr"]
     assert page.one("details", cls="model-card").one("summary").text == f"Model card of {rows[0].name}"

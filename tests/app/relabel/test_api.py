@@ -391,7 +391,7 @@ def test_no_request_gets_marks_where_they_are_off(store: Store, ann: Browser) ->
     assert ann.do(slot, "label", 0, "neg")[0] == 200
     # Nor are they in force from elsewhere: the campaign is for those who run it alone.
     assert ann.ask("POST", "/relabel/campaigns", {"name": "mine", "equations": "yes"})[0] in (403, 404)
-    assert [text for text in ann.seen if "69" in text or "fails" in text] == []
+    assert [text for text in ann.seen if "is 69" in text or "fails" in text] == []
     with store.read() as session:
         (event,) = session.scalars(select(EventRow))
     assert event.visible["equations"] is False
