@@ -135,7 +135,7 @@ def _list_html(
         dataset=dataset,
         address=address,
         about=about,
-        standing=_standing(standings, dataset, [about], address),
+        standing=_standing(standings, dataset, _in_view(selection), address),
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
         orders=list_orders(outputs),
@@ -152,6 +152,12 @@ def _list_html(
         first=(address.page - 1) * _PER_PAGE + 1,
         per_page=_PER_PAGE,
     )
+
+
+def _in_view(selection: Selection) -> list[EvaluatorChoice]:
+    """The evaluator that the list is about, and the one that it is compared with."""
+    other = selection.address.other
+    return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
 
 
 def _standing(

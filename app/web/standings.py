@@ -7,6 +7,7 @@ as long as it is being measured.
 """
 
 import hashlib
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -26,7 +27,7 @@ from stepsight.core.metrics.baselines import find_baseline
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
-from stepsight.storage.judgments.metric_columns import read_version_of
+from stepsight.storage.judgments.metric_columns import Basis, read_version_of
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.evaluate.standing import Standing, measure_standing
@@ -36,6 +37,9 @@ _TEMPLATE = "standing.html"
 _MOST = 5
 # Of one result, in bytes.
 _SIZE = 1_000
+_MOST_BEGUN = 2_000
+
+_Key = tuple[int, int, Mode]
 
 
 class StandingAddress(PageQuery):
@@ -77,18 +81,23 @@ class Standings:
         self._store = store
         # One at a time: pages are to be fast meanwhile.
         self._computations = Computations(at_once=1, most=100, kept=_SIZE * 400)
+        # By dataset, evaluator and mode the version that is measured, or was last.
+        self._begun: dict[_Key, Basis] = {}
+        self._lock = threading.Lock()
 
     def find(
-        self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
+        self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0, *, anew: bool = True
     ) -> Standing | Pending | None:
         """The standing of an evaluator, None where there is none, or `Pending` where it is not there after
-        `patience` seconds."""
+        `patience` seconds. Unless it is to be measured `anew`, the last one begun will do, whatever has changed
+        meanwhile."""
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
-        version = read_version_of(self._store, dataset.id, evaluator.id)
+        key = (dataset.id, evaluator.id, mode)
+        version = self._version(key, read_version_of(self._store, dataset.id, evaluator.id), anew)
         try:
             return self._computations.get(
-                (dataset.id, evaluator.id, mode, *version),
+                (*key, *version),
                 lambda: measure_standing(self._store, dataset, evaluator, mode),
                 lambda _: _SIZE,
                 patience,
@@ -97,9 +106,21 @@ class Standings:
             # It is no more than a remark.
             return None
 
+    def _version(self, key: _Key, current: Basis, anew: bool) -> Basis:
+        """The version to ask for. While a job judges, each look finds another one: none is begun before the last
+        one is done."""
+        with self._lock:
+            begun = self._begun.get(key)
+            if begun is not None and begun != current and not (anew and self._computations.has((*key, *begun))):
+                return begun
+            if len(self._begun) > _MOST_BEGUN:
+                self._begun.clear()
+            self._begun[key] = current
+            return current
+
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> Markup:
         """What a page says at once of the evaluators that it shows: nothing, the line, or room for it."""
-        found = self._all(dataset, evaluators, mode)
+        found = self._all(dataset, evaluators, mode, anew=True)
         if found is not None:
             return line_html(dataset.name, found)
         query = {"dataset": dataset.name, "evaluator": [one.id for one in evaluators[:_MOST]], "mode": mode.value}
@@ -109,11 +130,13 @@ class Standings:
 
     def text(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> Markup | None:
         """What stands in the room that was left; None as long as it is being measured."""
-        found = self._all(dataset, evaluators, mode)
+        found = self._all(dataset, evaluators, mode, anew=False)
         return None if found is None else macro(_TEMPLATE, "text", dataset.name, found)
 
-    def _all(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> list[Shortfall] | None:
-        found = [(self.find(dataset, one, mode), one) for one in evaluators[:_MOST]]
+    def _all(
+        self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode, *, anew: bool
+    ) -> list[Shortfall] | None:
+        found = [(self.find(dataset, one, mode, anew=anew), one) for one in evaluators[:_MOST]]
         if any(isinstance(standing, Pending) for standing, _ in found):
             return None
         return shortfalls((one, standing) for standing, one in found if isinstance(standing, Standing))

@@ -29,7 +29,9 @@ from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 ADJUDICATED = "adjudicated"
 
 # Why traces and annotations are left out.
-EXPOSED = "annotations by people who had seen scores, gold or others' labels (--exposed keeps them)"
+EXPOSED = (
+    "annotations by people who had seen scores, marked equations, gold or others' labels (--exposed keeps them)"
+)
 HIDDEN_GOLD = "hidden gold items"
 CHANGED = "traces that changed since they were labelled"
 # Traces held in memory at once.

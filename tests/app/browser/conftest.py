@@ -12,7 +12,7 @@ from tests.browser import Windows, launch
 from tests.serving import serving
 
 # On a busy machine everything takes its time; milliseconds.
-_PATIENCE = 60_000
+_PATIENCE = 120_000
 expect.set_options(timeout=_PATIENCE)
 
 

@@ -109,6 +109,31 @@ def test_it_is_measured_again_when_labels_or_judgments_change(sqlite_store, gues
     assert after.value != before.value
 
 
+def test_while_a_job_judges_a_page_gets_what_was_begun_for_it(sqlite_store, guessing, monkeypatch):
+    go, begun = threading.Event(), []
+
+    def slow(*args):
+        begun.append(1)
+        assert go.wait(60)
+        return measure_standing(*args)
+
+    monkeypatch.setattr("stepsight.app.web.standings.measure_standing", slow)
+    standings, dataset = Standings(sqlite_store), find_dataset(sqlite_store, "many")
+    assert "data-standing" in standings.line(dataset, [guessing], Mode.OFFLINE)
+    for seed, one in enumerate(list(iterate_traces(sqlite_store, dataset.id))):
+        save_judgments(sqlite_store, guessing.id, [judge(one, "offline", seed)])
+        if seed % 10 == 0:
+            assert standings.text(dataset, [guessing], Mode.OFFLINE) is None
+            assert "data-standing" in standings.line(dataset, [guessing], Mode.OFFLINE)
+    go.set()
+    standings.find(dataset, guessing, Mode.OFFLINE, patience=60, anew=False)
+    assert standings.text(dataset, [guessing], Mode.OFFLINE) is not None
+    assert begun == [1]
+    # The next page is of what is there by then.
+    standings.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    assert begun == [1, 1]
+
+
 def test_datasets_without_errors_or_too_large_ones_cost_nothing(sqlite_store, guessing):
     standings, dataset = Standings(sqlite_store), find_dataset(sqlite_store, "many")
     from dataclasses import replace
