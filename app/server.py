@@ -52,6 +52,8 @@ from stepsight.app.web.gate import Gate
 from stepsight.app.web.gradio_page import FirstResponse, interface, plain_style
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
 from stepsight.app.web.login import login_routes
+from stepsight.app.web.standings import Standings
+from stepsight.app.web.standings import router as standing_routes
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.storage.database.store import Store
@@ -87,9 +89,10 @@ def build_app(
     _guard(application, store, evaluators, hosts, public=public or read_only, loopback=loopback)
     application.mount(PREFIX, build_api(store, evaluators, read_only=read_only))
     application.add_exception_handler(UserError, _failed)
-    measured = Measurements(store)
-    application.include_router(evidence.router(store, evaluators, read_only=read_only))
-    application.include_router(browse.router(store, evaluators, read_only=read_only))
+    measured, standings = Measurements(store), Standings(store)
+    application.include_router(standing_routes(store, standings))
+    application.include_router(evidence.router(store, evaluators, standings, read_only=read_only))
+    application.include_router(browse.router(store, evaluators, standings, read_only=read_only))
     application.include_router(results.router(store, evaluators, measured, read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))

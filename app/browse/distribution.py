@@ -73,10 +73,13 @@ def _said(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
     ]
 
 
-def bin_words(bin: str) -> str:
-    """The condition of a bin in words."""
+def bin_words(bin: str, words: Mapping[str, str] | None = None) -> str:
+    """The condition of a bin in words; `words` as for `distribution_html`, whose verdicts are in the lowest and the
+    highest bin."""
     gold, _, least = bin.partition("-")
-    return f"A {gold} step with validity {_range(round(float(least) * BINS))}"
+    place = round(float(least) * BINS)
+    said = {0: words["neg"], BINS - 1: words["pos"]} if words is not None else {}
+    return f"A {gold} step: {said[place]}" if place in said else f"A {gold} step with validity {_range(place)}"
 
 
 def _histogram(gold: str, counts: Ints, address: Address) -> Histogram:

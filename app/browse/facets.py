@@ -13,6 +13,8 @@ from stepsight.app.web.text import counted
 from stepsight.storage.browse.metadata import MetaCondition
 
 Counts = Mapping[str, Mapping[str, int]]
+Words = Mapping[str, str] | None
+"""What the evaluator that the list speaks of says of a step, by label; None where it gives numbers."""
 
 _TEMPLATE = "browse/facets.html"
 _OPERATORS = {"=": ": ", "~": " contains ", ">=": " ≥ ", "<=": " ≤ "}
@@ -132,7 +134,7 @@ def facets_html(
     )
 
 
-def conditions_set(address: Address) -> list[SetCondition]:
+def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
     """The conditions that are set, each of those on metadata by itself."""
     found = []
     for name in address.active:
@@ -142,25 +144,25 @@ def conditions_set(address: Address) -> list[SetCondition]:
                 for one in address.meta
             ]
         else:
-            found.append(SetCondition(name, condition_words(address, name), address.loosened(name).url()))
+            found.append(SetCondition(name, condition_words(address, name, words), address.loosened(name).url()))
     return found
 
 
-def chips_html(address: Address) -> Markup:
+def chips_html(address: Address, words: Words = None) -> Markup:
     """The conditions that are set, each with a link that lifts it, and one that lifts all; "" where none is."""
     if not address.active:
         return Markup()
-    return macro(_TEMPLATE, "chips", conditions_set(address), address.cleared)
+    return macro(_TEMPLATE, "chips", conditions_set(address, words), address.cleared)
 
 
-def loosen_html(address: Address, totals: Mapping[str, int]) -> Markup:
+def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None) -> Markup:
     """What to say where no trace is left: which condition to lift. `totals` tells, for each that is set, how many
     traces there would be without it."""
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
     ways = [
         {"url": one.url, "text": one.text, "traces": counted(totals[one.key], "trace")}
-        for one in conditions_set(address)
+        for one in conditions_set(address, words)
         if totals[one.key]
     ]
     return macro(_TEMPLATE, "loosen", ways, address.cleared)
@@ -172,7 +174,7 @@ def meta_words(condition: str) -> str:
     return f"{one.field}{_OPERATORS[one.operator]}{one.value or EMPTY}"
 
 
-def condition_words(address: Address, name: str) -> str:
+def condition_words(address: Address, name: str, words: Words = None) -> str:
     """A condition that is set, in words."""
     value = getattr(address, name)
     if name == "meta":
@@ -184,7 +186,7 @@ def condition_words(address: Address, name: str) -> str:
         who = address.other if name == "other_mistake" else address.evaluator or "First error"
         return f"{who}: {_LABELS['mistake', value]}"
     if name == "bin":
-        return bin_words(value)
+        return bin_words(value, words)
     if name == "change":
         return f"{_TITLES[name]} {value:g} or more"
     return f"{_TITLES[name]}: {_LABELS.get((name, value), value)}"

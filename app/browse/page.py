@@ -12,14 +12,14 @@ from markupsafe import Markup
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.distribution import distribution_html
-from stepsight.app.browse.evaluator_choice import MOST_BESIDE, shown_choices
+from stepsight.app.browse.evaluator_choice import MOST_BESIDE, EvaluatorChoice, shown_choices
 from stepsight.app.browse.export import CONTENTS, OF_PEOPLE
 from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
 from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
-from stepsight.app.browse.trace_judgments import judge_trace, words_of
+from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.browse.views import views_html
@@ -30,7 +30,9 @@ from stepsight.app.web.html import macro, render
 from stepsight.app.web.judged import EMPTY_STORE, notice_html
 from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import Right, find_user_of, may, note_shown
+from stepsight.app.web.standings import Standings
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.people.users import User
@@ -42,20 +44,28 @@ _LONGEST_VALUE = 160
 _PATIENCE = 0.4
 
 
-def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
+def router(
+    store: Store, evaluators: Evaluators, standings: Standings | None = None, *, read_only: bool = False
+) -> APIRouter:
     """The route of the page; with `read_only` it has no control that writes to the store."""
 
     def content(query: Query, request: Request) -> Markup:
-        return browse_html(store, evaluators, query, find_user_of(request), read_only=read_only)
+        return browse_html(store, evaluators, query, find_user_of(request), standings, read_only=read_only)
 
     return address_page("Browse", content)
 
 
 def browse_html(
-    store: Store, evaluators: Evaluators, query: Query, user: User | None = None, *, read_only: bool = False
+    store: Store,
+    evaluators: Evaluators,
+    query: Query,
+    user: User | None = None,
+    standings: Standings | None = None,
+    *,
+    read_only: bool = False,
 ) -> Markup:
     """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
-    who sees it."""
+    who sees it; with `standings` it says where evaluators do not clear the trivial baselines."""
     address, problems = Address.read(query)
     notices = list(problems)
     try:
@@ -65,7 +75,7 @@ def browse_html(
             address = address.changed(dataset=trace.dataset)
             selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
             note_shown(store, user, [trace.trace_id])
-            body = _trace_html(selection, evaluators, trace, user)
+            body = _trace_html(selection, evaluators, trace, user, standings)
         else:
             datasets = list_datasets(store)
             if not datasets:
@@ -73,7 +83,7 @@ def browse_html(
             dataset = _find_dataset(store, datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
-            body = _list_html(selection, dataset, datasets, user, read_only=read_only)
+            body = _list_html(selection, dataset, datasets, user, standings, read_only=read_only)
         notices += unknown
     except UserError as error:
         notices.append(str(error))
@@ -98,7 +108,13 @@ def _find_dataset(store: Store, datasets: Sequence[Dataset], name: str) -> Datas
 
 
 def _list_html(
-    selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None, *, read_only: bool
+    selection: Selection,
+    dataset: Dataset,
+    datasets: Sequence[Dataset],
+    user: User | None,
+    standings: Standings | None,
+    *,
+    read_only: bool,
 ) -> Markup:
     address, about = selection.address, selection.about
     outputs = about.outputs if about.judged else None
@@ -109,10 +125,9 @@ def _list_html(
     elif page.total:
         traces = macro("browse/parts.html", "no_page", address)
     else:
-        traces = loosen_html(address, page.loosened)
+        traces = loosen_html(address, page.loosened, selection.words)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
-    words = words_of(selection.about.outputs) if selection.about.outputs.in_words else None
-    distribution = distribution_html(selection.distribution, address, words)
+    distribution = distribution_html(selection.distribution, address, selection.words)
     keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
         "browse/list.html",
@@ -120,6 +135,7 @@ def _list_html(
         dataset=dataset,
         address=address,
         about=about,
+        standing=_standing(standings, dataset, _in_view(selection), address),
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
         orders=list_orders(outputs),
@@ -127,7 +143,7 @@ def _list_html(
         label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, manages),
         facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection), distribution),
-        chips=chips_html(address),
+        chips=chips_html(address, selection.words),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),
         traces=traces,
@@ -136,6 +152,20 @@ def _list_html(
         first=(address.page - 1) * _PER_PAGE + 1,
         per_page=_PER_PAGE,
     )
+
+
+def _in_view(selection: Selection) -> list[EvaluatorChoice]:
+    """The evaluator that the list is about, and the one that it is compared with."""
+    other = selection.address.other
+    return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
+
+
+def _standing(
+    standings: Standings | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
+) -> Markup:
+    """Which of the evaluators that are shown do not clear the trivial baselines on the dataset."""
+    rows = [one.row for one in shown if one.judged and one.row is not None]
+    return standings.line(dataset, rows, Mode(address.mode)) if standings is not None and rows else Markup()
 
 
 def _metadata_html(selection: Selection) -> Markup:
@@ -155,7 +185,13 @@ def _download(selection: Selection, manages: bool) -> dict[str, object]:
     }
 
 
-def _trace_html(selection: Selection, evaluators: Evaluators, trace: StoredTrace, user: User | None) -> Markup:
+def _trace_html(
+    selection: Selection,
+    evaluators: Evaluators,
+    trace: StoredTrace,
+    user: User | None,
+    standings: Standings | None,
+) -> Markup:
     store, address = selection.store, selection.address
     people = PeopleLabels(store, trace.trace_id, user)
     chosen = shown_choices(selection.choices, address)
@@ -169,8 +205,9 @@ def _trace_html(selection: Selection, evaluators: Evaluators, trace: StoredTrace
         place=place,
         # Back to where the trace stands, however far one went from it.
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-        conditions=[one.text for one in conditions_set(address)],
+        conditions=[one.text for one in conditions_set(address, selection.words)],
         choices=selection.choices,
+        standing=_standing(standings, find_dataset(store, trace.dataset), chosen, address),
         chosen={choice.key for choice in chosen},
         full=len(chosen) >= MOST_BESIDE,
         query={name: value for name, value in address.query().items() if name != "beside"},

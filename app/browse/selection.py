@@ -1,12 +1,13 @@
 """Selection of an address: a dataset, the evaluators to choose from, and the traces that meet the conditions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, find_choice, list_choices
 from stepsight.app.browse.hits import has_hit
+from stepsight.app.browse.trace_judgments import words_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
@@ -80,6 +81,11 @@ class Selection:
             find_choice(self.choices, key).id if key else None for key in (self.address.against, self.address.other)
         )
         return self.address.with_ids(self.about.id, against, other)
+
+    @property
+    def words(self) -> Mapping[str, str] | None:
+        """What the evaluator says of a step, by label; None where it gives numbers."""
+        return words_of(self.about.outputs) if self.about.outputs.in_words else None
 
     @property
     def pairs(self) -> OutcomePairs | None:

@@ -13,6 +13,7 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 from starlette.responses import JSONResponse
 
+from stepsight.app.evaluators.card import card_html
 from stepsight.app.evaluators.shelf import judges, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.jobs.page import duration, fetch_progress
@@ -21,6 +22,7 @@ from stepsight.app.web.address_page import address_page
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
 from stepsight.app.web.rights import Needs, Right, has_right
+from stepsight.app.web.standings import card_id
 from stepsight.core.errors import UserError
 from stepsight.core.models.fetched import NEWEST, find_fetched
 from stepsight.core.models.hub import check_disk
@@ -124,6 +126,8 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         tokens=TOKENS,
         dtype=evaluators.place.dtype,
         size_of=_size_of,
+        cards=[(one, card) for one in shelf.here if (card := card_html(one.name)) and one.origin == "shipped"],
+        card_id=card_id,
     )
 
 

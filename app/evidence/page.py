@@ -23,37 +23,50 @@ from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import Right, find_user_of, has_right, note_shown
+from stepsight.app.web.standings import Standings
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.people.users import User
-from stepsight.storage.traces.queries import Neighbours, StoredTrace
+from stepsight.storage.traces.queries import Dataset, Neighbours, StoredTrace, find_dataset
 
 _NOWHERE = ListPlace(Neighbours(None, None))
 
 
-def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
+def router(
+    store: Store, evaluators: Evaluators, standings: Standings | None = None, *, read_only: bool = False
+) -> APIRouter:
     """The route of the page."""
 
     def content(query: Query, request: Request) -> Markup:
         may_judge = not read_only and has_right(request, Right.WRITE)
-        return page_html(store, evaluators, query, find_user_of(request), may_judge=may_judge)
+        return page_html(store, evaluators, query, find_user_of(request), standings, may_judge=may_judge)
 
     return address_page("Evidence", content)
 
 
 def page_html(
-    store: Store, evaluators: Evaluators, query: Query, user: User | None = None, *, may_judge: bool = False
+    store: Store,
+    evaluators: Evaluators,
+    query: Query,
+    user: User | None = None,
+    standings: Standings | None = None,
+    *,
+    may_judge: bool = False,
 ) -> Markup:
     """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. `user` is
-    who sees it, and who `may_judge` is offered a job where there is nothing to show."""
+    who sees it, and who `may_judge` is offered a job where there is nothing to show. With `standings` it says where
+    the evaluator does not clear the trivial baselines on the dataset that a trace is from."""
     address, problems = EvidenceAddress.read(query)
     try:
         if address.opens:
             if address.trace is not None:
                 note_shown(store, user, [address.trace])
-            return _opened(store, evaluators, address, problems)
+            return _opened(store, evaluators, address, standings, problems)
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
-        return gallery_html(store, gallery, address, user, problems)
+        line = _standing(standings, gallery.dataset, gallery.offer.row)
+        return gallery_html(store, gallery, address, user, problems, line)
     except UserError as error:
         form = ""
         if may_judge and isinstance(error, NotJudgedError):
@@ -61,7 +74,20 @@ def page_html(
         return render("evidence/failure.html", problems=problems, message=error, form=form)
 
 
-def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, problems: Sequence[str]) -> Markup:
+def _standing(standings: Standings | None, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:
+    """The line on the evaluator, by its offline figures."""
+    if standings is None or evaluator is None:
+        return Markup()
+    return standings.line(dataset, [evaluator], Mode.OFFLINE)
+
+
+def _opened(
+    store: Store,
+    evaluators: Evaluators,
+    address: EvidenceAddress,
+    standings: Standings | None,
+    problems: Sequence[str],
+) -> Markup:
     """One trace with its evidence."""
     evidence = open_evidence(store, evaluators, address)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
@@ -71,6 +97,11 @@ def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, prob
     place = _place(store, evaluators, evidence, address)
     is_stored = isinstance(evidence.trace, StoredTrace)
     form = ScoreForm.of(evidence.trace, (evidence.evaluator,), evidence.thresholds)
+    line = Markup()
+    if isinstance(evidence.trace, StoredTrace):
+        judged = {one.fingerprint: one for one in evaluators_of(store, evidence.trace.dataset_id)}
+        dataset = find_dataset(store, evidence.trace.dataset)
+        line = _standing(standings, dataset, judged.get(evidence.fingerprint))
     return render(
         "evidence/page.html",
         problems=problems,
@@ -81,6 +112,7 @@ def _opened(store: Store, evaluators: Evaluators, address: EvidenceAddress, prob
         has_neighbours=place.near != _NOWHERE.near,
         evaluators=[(name, name) for name in evidence.choices],
         evaluator=evidence.evaluator,
+        standing=line,
         evidence=evidence_html(evidence, address, ask),
         present=alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value),

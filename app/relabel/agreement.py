@@ -205,7 +205,7 @@ def _summary(ratings: CampaignRatings) -> str:
     if ratings.exposed:
         count = counted(ratings.exposed, "annotation")
         what = "are included" if ratings.with_exposed else "are left out"
-        parts.append(f"{count} by people who had seen scores, gold or labels {what}.")
+        parts.append(f"{count} by people who had seen scores, marked equations, gold or labels {what}.")
     if ratings.changed:
         parts.append(f"{counted(ratings.changed, 'trace')} changed since: their gold is left out.")
     return " ".join(parts)

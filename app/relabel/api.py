@@ -21,10 +21,13 @@ from stepsight.app.web.address_page import PART
 from stepsight.app.web.bodies import body
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.rights import Annotator
+from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Key, NewEvent
+from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
@@ -118,6 +121,7 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
         "slot": assignment.slot_id,
         "campaign": {"id": campaign.id, "name": campaign.name, "after_error": campaign.after_error,
                      "view": campaign.view.value, "shows": campaign.shows.value,
+                     "equations": campaign.shows_equations,
                      "after_submission": campaign.after_submission.value,
                      "error_kinds": list(campaign.error_kinds)},
         "guideline": assignment.guideline,
@@ -127,10 +131,22 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
         "n_steps": len(trace.steps),
         "steps": [list(step.substeps) for step in trace.steps[:seen]],
         "scores": [asdict(scores) for scores in read_scores(store, assignment.slot_id, user, annotation)],
+        "equations": _failing(campaign, trace, seen),
         "state": annotation.as_json(),
         "progress": _progress(store, campaign.id, user),
         "after": None if review is None else _reviewed(review),
     })  # fmt: skip
+
+
+def _failing(campaign: Campaign, trace: Trace, seen: int) -> list[list[str]]:
+    """Of each step that is revealed the equations that fail, such as "74 - 5 = 70: is 69"; [] where the campaign
+    does not show them."""
+    if not campaign.shows_equations:
+        return []
+    failing: list[list[str]] = [[] for _ in trace.steps]
+    for owner, text, checks in zip(trace.owners.tolist(), trace.substeps, checks_of(trace), strict=True):
+        failing[owner] += [finding(text, check) for check in faults(checks)]
+    return failing[:seen]
 
 
 def _progress(store: Store, campaign_id: int, user: User) -> dict[str, int]:

@@ -15,6 +15,7 @@ from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import next_availability
+from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import LOCAL, Role, User, list_users
 
 _ORDERS = {
@@ -127,7 +128,12 @@ def terms(campaign: Campaign) -> str:
     ]
     if not campaign.after_error:
         parts.append("up to the first error")
-    parts.append("blind" if campaign.blind else "scores in view")
+    if campaign.blind:
+        parts.append("blind")
+    if SCORES in campaign.shown:
+        parts.append("scores in view")
+    if EQUATIONS in campaign.shown:
+        parts.append("equations that fail marked")
     if campaign.suggests:
         parts.append("labels suggested by the evaluator")
     parts.append(_AFTER[campaign.after_submission])

@@ -9,10 +9,12 @@ from markupsafe import Markup
 
 from stepsight.app.relabel.campaigns import sees_everybody
 from stepsight.app.relabel.label_keys import LABEL_KEYS, script_keys
+from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
-from stepsight.storage.labelling.campaigns import guideline_text
+from stepsight.storage.labelling.campaigns import Campaign, guideline_text
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, last_submitted
@@ -114,10 +116,22 @@ def _steps(
     steps = assignment.trace.steps
     scores = read_scores(store, assignment.slot_id, user, annotation)
     shown = range(start, min(annotation.revealed, len(steps)))
-    rows = [(number, steps[number], score_bars(scores, number)) for number in shown]
-    kinds = assignment.campaign.error_kinds
+    campaign, trace = assignment.campaign, assignment.trace
+    rows = [
+        (number, steps[number], marked_step(campaign, trace, number), score_bars(scores, number))
+        for number in shown
+    ]
+    kinds = campaign.error_kinds
     errors = [(kind, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, "")) for kind in kinds]
     return {"rows": rows, "keys": LABEL_KEYS, "errors": errors}
+
+
+def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
+    """The sub-steps of a step, 0-based, with marks on the equations that fail; [] where the campaign shows none. No
+    later step changes what is marked in one."""
+    if not campaign.shows_equations:
+        return []
+    return [checked_html(trace, i) for i, owner in enumerate(trace.owners.tolist()) if owner == number]
 
 
 def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:

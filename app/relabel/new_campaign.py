@@ -15,7 +15,6 @@ from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query, read_query
 from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import list_matching
-from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, PRMBENCH_KINDS
@@ -36,6 +35,11 @@ _TERMS = (
         "shows",
         "Shown to annotators before they submit",
         (("nothing", "only the trace (blind)"), ("scores", "the scores of an evaluator, too")),
+    ),
+    (
+        "equations",
+        "Equations that fail",
+        (("no", "not marked"), ("yes", "marked in the steps (not blind)")),
     ),
     (
         "suggests",
@@ -98,6 +102,7 @@ class NewCampaign(BaseModel):
     sample: int | None = None
     seed: int = 0
     suggests: Literal["yes", "no"] = "no"
+    equations: Literal["yes", "no"] = "no"
 
     @model_validator(mode="before")
     @classmethod
@@ -114,15 +119,15 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         raise UserError("The store is empty.", "Add data on the Data page.")
     address, _ = Address.read(query)
     dataset = find_dataset(store, address.dataset) if address.dataset else datasets[0]
-    where = _where(store, evaluators, dataset, address)
+    selection = _selection(store, evaluators, dataset, address)
     names = [(one.name, one.name) for one in datasets]
     return render(
         "relabel/new_campaign.html",
         dataset=dataset,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in datasets],
-        conditions=" · ".join(one.text for one in conditions_set(address)),
+        conditions=" · ".join(one.text for one in conditions_set(address, selection.words)),
         traces=urlencode(address.query(dataset=dataset.name, trace=None, page=1), doseq=True),
-        count=len(list_matching(store, dataset.id, where)) if address.active else 0,
+        count=len(list_matching(store, dataset.id, selection.where.pruned())) if address.active else 0,
         browse=address.narrowed(dataset=dataset.name),
         guideline=_GUIDELINE,
         most_overlap=MOST_OVERLAP,
@@ -145,7 +150,7 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         name=form.name.strip(),
         dataset=dataset.name,
         guideline=form.guideline.strip(),
-        where=_where(store, evaluators, dataset, address),
+        where=_selection(store, evaluators, dataset, address).where.pruned(),
         overlap=form.overlap,
         after_error=form.after_error == "yes",
         view=form.view,
@@ -161,6 +166,7 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         sample=form.sample,
         seed=form.seed,
         suggests=form.suggests == "yes",
+        shows_equations=form.equations == "yes",
     )
 
 
@@ -168,9 +174,9 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def _where(store: Store, evaluators: Evaluators, dataset: Dataset, address: Address) -> TraceFilter:
-    """The conditions of a Browse address. Raises `UserError` where it names an evaluator that is not there."""
+def _selection(store: Store, evaluators: Evaluators, dataset: Dataset, address: Address) -> Selection:
+    """What a Browse address selects. Raises `UserError` where it names an evaluator that is not there."""
     selection, problems = Selection.of(store, evaluators, dataset.id, address)
     if problems:
         raise UserError(problems[0], "Choose the traces in Browse again.")
-    return selection.where.pruned()
+    return selection

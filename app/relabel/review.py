@@ -5,7 +5,7 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.relabel.disputes import DisputeAddress
-from stepsight.app.relabel.label import ERROR_NAMES, formula, score_bars
+from stepsight.app.relabel.label import ERROR_NAMES, formula, marked_step, score_bars
 from stepsight.app.web.html import render
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.labelling.annotation import UNSURE, Annotation
@@ -27,7 +27,11 @@ def review_html(assignment: Assignment, annotation: Annotation, review: Review |
         trace=trace,
         answer=formula(assignment.answer),
         person=person,
-        rows=[_row(number, trace, annotation, review, agreements[number]) for number in range(len(trace.steps))],
+        rows=[
+            _row(number, trace, annotation, review, agreements[number])
+            | {"marked": marked_step(assignment.campaign, trace, number)}
+            for number in range(len(trace.steps))
+        ],
         agreed=sum(comparable),
         comparable=len(comparable),
         first_error=annotation.labels.index("neg") if "neg" in annotation.labels else None,

@@ -2,6 +2,6 @@
 
 - page, address: the page and its address
 - overview, dataset: every evaluator on every dataset; everything of one dataset
-- measurements, computations: what is measured, once, in a thread of its own
+- measurements: what is measured, once
 - files: tables and the report as files
 """

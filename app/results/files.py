@@ -9,10 +9,10 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 from plotly import __file__ as plotly_module
 
 from stepsight.app.results.address import ResultsAddress
-from stepsight.app.results.computations import Pending
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_table
 from stepsight.app.results.page import PLOTLY
+from stepsight.app.web.computations import Pending
 from stepsight.app.web.rights import Needs, Right
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store

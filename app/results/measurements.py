@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stepsight.app.results.computations import Computations, Pending
+from stepsight.app.web.computations import LARGEST, Computations, Pending
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
@@ -19,9 +19,6 @@ from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate
 from stepsight.training.report.dataset import Excerpt, excerpt
 from stepsight.training.report.report import with_distinct_names, write_up
 from stepsight.training.report.tables import Table
-
-LARGEST = 20_000
-"""Of the datasets that are measured for a page, in traces."""
 
 # In the answer itself where it does not take longer than this, in seconds.
 _PATIENCE = 0.4

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from stepsight.app.results.computations import Pending
 from stepsight.app.results.measurements import Differences, MeasuredDataset, Measurements
+from stepsight.app.web.computations import Pending
 from stepsight.app.web.html import macro
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode

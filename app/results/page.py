@@ -14,23 +14,27 @@ from plotly import __version__ as plotly_version
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.results.address import ResultsAddress
-from stepsight.app.results.computations import Pending
 from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
-from stepsight.app.results.overview import gather, overview_html
+from stepsight.app.results.overview import OverviewColumn, gather, overview_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
+from stepsight.app.web.computations import Pending
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import EMPTY_STORE
 from stepsight.app.web.page_address import Query
 from stepsight.app.web.rights import Right, has_right
+from stepsight.app.web.standings import Shortfall, line_html, shortfalls
 from stepsight.core.errors import UserError
-from stepsight.core.metrics.baselines import BASELINES
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.baselines import ALL, baselines_of
 from stepsight.core.metrics.bootstrap import DRAWS
+from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.evaluation import MODES
+from stepsight.training.evaluate.standing import standing_of
 from stepsight.training.report.dataset import lead
 from stepsight.training.report.results import PROTOCOL
 
@@ -73,7 +77,7 @@ def _overview(
     store: Store, measurements: Measurements, datasets: Sequence[Dataset], address: ResultsAddress
 ) -> dict[str, object]:
     figure, mode, reference = address.chosen_figure, address.chosen_mode(MODES), address.against
-    names = dict.fromkeys([*(one.name for one in list_evaluators(store)), *BASELINES])
+    names = dict.fromkeys([*(one.name for one in list_evaluators(store)), *ALL])
     overview = gather(measurements, datasets, mode, reference)
     files = file_links("overview", address.query(figure=figure, mode=mode))
     return {
@@ -84,6 +88,7 @@ def _overview(
         "references": [("", "none"), *_same(names)],
         "reference": reference,
         "overview": overview,
+        "standings": _overview_shortfalls(overview.columns),
         "table": overview_html(overview.columns, figure, mode, reference, files) if overview.columns else "",
     }
 
@@ -128,7 +133,25 @@ def _dataset(
         "groups": [("", "all"), *_same(measured.groups)],
         "classes": _same(classes),
         "sections": sections,
+        "standing": line_html(dataset.name, _shortfalls(measured, mode, errors)),
     }
+
+
+def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
+    """By dataset the evaluators that do not clear the trivial baselines in the kind of error that comes first."""
+    first = {column.name: column for column in reversed(columns)}
+    found = [
+        (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())
+    ]
+    return [(name, short) for name, short in found if short]
+
+
+def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Shortfall]:
+    """The evaluators that do not clear the trivial baselines in the figures that are shown."""
+    by_name = {one.name: one for one in measured.evaluators}
+    rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
+    found = [(by_name[row.evaluator], standing_of(row)) for row in rows if row.evaluator in by_name]
+    return shortfalls((one, standing) for one, standing in found if standing is not None)
 
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:
@@ -140,8 +163,9 @@ def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> di
 
 def _work(dataset: Dataset, evaluators: int) -> str:
     """What there is to measure, in words."""
+    baselines = baselines_of(has_substeps=dataset.substeps > dataset.steps)
     return (
-        f"{evaluators:,} {'evaluator' if evaluators == 1 else 'evaluators'} and {len(BASELINES)} baselines on"
+        f"{evaluators:,} {'evaluator' if evaluators == 1 else 'evaluators'} and {len(baselines)} baselines on"
         f" {dataset.traces:,} traces, each on {DRAWS:,} resamples"
     )
 

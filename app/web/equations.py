@@ -19,16 +19,38 @@ def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
     failing = faults(checks_of(trace)[i])
     if not failing:
         return html
-    for check in failing:
-        html = _marked(html, text, check)
+    places = [(span, finding(text, check)) for check in failing if (span := _place(html, text, check)) is not None]
+    for span, title in _together(places, _formulas(html)):
+        mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
+        html = mark_spans(html, [span], mark)
     return html + macro("judged.html", "findings", [_shown(text, check) for check in failing])
 
 
-def _marked(html: Markup, text: str, check: Check) -> Markup:
-    span = _place(html, text, check)
-    title = finding(text, check)
-    mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
-    return html if span is None else mark_spans(html, [span], mark)
+def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:
+    """The places with their titles; those that share some text, as all in one formula do, as one."""
+    joined: list[tuple[Span, str]] = []
+    for (start, end), title in sorted((_whole(span, formulas), title) for span, title in places):
+        if joined and start < joined[-1][0][1]:
+            (first, last), before = joined.pop()
+            start, end, title = first, max(last, end), f"{before}; {title}"
+        joined.append(((start, end), title))
+    return joined
+
+
+def _whole(span: Span, formulas: list[Span]) -> Span:
+    """A span with the whole of each formula that it has a part of."""
+    met = [formula for formula in formulas if formula[0] < span[1] and span[0] < formula[1]]
+    return min(start for start, _ in [span, *met]), max(end for _, end in [span, *met])
+
+
+def _formulas(html: Markup) -> list[Span]:
+    """Where the formulas stand in the text of the HTML."""
+    found, start = [], 0
+    for number, text in enumerate(read_pieces(html)[1]):
+        if number % 2 and text:
+            found.append((start, start + len(text)))
+        start += len(text)
+    return found
 
 
 def _place(html: Markup, text: str, check: Check) -> Span | None:

@@ -15,7 +15,7 @@ from stepsight.core.arrays import Bools, Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Step, Trace
 
 PREFIX = "baseline:"
 
@@ -29,10 +29,13 @@ _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 @dataclass(frozen=True)
 class Baseline:
     """`validity(trace, last)` gives `s_val` of each step, shape (n,); `last`, shape (n,), is whether each step is
-    the last one in view: online all of them are."""
+    the last one in view: online all of them are. `reads` says what it goes by, in words. One `of_substeps` takes
+    each sub-step for a step."""
 
     name: str
+    reads: str
     validity: Callable[[Trace, Bools], Floats64]
+    of_substeps: bool = False
 
     @property
     def outputs(self) -> Outputs:
@@ -44,6 +47,8 @@ class Baseline:
 
     def score(self, trace: Trace, mode: Mode) -> StepScores:
         """Scores of each sub-step of a trace, online or offline."""
+        if self.of_substeps:
+            trace = Trace(trace.id, trace.problem, tuple(Step((text,)) for text in trace.substeps))
         last = np.ones(len(trace.steps), np.bool_)
         if mode != Mode.ONLINE:
             last[:-1] = False
@@ -74,19 +79,36 @@ def _last_step(trace: Trace, last: Bools) -> Floats64:
     return np.where(last & ~answers, 0.0, 1.0)
 
 
-BASELINES = {
-    baseline.name: baseline
-    for baseline in (
-        Baseline(f"{PREFIX}constant", _constant),
-        Baseline(f"{PREFIX}position", _position),
-        Baseline(f"{PREFIX}length", _length),
-        Baseline(f"{PREFIX}last-step", _last_step),
-    )
-}
+def _named(*baselines: Baseline) -> dict[str, Baseline]:
+    return {baseline.name: baseline for baseline in baselines}
+
+
+BASELINES = _named(
+    Baseline(f"{PREFIX}constant", "a constant", _constant),
+    Baseline(f"{PREFIX}position", "the position of a step", _position),
+    Baseline(f"{PREFIX}length", "the length of a step", _length),
+    Baseline(f"{PREFIX}last-step", "whether a step is the last", _last_step),
+)
+"""Of whole steps: those that a benchmark splits into sub-steps are joined."""
+
+OF_SUBSTEPS = _named(
+    Baseline(f"{PREFIX}substep-position", "the position of a sub-step", _position, of_substeps=True),
+    Baseline(f"{PREFIX}substep-length", "the length of a sub-step", _length, of_substeps=True),
+    Baseline(f"{PREFIX}last-substep", "whether a sub-step is the last", _last_step, of_substeps=True),
+)
+"""The same of sub-steps, which tell something else only where a step has several; a step then has, as from any
+evaluator, the least validity of its sub-steps."""
+
+ALL = BASELINES | OF_SUBSTEPS
+
+
+def baselines_of(*, has_substeps: bool) -> list[Baseline]:
+    """Those that say different things of a dataset, some steps of which have several sub-steps or none has."""
+    return list((ALL if has_substeps else BASELINES).values())
 
 
 def find_baseline(name: str) -> Baseline:
     """The baseline of that name. Raises `UserError` where there is none."""
-    if name not in BASELINES:
-        raise UserError(f"there is no baseline {name!r}.", f"The baselines are {', '.join(BASELINES)}.")
-    return BASELINES[name]
+    if name not in ALL:
+        raise UserError(f"there is no baseline {name!r}.", f"The baselines are {', '.join(ALL)}.")
+    return ALL[name]

@@ -38,7 +38,8 @@ class CampaignRow(Base):
     Where `shows_answer`, the reference answer stands below the problem. `after_submission` is what is seen of a
     trace once it is submitted, `error_kinds` what can be wrong with a step. Of the `population` that met the
     conditions, `sample` were drawn by `seed`; NULL where all were taken. Where `restricted`, only its annotators
-    label in it. Where it `suggests`, a trace comes with the labels of the evaluator whose scores are shown.
+    label in it. Where it `suggests`, a trace comes with the labels of the evaluator whose scores are shown, where
+    it `shows_equations`, with marks on those that fail.
     """
 
     __tablename__ = "campaigns"
@@ -67,6 +68,7 @@ class CampaignRow(Base):
     sample: Mapped[int | None]
     population: Mapped[int | None]
     suggests: Mapped[bool] = mapped_column(server_default=false())
+    shows_equations: Mapped[bool] = mapped_column(server_default=false())
 
     __table_args__ = (
         CheckConstraint("overlap > 0", name="overlap"),
@@ -221,7 +223,7 @@ class EventRow(Base):
 
 class ExposureRow(Base):
     """That a person has seen, on another page, something of a trace that a blind campaign hides: the `scores` of
-    evaluators, the `gold`, or the `labels` of others."""
+    evaluators, the `gold`, the `labels` of others, or which `equations` fail."""
 
     __tablename__ = "exposures"
 
@@ -230,7 +232,7 @@ class ExposureRow(Base):
     what: Mapped[str] = mapped_column(String(20), primary_key=True)
     moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
-    __table_args__ = (CheckConstraint("what IN ('scores', 'gold', 'labels')", name="what"),)
+    __table_args__ = (CheckConstraint("what IN ('scores', 'gold', 'labels', 'equations')", name="what"),)
 
 
 class DisputeRow(Base):

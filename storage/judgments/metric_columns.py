@@ -221,3 +221,14 @@ def read_data_version(store: Store, dataset_id: int) -> Basis:
     with store.read() as session:
         head = (session.scalar(traces) or 0, session.scalar(newest) or 0)
         return (*head, *(number for row in session.execute(judged) for number in row))
+
+
+def read_version_of(store: Store, dataset_id: int, evaluator_id: int) -> Basis:
+    """Of a dataset the revisions of its traces and of one evaluator's judgments, and its newest calibration."""
+    traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
+    judged = select(JudgedRow.revision).where(
+        JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == evaluator_id
+    )
+    newest = select(func.max(CalibrationRow.id)).where(CalibrationRow.evaluator_id == evaluator_id)
+    with store.read() as session:
+        return tuple(session.scalar(one) or 0 for one in (traces, judged, newest))

@@ -26,6 +26,7 @@ from stepsight.storage.labelling.plan import (
     Shows,
     check_guideline,
     check_plan,
+    shown_beside,
 )
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import find_dataset
@@ -35,7 +36,7 @@ _BATCH = 500
 _SAME = (
     "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
     "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
-    "error_kinds", "after_submission", "sample", "population", "suggests",
+    "error_kinds", "after_submission", "sample", "population", "suggests", "shows_equations",
 )  # fmt: skip
 
 
@@ -44,7 +45,8 @@ class Campaign:
     """A campaign. `conditions` are those of the filter that are set, `guideline` is the version in force, `items`
     how many traces there are to label, without the hidden gold items. `population` is how many met the conditions,
     where a `sample` of them was drawn. `restricted`: only its annotators label in it.
-    Where it `suggests`, traces come with the labels of its evaluator."""
+    Where it `suggests`, traces come with the labels of its evaluator, where it `shows_equations`, with marks on
+    those that fail."""
 
     id: int
     name: str
@@ -70,13 +72,19 @@ class Campaign:
     sample: int | None
     population: int | None
     suggests: bool
+    shows_equations: bool
     guideline: int
     items: int
 
     @property
+    def shown(self) -> frozenset[str]:
+        """What of `storage.people.exposures.WHAT` is seen beside the text before submission."""
+        return shown_beside(self.shows, self.shows_equations)
+
+    @property
     def blind(self) -> bool:
-        """Whether scores, gold and others' labels are hidden until submission."""
-        return self.shows is Shows.NOTHING
+        """Whether scores, gold and others' labels are hidden until submission; marks on equations are as scores."""
+        return not self.shown
 
 
 def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
@@ -206,6 +214,7 @@ def _create(
         "shows_answer",
         "sample",
         "suggests",
+        "shows_equations",
     )
     row = CampaignRow(
         name=plan.name,

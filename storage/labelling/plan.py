@@ -8,6 +8,7 @@ from stepsight.core.trace import check_text
 from stepsight.storage.browse.filters import ANY, TraceFilter
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, check_kinds
+from stepsight.storage.people.exposures import EQUATIONS, SCORES
 
 MOST_OVERLAP = 50
 LONGEST_LEASE = 7 * 24 * 3600
@@ -68,7 +69,8 @@ class CampaignPlan:
     With `sample`, so many of the traces in `where` are taken, drawn by chance. `error_kinds` is what can be wrong
     with a step, `shows_answer` says that the reference answer stands below the problem, where the source has one,
     and `after_submission` what is seen of a trace then. `seed` is that of all that is drawn. Where the campaign
-    `suggests`, a trace comes with the labels of the evaluator whose scores are shown.
+    `suggests`, a trace comes with the labels of the evaluator whose scores are shown. Where it `shows_equations`,
+    those that fail are marked in the steps; as with scores, its labels are then not blind.
     """
 
     name: str
@@ -91,6 +93,7 @@ class CampaignPlan:
     shows_answer: bool = True
     after_submission: AfterSubmission = AfterSubmission.EVERYTHING
     suggests: bool = False
+    shows_equations: bool = False
 
 
 def check_plan(plan: CampaignPlan) -> None:
@@ -114,6 +117,12 @@ def check_plan(plan: CampaignPlan) -> None:
         )
     if plan.evaluator is None:
         _check_needless(plan)
+
+
+def shown_beside(shows: str, shows_equations: bool) -> frozenset[str]:
+    """What of `storage.people.exposures.WHAT` annotators see beside the text before they submit."""
+    shown = {SCORES: shows == Shows.SCORES, EQUATIONS: shows_equations}
+    return frozenset(what for what, is_shown in shown.items() if is_shown)
 
 
 def check_guideline(text: str) -> str:

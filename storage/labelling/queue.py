@@ -34,6 +34,7 @@ from stepsight.storage.labelling.slots import (
     take,
 )
 from stepsight.storage.labelling.suggestions import add_suggestions
+from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
@@ -65,8 +66,10 @@ def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None
     the campaign is closed.
     """
     assignment = _assign_next(store, campaign_id, user)
-    if assignment is not None and assignment.campaign.suggests:
-        add_suggestions(store, assignment.slot_id, user)
+    if assignment is not None:
+        _note(store, assignment, user)
+        if assignment.campaign.suggests:
+            add_suggestions(store, assignment.slot_id, user)
     return assignment
 
 
@@ -120,7 +123,15 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
         if slot.state == LEASED:
             check_open(slot)
             renew(session, slot.id, slot.lease)
-        return _assignment(session, campaign, slot_id)
+        assignment = _assignment(session, campaign, slot_id)
+    _note(store, assignment, user)
+    return assignment
+
+
+def _note(store: Store, assignment: Assignment, user: User) -> None:
+    """Another campaign, even a later one, may hide of the trace what this one shows beside it."""
+    if assignment.campaign.shown:
+        note_exposure(store, user.id, [assignment.trace.trace_id], *assignment.campaign.shown)
 
 
 def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignment:

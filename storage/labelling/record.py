@@ -194,7 +194,7 @@ def _check_complete(slot: Slot, annotation: Annotation) -> None:
 
 
 def _insert(session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent) -> AnnotationEvent:
-    seen = exposures_of(session, user.id, slot.trace_id) | ({"scores"} if slot.shows_scores else set())
+    seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     values: dict[str, Any] = {
         "item_id": slot.item_id,
         "slot_id": slot.id,

@@ -16,7 +16,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.plan import CampaignView, Shows
+from stepsight.storage.labelling.plan import CampaignView, Shows, shown_beside
 from stepsight.storage.people.users import User
 
 FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
@@ -40,6 +40,7 @@ class Slot:
     n_steps: int
     view: str
     shows: str
+    shows_equations: bool
     after_error: bool
     after_submission: str
     error_kinds: list[str]
@@ -55,6 +56,11 @@ class Slot:
     @property
     def shows_scores(self) -> bool:
         return self.shows == Shows.SCORES
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """What of `storage.people.exposures.WHAT` is seen beside the text before submission."""
+        return shown_beside(self.shows, self.shows_equations)
 
     @property
     def ended(self) -> bool:

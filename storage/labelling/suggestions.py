@@ -75,7 +75,7 @@ def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
 
 
 def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None]) -> None:
-    seen = exposures_of(session, user.id, slot.trace_id) | {"scores"}
+    seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     row = {
         "campaign_id": slot.campaign_id,
         "item_id": slot.item_id,

@@ -1,7 +1,8 @@
 """Exposures: what people have seen of traces whose labels they may still give or change, and what they may see.
 
-In a blind campaign the scores of evaluators, the gold and the labels of others are hidden from annotators until
-they have submitted a trace. Whoever sees any of it elsewhere is exposed, which is noted for good.
+In a blind campaign the scores of evaluators, marks on equations that fail, the gold and the labels of others are
+hidden from annotators until they have submitted a trace. Whoever sees any of it elsewhere is exposed, which is
+noted for good.
 """
 
 from collections.abc import Collection
@@ -14,8 +15,9 @@ from stepsight.storage.database.schema import in_range, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 
-SCORES, GOLD, LABELS = WHAT = ("scores", "gold", "labels")
-"""What can be seen: of evaluators, of the benchmark, of other people."""
+SCORES, GOLD, LABELS, EQUATIONS = WHAT = ("scores", "gold", "labels", "equations")
+"""What can be seen: of evaluators, of the benchmark, of other people; and which equations fail, on a labelling page
+that marks them. On other pages they stand beside scores."""
 
 # PostgreSQL and SQLite both take some tens of thousands of values in a statement.
 _MOST = 5_000
@@ -44,9 +46,14 @@ def exposures_of(session: Session, user_id: int, trace_id: int) -> frozenset[str
     return frozenset(session.scalars(seen))
 
 
+def is_blind(campaign: type[CampaignRow]) -> ColumnElement[bool]:
+    """A condition on campaigns: that nothing is seen beside the text before submission."""
+    return (campaign.shows == "nothing") & campaign.shows_equations.is_(False)
+
+
 def is_something_hidden(store: Store) -> bool:
     """Whether an open campaign is blind: scores, gold and others' labels are to be kept from its annotators."""
-    blind = select(CampaignRow.id).where(CampaignRow.closed.is_(None), CampaignRow.shows == "nothing")
+    blind = select(CampaignRow.id).where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
     with store.read() as session:
         return session.scalar(blind.limit(1)) is not None
 
@@ -59,7 +66,7 @@ def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnEleme
     item, slot, campaign = aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
     theirs = exists().where(slot.item_id == item.id, slot.user_id == user_id, slot.state == "submitted")
     submitted = exists().where(item.trace_id == trace_id, theirs)
-    blind = exists().where(campaign.id == item.campaign_id, campaign.closed.is_(None), campaign.shows == "nothing")
+    blind = exists().where(campaign.id == item.campaign_id, campaign.closed.is_(None), is_blind(campaign))
     kept = exists().where(
         campaign.id == item.campaign_id, campaign.closed.is_(None), campaign.after_submission == "nothing"
     )

@@ -113,7 +113,7 @@ class RelabelledReading:
     """Traces of a dataset of the store that people labelled in a campaign, with what they agree on as labels.
 
     Traces without any label are left out, and so are hidden gold items, traces of another dataset, and the answers
-    of people who had seen scores, gold or others' labels.
+    of people who had seen scores, marked equations, gold or others' labels.
     """
 
     def __init__(self, origin: TraceOrigin, key: str) -> None:
@@ -129,7 +129,7 @@ class RelabelledReading:
         if not self._seen.count:
             raise UserError(
                 f"Nobody has labelled traces of {self._dataset!r} in the campaign {self._campaign.name!r}, or only"
-                " people who had seen scores, gold or others' labels.",
+                " people who had seen scores, marked equations, gold or others' labels.",
                 "Leave the source out until there are labels.",
             )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.label_patch import Patch
-from stepsight.core.metrics.baselines import BASELINES, PREFIX
+from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Weights, difference, resamples
 from stepsight.core.metrics.prmscore import CATEGORIES
@@ -93,7 +93,7 @@ def read_tables(
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
     """Tables of judgments, one at a time, so that only one is held that no row needs."""
     for mode in modes:
-        for baseline, table in zip(BASELINES.values(), baseline_tables(store, gold, mode), strict=True):
+        for baseline, table in baseline_tables(store, gold, mode):
             yield MeasuredEvaluator(baseline.name, baseline.outputs), mode, table
         for evaluator in evaluators:
             assert evaluator.id is not None
@@ -102,23 +102,24 @@ def read_tables(
                 yield evaluator, mode, table
 
 
-def baseline_tables(store: Store, gold: Gold, mode: Mode) -> list[StepTable]:
-    """A table for each baseline, in one pass over the texts."""
-    probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in BASELINES]
+def baseline_tables(store: Store, gold: Gold, mode: Mode) -> list[tuple[Baseline, StepTable]]:
+    """A table for each baseline, in one pass over the texts; for those of sub-steps where a step has several."""
+    baselines = baselines_of(has_substeps=bool((gold.substeps > 1).any()))
+    probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in baselines]
     done = 0
     for trace in iterate_traces(store, gold.dataset.id):
         end = done + len(trace.substeps)
-        for part, baseline in zip(probs, BASELINES.values(), strict=True):
+        for part, baseline in zip(probs, baselines, strict=True):
             part[done:end] = baseline.score(trace, mode).probs
         done = end
     none = np.full(len(gold.ids), np.nan)
-    return [build_columns(gold, part, none) for part in probs]
+    return [(one, build_columns(gold, part, none)) for one, part in zip(baselines, probs, strict=True)]
 
 
 MODES = (Mode.OFFLINE, Mode.ONLINE)
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
-# What is held against the baselines: the first of these that both have.
-_RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
+RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
+"""What is held against the baselines: the first of these that both have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +127,9 @@ class Row:
     """The figures of one evaluator in one mode for one kind of error.
 
     `beats` is the difference of its step AUC to that of the best baseline; where it has none, that of the figure
-    named in `beats_in`: solution AUC, step F1 or solution F1. `calibration` tells where its thresholds come from,
-    and `chosen_here` whether that is the dataset that they are measured on. `published` is what the paper prints of
-    it on these traces.
+    named in `beats_in`: solution AUC, step F1 or solution F1. `rival` is the name of that baseline. `calibration`
+    tells where its thresholds come from, and `chosen_here` whether that is the dataset that they are measured on.
+    `published` is what the paper prints of it on these traces.
     """
 
     evaluator: str
@@ -143,7 +144,8 @@ class Row:
     chosen_here: bool = False
     published: Published | None = None
     beats: Value = field(default_factory=lambda: Value.none("no baseline"))
-    beats_in: str = _RIVALRY[0]
+    beats_in: str = RIVALRY[0]
+    rival: str = ""
 
     @property
     def is_baseline(self) -> bool:
@@ -274,7 +276,7 @@ def evaluate(
         table = table.where(inside[table.trace])
         if len(table):
             rows += _rows(one, mode, table, weights)
-    rows = [_against_baselines(row, rows, weights) for row in rows]
+    rows = [against_baselines(row, rows, weights) for row in rows]
     reference = () if patch else published(dataset.kind, group)
     printed = [row for row in reference if row.benchmark.traces == inside.sum()]
     rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
@@ -393,30 +395,42 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
     for row in (first, second):
         table = row.subject.table
         subject = replace(row.subject, table=table.where(both[table.trace]))
-        measured = protocol(subject, row.errors, weights)
+        measured = protocol(subject, row.errors, weights, row.measured)
         cut.append(replace(row, subject=subject, measured=measured, n_traces=int(both.sum())))
     return cut[0], cut[1]
 
 
-def _against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
+def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
     """The row with its difference to the baseline that is best where it is measured itself."""
     if row.is_baseline:
         return row
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
-    name = next((name for name in _RIVALRY if row.measured[name].value.exists), _RIVALRY[0])
-    differences = [_difference(row, rival, name, weights) for rival in rivals]
-    existing = [value for value in differences if value.exists]
+    name = next((name for name in RIVALRY if name in row.measured and row.measured[name].value.exists), RIVALRY[0])
+    differences = {rival.evaluator: _difference(row, rival, name, weights) for rival in rivals}
+    existing = {rival: value for rival, value in differences.items() if value.exists}
     if not differences:
         # The part of the gold that it judged tells of other errors than the whole does.
         return row
     if not existing:
-        return replace(row, beats=differences[0])
-    return replace(row, beats=min(existing, key=lambda value: value.number), beats_in=name)
+        return replace(row, beats=next(iter(differences.values())))
+    best = min(existing, key=lambda rival: existing[rival].number)
+    return replace(row, beats=existing[best], beats_in=name, rival=best)
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
     """The difference between a row and a baseline in one figure, on the traces of the row."""
     if row.n_traces < rival.n_traces:
         row, rival = _on_common_traces(row, rival, weights)
+    if row.subject.outputs == Outputs.CHECKS:
+        rival = _where_it_speaks(row, rival, weights)
     one, other = row.measured[name], rival.measured[name]
     return difference(one.value, other.value, one.draws, other.draws)
+
+
+def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
+    """A baseline on the steps alone of which an evaluator says something, which its figures count; both are of the
+    same traces."""
+    silent = np.isnan(row.subject.table.validity)
+    table = replace(rival.subject.table, validity=np.where(silent, np.nan, rival.subject.table.validity))
+    subject = Subject(table, Outputs.CHECKS, rival.subject.thresholds)
+    return replace(rival, subject=subject, measured=protocol(subject, rival.errors, weights, row.measured))

@@ -1,6 +1,6 @@
 """The measures: every figure that a table of an evaluator can show, with its resamples."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -56,17 +56,25 @@ class Subject:
         return first_errors(self.table, self.thresholds.validity, self.outputs)
 
 
-def protocol(subject: Subject, errors: Errors, weights: Weights) -> dict[str, Measurement]:
-    """`sol_f1`, `sol_auc`, `step_f1`, `step_auc` for one kind of error: ReasonEval's protocol."""
+FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
+
+
+def protocol(
+    subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = FIGURES
+) -> dict[str, Measurement]:
+    """`sol_f1`, `sol_auc`, `step_f1`, `step_auc` for one kind of error: ReasonEval's protocol; or `only` some of
+    them."""
     figures: dict[str, Measurement] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
         if level == Level.STEP and not subject.outputs.has_steps:
             none = Measurement(Value.none("the evaluator says nothing of steps"), np.full(len(weights), np.nan))
-            figures |= {"step_f1": none, "step_auc": none}
+            figures |= {name: none for name in ("step_f1", "step_auc") if name in only}
             continue
         chosen = subject.items(errors, level)
-        figures[f"{short}_f1"] = _measured(macro_f1(chosen), macro_f1_draws, chosen, weights)
-        figures[f"{short}_auc"] = _measured(auc(chosen), auc_draws, chosen, weights)
+        if f"{short}_f1" in only:
+            figures[f"{short}_f1"] = _measured(macro_f1(chosen), macro_f1_draws, chosen, weights)
+        if f"{short}_auc" in only:
+            figures[f"{short}_auc"] = _measured(auc(chosen), auc_draws, chosen, weights)
     return figures
 
 

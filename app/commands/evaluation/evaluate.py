@@ -19,7 +19,7 @@ from stepsight.app.scoring.placement_options import add_placement, read_placemen
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.label_patch import read_patch
-from stepsight.core.metrics.baselines import PREFIX
+from stepsight.core.metrics.baselines import BASELINES, OF_SUBSTEPS, PREFIX
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
@@ -147,6 +147,12 @@ def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Compar
         if (one.evaluator, other.evaluator) == (first, second)
         and (one.mode, one.errors) == (other.mode, other.errors)
     ]
+    absent = [name for name in (first, second) if name in OF_SUBSTEPS]
+    if not pairs and absent:
+        raise UserError(
+            f"No step of {evaluation.dataset.name} has several sub-steps, so {absent[0]} would tell nothing new.",
+            f"Take one of {', '.join(BASELINES)}.",
+        )
     if not pairs:
         raise UserError(
             f"{first!r} and {second!r} have no judgments of {evaluation.dataset.name} in the same mode.",

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exposed",
         action="store_true",
-        help="also the labels of people who had seen scores, gold or labels of others",
+        help="also the labels of people who had seen scores, marked equations, gold or labels of others",
     )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
@@ -58,7 +58,8 @@ def _summary(ratings: CampaignRatings) -> str:
     return (
         f"{ratings.campaign.name}: {ratings.annotations:,} annotations; {len(ratings.queue.traces):,} traces and"
         f" {len(ratings.hidden.traces):,} hidden gold items\n"
-        f"{ratings.exposed:,} annotations by people who had seen scores, gold or labels are {left}"
+        f"{ratings.exposed:,} annotations by people who had seen scores, marked equations, gold or labels"
+        f" are {left}"
     )
 
 

@@ -23,6 +23,7 @@ from stepsight.storage.labelling.campaigns import (
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
+from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import find_user, local_user
 
 _ACTIONS = {
@@ -75,6 +76,9 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", type=int, metavar="N", help="N of the traces, drawn by --seed (default: all)")
     parser.add_argument(
         "--suggest", action="store_true", help="with --show-scores: begin with the labels that --evaluator suggests"
+    )
+    parser.add_argument(
+        "--mark-equations", action="store_true", help="mark equations that fail; the labels are then not blind"
     )
     parser.add_argument("--hide-answer", action="store_true", help="do not show the reference answer")
     parser.add_argument(
@@ -152,6 +156,7 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
         sample=args.sample,
         shows_answer=not args.hide_answer,
         suggests=args.suggest,
+        shows_equations=args.mark_equations,
         after_submission=AfterSubmission(args.after_submission),
         error_kinds=tuple(args.error_kind or ERROR_KINDS),
     )
@@ -183,7 +188,9 @@ def _summary(store: Store, campaign: Campaign) -> str:
 
 
 def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
-    kind = "blind" if campaign.blind else "with scores"
+    shown = {SCORES: "scores", EQUATIONS: "marked equations"}
+    seen = " and ".join(words for what, words in shown.items() if what in campaign.shown)
+    kind = f"with {seen}" if seen else "blind"
     extent = "every step" if campaign.after_error else "steps up to the first error"
     print(f"{campaign.name}: {_summary(store, campaign)}")
     print(f"{campaign.view} view, {kind}, {extent}, {campaign.ordering} order, guideline {campaign.guideline}")

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels.add_argument(
         "--exposed",
         action="store_true",
-        help="count also labels whose maker had seen scores, gold or others' labels of the trace",
+        help="count also labels whose maker had seen scores, marked equations, gold or others' labels of the trace",
     )
     judgments = whats.add_parser("judgments", help="what evaluators say of a dataset", description=_JUDGMENTS)
     traces = whats.add_parser("traces", help="traces of a dataset, with their gold", description=_TRACES)

@@ -37,7 +37,7 @@ FORMAT, VERSION = "stepsight-events", 1
 SETTINGS = (
     *("conditions", "overlap", "after_error", "view", "shows", "ordering", "random_share", "gold_rate", "lease"),
     *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
-    *("sample", "population", "suggests"),
+    *("sample", "population", "suggests", "shows_equations"),
 )
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
 SLOT = ("number", "state", "taken", "expires", "ended")

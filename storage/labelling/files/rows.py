@@ -145,6 +145,7 @@ class CampaignLine(LabelRow):
     sample: Count | None
     population: Count | None
     suggests: bool
+    shows_equations: bool
     annotators: ListOf[Text]
 
 
@@ -156,6 +157,7 @@ EARLIER_CAMPAIGN = {
     "sample": None,
     "population": None,
     "suggests": False,
+    "shows_equations": False,
     "annotators": [],
 }
 """What holds for a campaign in a file from before these fields were there."""

@@ -27,10 +27,10 @@ class SubmittedAnnotation:
     `labels`, one per step, are `neg`, `neu`, `pos`, `unsure` or None; where the campaign does not label steps after
     the first `neg`, those are None. `first`, in a stepwise campaign, are those given before the next step was seen,
     else the same. `errors` has the kinds of error of steps that are `neg`, by 0-based step, as `comments` and
-    `corrections` have texts. `exposed` is what of `scores`, `gold` and `labels` of others the person had seen when
-    a label was given or the annotation first submitted. `digest` is of the trace as it was labelled, `chosen` how
-    it came to be in the campaign, as in `ItemRow`. `guideline` is the version at submission, `seconds` what the
-    page measured in all.
+    `corrections` have texts. `exposed` is what of `scores`, `gold`, `labels` of others and marked `equations` the
+    person had seen when a label was given or the annotation first submitted. `digest` is of the trace as it was
+    labelled, `chosen` how it came to be in the campaign, as in `ItemRow`. `guideline` is the version at submission,
+    `seconds` what the page measured in all.
     """
 
     item_id: int

@@ -22,13 +22,16 @@ from stepsight.storage.labelling.results.annotations import (
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
 from stepsight.storage.labelling.results.votes import NONE, vote
 from stepsight.storage.labelling.slots import SUBMITTED
+from stepsight.storage.people.exposures import is_blind
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 ADJUDICATED = "adjudicated"
 
 # Why traces and annotations are left out.
-EXPOSED = "annotations by people who had seen scores, gold or others' labels (--exposed keeps them)"
+EXPOSED = (
+    "annotations by people who had seen scores, marked equations, gold or others' labels (--exposed keeps them)"
+)
 HIDDEN_GOLD = "hidden gold items"
 CHANGED = "traces that changed since they were labelled"
 # Traces held in memory at once.
@@ -249,7 +252,7 @@ def _is_ahead(store: Store, trace_id: int, viewer: User | None) -> bool:
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
         .where(ItemRow.trace_id == trace_id, SlotRow.user_id == viewer.id, SlotRow.state != SUBMITTED)
-        .where(CampaignRow.closed.is_(None), CampaignRow.shows == "nothing")
+        .where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
     )
     with store.read() as session:
         return session.scalar(begun.limit(1)) is not None

@@ -28,7 +28,7 @@ from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_key, check_reason
 from stepsight.storage.labelling.results.annotations import read_annotations
 from stepsight.storage.labelling.results.votes import vote
-from stepsight.storage.people.exposures import exposures_of
+from stepsight.storage.people.exposures import LABELS, WHAT, exposures_of
 from stepsight.storage.people.users import User
 
 KIND = "decide"
@@ -201,7 +201,7 @@ def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
 def _visible(session: Session, user: User, trace_id: int) -> dict[str, bool]:
     """The labels are what a decision is about; the rest only where the person saw it elsewhere."""
     seen = exposures_of(session, user.id, trace_id)
-    return {"scores": "scores" in seen, "gold": "gold" in seen, "labels": True}
+    return {what: what in seen for what in WHAT} | {LABELS: True}
 
 
 def _check_label(label: str | None) -> str | None:

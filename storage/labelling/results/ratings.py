@@ -70,9 +70,9 @@ class CampaignRatings:
     """Ratings of the traces of the `queue`, and of the `hidden` gold items apart: everybody may get these, and they
     were chosen to test people.
 
-    Of `annotations`, `exposed` were given by people who had seen scores, gold or others' labels; these are in the
-    arrays only where `with_exposed`. `changed` counts traces that are no longer what was labelled: they have no
-    gold here.
+    Of `annotations`, `exposed` were given by people who had seen scores, marked equations, gold or others' labels;
+    these are in the arrays only where `with_exposed`. `changed` counts traces that are no longer what was labelled:
+    they have no gold here.
     """
 
     campaign: Campaign

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.distribution import distribution_html
+from stepsight.app.browse.distribution import bin_words, distribution_html
 from stepsight.app.browse.facets import chips_html
 from stepsight.app.browse.page import browse_html
 from stepsight.app.scoring.evaluators import Evaluators
@@ -132,5 +132,19 @@ def test_what_is_said_in_words_is_a_table_that_leads_to_its_traces(sqlite_store)
     query = {key: values[0] for key, values in query_of(link["href"]).items()}
     assert query["bin"] == "right-0.00"
     found = read(browse_html(sqlite_store, evaluators, query))
+    assert found.one("a", cls="chip")["aria-label"] == "Remove A right step: equation fails"
     lines = found.one("table", cls="traces").one("tbody").all("tr")
     assert [line.one("span", cls="id").text.split(" · ")[0] for line in lines] == ["missed"]
+    (trace,) = [one for one in stored if one.id == "missed"]
+    opened = read(browse_html(sqlite_store, evaluators, query | {"trace": str(trace.trace_id)}))
+    assert opened.one("p", cls="among").text == "Among: A right step: equation fails"
+
+
+def test_a_bin_of_numbers_stays_one_where_the_evaluator_has_words():
+    words = {"neg": "marked wrong", "neu": "marked redundant", "pos": "not marked"}
+    said = {bin: bin_words(bin, words) for bin in ("right-0.00", "wrong-0.95", "wrong-0.35")}
+    assert said == {
+        "right-0.00": "A right step: marked wrong",
+        "wrong-0.95": "A wrong step: not marked",
+        "wrong-0.35": "A wrong step with validity 0.35–0.40",
+    }

@@ -178,11 +178,13 @@ def test_answers_of_who_had_seen_something_count_where_asked(client, sqlite_stor
         note_exposure(sqlite_store, person(sqlite_store, user).id, [1], "scores")
     labelled(sqlite_store, seen)
     page = shown(client, f"campaign={seen.id}")
-    assert "2 annotations by people who had seen scores, gold or labels are left out." in page
+    assert "2 annotations by people who had seen scores, marked equations, gold or labels are left out." in page
     # One label of each step of the first trace is left.
     assert "on 3 steps." in page
     everything = shown(client, f"campaign={seen.id}&exposed=1")
-    assert "2 annotations by people who had seen scores, gold or labels are included." in everything
+    assert (
+        "2 annotations by people who had seen scores, marked equations, gold or labels are included." in everything
+    )
     assert "on 5 steps." in everything
     assert '<option value="1" selected>all</option>' in everything
 

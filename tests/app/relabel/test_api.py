@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
@@ -73,6 +74,7 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     assert (task["problem"], task["steps"]) == ("What is 1 + 1?", [["It is a sum."], ["So 3.", "Done."]])
     assert task["campaign"] == {
         "id": made.id, "name": "first", "after_error": True, "view": "whole", "shows": "nothing",
+        "equations": False,
         "after_submission": "everything", "error_kinds": list(PRMBENCH_KINDS),
     }  # fmt: skip
     assert (task["guideline"], task["n_steps"], task["answer"], task["scores"]) == (1, 2, None, [])
@@ -361,3 +363,35 @@ def test_a_campaign_that_shows_scores_does(store: Store, ann: Browser) -> None:
     task = ann.claim(made)[1]
     assert task["scores"][0]["validity"] == [0.5, 0.3211]
     assert task["after"] is None
+
+
+FAILS = Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left.", "So 70 + 2 = 72."], id="fails")
+
+
+@pytest.mark.parametrize("view", ["whole", "stepwise"])
+def test_equations_that_fail_are_told_only_where_the_campaign_marks_them(
+    store: Store, ann: Browser, view: str
+) -> None:
+    marked = campaign(store, [FAILS], name="marked", view=view, shows_equations=True)
+    _, told = ann.claim(marked)
+    assert told["campaign"]["equations"] is True
+    assert told["equations"] == ([["74 - 5 = 70: is 69"], []] if view == "whole" else [["74 - 5 = 70: is 69"]])
+
+
+def test_no_request_gets_marks_where_they_are_off(store: Store, ann: Browser) -> None:
+    made = campaign(store, [FAILS])
+    asked = {"shows_equations": True, "equations": "yes", "campaign": {"equations": True}}
+    query = {"params": {"shows_equations": "1", "equations": "yes"}}
+    _, told = ann.ask("POST", f"/relabel/campaigns/{made.id}/claim", asked, **query)
+    slot = told["slot"]
+    assert (told["campaign"]["equations"], told["equations"]) == (False, [])
+    ann.ask("GET", f"/relabel/slots/{slot}", **query)
+    body = {"kind": "label", "key": key(), "step": 0, "new": "neg", "visible": {"equations": False}} | asked
+    assert ann.ask("POST", f"/relabel/slots/{slot}/events", body)[0] == 422
+    assert ann.do(slot, "label", 0, "neg")[0] == 200
+    # Nor are they in force from elsewhere: the campaign is for those who run it alone.
+    assert ann.ask("POST", "/relabel/campaigns", {"name": "mine", "equations": "yes"})[0] in (403, 404)
+    assert [text for text in ann.seen if "is 69" in text or "fails" in text] == []
+    with store.read() as session:
+        (event,) = session.scalars(select(EventRow))
+    assert event.visible["equations"] is False

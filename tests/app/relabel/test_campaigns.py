@@ -162,6 +162,8 @@ def test_what_is_asked_of_whom(sqlite_store):
         sqlite_store, None, name="third", shows="scores", evaluator=scored.evaluator_id, suggests=True
     )
     assert "scores in view · labels suggested by the evaluator" in terms(suggested)
+    marked = campaign(sqlite_store, None, name="fourth", shows_equations=True)
+    assert "in view · equations that fail marked · everything" in terms(marked)
     assert queue_terms(scored) == (
         "1 of 1 by chance, seed 7 · in the order of the file · 25% hidden gold items · gold: error"
     )

@@ -3,6 +3,7 @@
 import json
 
 from stepsight.app.relabel.label import ERROR_NAMES, label_html, score_bars, steps_html
+from stepsight.app.relabel.review import review_html
 from stepsight.app.web.html import macro
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
@@ -65,6 +66,44 @@ def test_nothing_tells_what_the_benchmark_or_anybody_else_says(sqlite_store):
     assert (page.all(cls="g"), page.all(cls="bar"), page.all(cls="wrong")) == ([], [], [])
     assert [word for word in ("two", "mini", "bob") if word in page.text] == []
     assert json.loads(page["data-annotation"])["labels"] == [None, None]
+
+
+FAILS = Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left.", ["A pair.", "So $70 + 2 = 73$."]], id="fails")
+
+
+def test_equations_that_fail_are_marked_where_the_campaign_says_so(sqlite_store):
+    ann = person(sqlite_store, "ann")
+    plain = campaign(sqlite_store, [FAILS], name="plain")
+    marked = campaign(sqlite_store, None, name="marked", shows_equations=True)
+    assert page_of(sqlite_store, take(sqlite_store, plain, ann), ann).all(cls="fails") == []
+    task = take(sqlite_store, marked, ann)
+    page = page_of(sqlite_store, task, ann)
+    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 = 70: is 69", "70 + 2 = 73: is 72"]
+    # What is heard of it.
+    assert [line.text for line in page.all("small", cls="fails")] == [
+        "✕ 74 - 5 = 70: is 69",
+        "✕ 70 + 2 = 73: is 72",
+    ]
+    assert [part.text.split("✕")[0] for part in page.one("ol", cls="steps").all(cls="t")] == [
+        "74 - 5 = 70 are left.", "2.1A pair.", "2.2So 70 + 2 = 73.",
+    ]  # fmt: skip
+    for slot, steps, marks in ((task, ["neg", "neg"], 2), (take(sqlite_store, plain, ann), ["neg", "neg"], 0)):
+        label_all(sqlite_store, slot, ann, steps)
+        annotation = read_annotation(sqlite_store, slot.slot_id)
+        submitted = read(review_html(slot, annotation, None, ann.id))
+        assert len(submitted.all("mark")) == marks
+
+
+def test_step_by_step_marks_come_with_their_steps(sqlite_store):
+    made = campaign(sqlite_store, [FAILS], view="stepwise", shows_equations=True)
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    page = page_of(sqlite_store, task, ann)
+    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 = 70: is 69"]
+    do(sqlite_store, task.slot_id, ann, "label", 0, "neg")
+    do(sqlite_store, task.slot_id, ann, "reveal", None, 2)
+    new = read(steps_html(sqlite_store, task, read_annotation(sqlite_store, task.slot_id), ann, 1))
+    assert [mark["title"] for mark in new.all("mark")] == ["70 + 2 = 73: is 72"]
 
 
 def test_step_by_step_only_what_is_revealed(sqlite_store):

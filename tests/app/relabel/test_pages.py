@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from stepsight.app.web.rights import COOKIE
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import close_campaign, get_campaign, guideline_text, list_campaigns
 from stepsight.storage.people.logins import log_in
@@ -69,6 +70,20 @@ def test_parts_of_the_page(shared, client):
     do(shared, slot, me, "reveal", None, 2)
     assert 'data-step="1"' in client.get(f"/relabel/label/steps?slot={slot}&from=1").text
     assert "version 1" in client.get(f"/relabel/label/guideline?campaign={made.id}").text
+
+
+def test_no_address_shows_marks_on_equations_where_they_are_off(shared, client):
+    add(shared, [Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left."], id="fails")], "slips")
+    made = {
+        on: campaign(shared, None, name=f"marks {on}", dataset="slips", shows_equations=on) for on in (True, False)
+    }
+    slots = {on: take(shared, one, local_user(shared)).slot_id for on, one in made.items()}
+    asked = "shows_equations=1&equations=yes&shows=scores"
+    for on, slot in slots.items():
+        for path in (f"/relabel/label?slot={slot}&{asked}", f"/relabel/label/steps?slot={slot}&from=0&{asked}"):
+            text = client.get(path, headers=PAGE).text
+            assert "74 - 5 = 70" in text
+            assert ("74 - 5 = 70: is 69" in text, "<mark" in text) == (on, on)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepsight.app.results.computations import Computations, Pending
-from stepsight.app.results.measurements import LARGEST, Measurements
+from stepsight.app.results.measurements import Measurements
+from stepsight.app.web.computations import LARGEST, Computations, Pending
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.reasoneval import Errors

@@ -1,8 +1,8 @@
 import pytest
 
-from stepsight.app.results.computations import Computations
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.overview import gather, overview_html, overview_table
+from stepsight.app.web.computations import Computations
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration

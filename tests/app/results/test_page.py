@@ -2,6 +2,7 @@ import pytest
 
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import results_html
+from stepsight.app.web.standings import card_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
@@ -11,6 +12,7 @@ from stepsight.storage.traces.queries import list_datasets
 from tests.app.markup import INJECTIONS, read
 from tests.app.results.measured import measured
 from tests.storage.samples import add, judge
+from tests.training.evaluate.test_standing import judged
 from tests.training.judged import NAME, fill
 
 
@@ -54,6 +56,31 @@ def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, e
     assert options[:3] == ["", "one_mind", "words"]
     # It may be measured already; else the page's script asks again.
     assert page.all("p", role="status", data_again=None) or page.all("div", cls="finding")
+
+
+def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show):
+    guessing = judged(sqlite_store, "many", right=0.5)
+    line = show(dataset="many").one("p", cls="standing")
+    assert line.text.startswith("On many, many does not clear the trivial baselines: offline Step-AUC 0.")
+    assert [link["href"] for link in line.all("a")] == [card_address(guessing), "/evaluators"]
+    judged(sqlite_store, "known")
+    assert show(dataset="known").all("p", cls="standing") == []
+    assert (
+        show().one("p", cls="standing").text == "The trivial baselines are not cleared on many by many. Evaluators"
+    )
+
+
+def test_a_dataset_with_sub_steps_has_the_baselines_of_both(sqlite_store, show):
+    made = [
+        Trace.of("q", [["a", "longer"], "b"], ["pos", "neg" if number % 2 else "pos"], id=str(number))
+        for number in range(8)
+    ]
+    add(sqlite_store, made, dataset="split")
+    text = show(dataset="split").text
+    names = ("length", "substep-length", "position", "substep-position", "last-step", "last-substep")
+    assert [name for name in names if f"baseline:{name}" not in text] == []
+    fill(sqlite_store)
+    assert "substep" not in show(dataset=NAME).text
 
 
 def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):

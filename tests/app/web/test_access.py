@@ -51,7 +51,7 @@ ROUTES = {
         GET /score/result.csv POST /gradio_api/run/{api_name}
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score GET /api/v1/datasets
         GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
-        GET /relabel/agreement GET /relabel/disputes/patch""",
+        GET /relabel/agreement GET /relabel/disputes/patch GET /standing""",
     "looking by name": """
         POST /browse/views POST /browse/views/{view}/rename POST /browse/views/{view}/delete""",
     "looking or labelling": "GET /relabel/disputes GET /relabel/disputes/{number}",

@@ -57,3 +57,11 @@ def test_a_place_is_found_among_signs_of_markdown():
 def test_marks_change_no_text(spans):
     html = text_html("ab < c $x^2$ & d")
     assert read(mark_spans(html, spans)).text == read(html).text
+
+
+def test_several_that_fail_in_one_formula_are_marked_as_one():
+    html = shown("We get $1 + 1 = 3, 2 + 2 = 5$ and 3 + 3 = 7.")
+    title = "1 + 1 = 3: is 2; 2 + 2 = 5: is 4"
+    formula = '<span class="math" data-source="$1 + 1 = 3, 2 + 2 = 5$">1 + 1 = 3, 2 + 2 = 5</span>'
+    assert f'<mark class="fails" title="{title}">{formula}</mark> and <mark' in html
+    assert (html.count("<mark"), html.count("</mark>"), html.count('<small class="fails"')) == (2, 2, 3)

@@ -6,7 +6,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.baselines import BASELINES, find_baseline
+from stepsight.core.metrics.baselines import BASELINES, baselines_of, find_baseline
 from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import TableBuilder
@@ -43,20 +43,42 @@ def test_last_step_blames_a_trace_that_ends_without_an_answer():
     assert validity("last-step", Trace.of("q", [r"So \boxed{5}"])) == [1]
 
 
+def test_substeps_are_read_by_themselves():
+    # "abcd", "efg", "12" and "the answer is 3": 1 / (1 + i / 10), and 500 / (500 + characters).
+    assert validity("substep-position") == pytest.approx([1, 10 / 11, 10 / 12, 10 / 13])
+    assert validity("substep-length") == pytest.approx([500 / 504, 500 / 503, 500 / 502, 500 / 515])
+    split = Trace("t", "q", (Step(("abcd",)), Step(("the answer is 3", "So."))))
+    # The step ends with an answer in it, its last sub-step does not.
+    assert validity("last-step", split) == [1, 1, 1]
+    assert validity("last-substep", split) == [1, 1, 0]
+    assert validity("last-substep", split, Mode.ONLINE) == [0, 1, 0]
+
+
+def test_where_no_step_has_several_they_say_what_those_of_steps_say():
+    plain = Trace.of("q", ["abcd", "efg", "the answer is 3"])
+    pairs = (("position", "substep-position"), ("length", "substep-length"), ("last-step", "last-substep"))
+    for of_steps, of_substeps in pairs:
+        assert validity(of_steps, plain) == validity(of_substeps, plain)
+    assert [one.name for one in baselines_of(has_substeps=False)] == list(BASELINES)
+    assert len(baselines_of(has_substeps=True)) == 7
+
+
 def test_an_unknown_baseline():
     with pytest.raises(UserError, match="no baseline 'baseline:luck'"):
         find_baseline("baseline:luck")
 
 
 def judged(path, kind, name):
-    parse, baseline, builder = KINDS[kind].parse, BASELINES[name], TableBuilder()
+    parse, baseline, builder = KINDS[kind].parse, find_baseline(name), TableBuilder()
     for line in path.read_text(encoding="utf-8").splitlines():
         trace = parse(json.loads(line), "here")
         builder.add(trace, baseline.score(trace, Mode.OFFLINE))
     return builder.build()
 
 
-@pytest.mark.parametrize(("name", "expected"), [("length", 0.607), ("position", 0.498), ("constant", 0.5)])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("length", 0.607), ("substep-length", 0.574), ("position", 0.498), ("constant", 0.5)]
+)
 def test_step_auc_on_mr_math_invalid(data, name, expected):
     table = judged(data / "mr-math" / "mr-math_invalid_errors.json", "mr-math-invalid", f"baseline:{name}")
     found = auc(items(table, Errors.INVALID, Level.STEP, Outputs.VALIDITY))

@@ -38,6 +38,7 @@ from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.review import read_review
+from stepsight.storage.people.exposures import exposures_of, note_exposure
 from stepsight.storage.people.invitations import accept, invite
 from stepsight.storage.people.logins import open_login, user_of
 from stepsight.storage.people.overview import list_people
@@ -245,6 +246,25 @@ def test_campaigns_of_before_there_was_a_choice_keep_what_they_had(address: str,
         assert (take(upgraded, kept, ben).answer, review.trace.has_gold) == (None, True)
         (annotation,) = iterate_annotations(upgraded, kept.id)
         assert annotation.errors == {1: "deception"}
+
+
+def test_campaigns_of_before_marks_on_equations_have_none_and_exposures_stay(
+    address: str, sqlite_store: Store
+) -> None:
+    made = campaign(sqlite_store)
+    ada = person(sqlite_store, "ada")
+    (seen, *_) = iterate_traces(sqlite_store, made.dataset_id)
+    note_exposure(sqlite_store, ada.id, [seen.trace_id], "scores", "gold")
+    with at_revision(address, "0012_evaluators") as connection:
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        assert list_campaigns(upgraded) == [made]
+        assert not made.shows_equations
+        note_exposure(upgraded, ada.id, [seen.trace_id], "equations")
+        with upgraded.read() as session:
+            assert exposures_of(session, ada.id, seen.trace_id) == {"scores", "gold", "equations"}
+        marked = campaign(upgraded, None, name="marked", shows_equations=True)
+        assert list_campaigns(upgraded)[0] == marked
 
 
 def _copy(store: Store, connection: Connection) -> None:

@@ -358,6 +358,10 @@ def test_what_several_processes_cannot_do(
         (["--dataset", "sums", "--draws", "0"], "--draws is 0, expected more than 0."),
         (["--dataset", "sums", "--group", "POT"], "sums has no group 'POT'. It has none."),
         (["--dataset", "sums", "--compare", "first", "idle"], "'first' and 'idle' have no judgments of sums"),
+        (
+            ["--dataset", "sums", "--compare", "first", "baseline:substep-length"],
+            "No step of sums has several sub-steps, so baseline:substep-length would tell nothing new",
+        ),
     ],
 )
 def test_refusals(command: Command, sqlite_store: Store, db: str, argv: list[str], message: str) -> None:

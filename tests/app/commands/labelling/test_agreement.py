@@ -25,7 +25,7 @@ def test_every_table_is_printed(command: Command, db: str) -> None:
     code, out, err = command("agreement", "first", "--db", db, "--draws", 50)
     assert (code, err) == (0, "")
     assert out.startswith("first: 6 annotations; 2 traces and 0 hidden gold items\n")
-    assert "0 annotations by people who had seen scores, gold or labels are left out" in out
+    assert "0 annotations by people who had seen scores, marked equations, gold or labels are left out" in out
     lines = out.splitlines()
     # As in the test of the page: 1 - 14 * 6 / 94 of 15 labels, of which 9 of 15 pairs agree.
     row = next(line for line in lines if line.startswith("labels  "))

@@ -31,6 +31,23 @@ def filled(sqlite_store: Store) -> Store:
     return sqlite_store
 
 
+def test_equations_can_be_marked(command: Command, filled: Store, guideline: Path) -> None:
+    evaluator(filled, "mini")
+    made = (
+        "campaign",
+        "create",
+        "first",
+        "sums",
+        "--guideline",
+        guideline,
+        "--mark-equations",
+        "--db",
+        filled.name,
+    )
+    assert "whole view, with marked equations, every step" in command(*made)[1]
+    assert find_campaign(filled, "first").shows_equations
+
+
 def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Store, guideline: Path) -> None:
     db = ("--db", filled.name)
     assert command("campaign", "list", *db) == (

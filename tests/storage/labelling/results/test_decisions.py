@@ -82,8 +82,8 @@ def test_as_an_event(store: Store, first: Campaign, task: Assignment, judge: Use
     assert (one.old, one.new) == (None, {"label": "neu", "reason": "So.", "own": False})
     assert (two.old, two.new["label"]) == (one.new, "pos")
     assert (one.slot_id, one.step, one.guideline, one.view, one.cause) == (None, 0, 1, "whole", "")
-    assert one.visible == {"scores": False, "gold": False, "labels": True}
-    assert two.visible == {"scores": False, "gold": True, "labels": True}
+    assert one.visible == {"scores": False, "gold": False, "labels": True, "equations": False}
+    assert two.visible == {"scores": False, "gold": True, "labels": True, "equations": False}
 
 
 def test_who_labelled_the_trace_decides_and_it_is_told(store: Store, first: Campaign, task: Assignment) -> None:

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from stepsight.app.results.computations import Computations, Pending
+from stepsight.app.web.computations import Computations, Pending
 from stepsight.core.errors import UserError
 
 
@@ -84,7 +84,7 @@ def test_a_mistake_is_told_to_all_and_tried_again_later(monkeypatch):
         with pytest.raises(UserError, match=r"It is too large\. Take less\."):
             computations.get("a", fail, patience=10)
     assert made == [1]
-    monkeypatch.setattr("stepsight.app.results.computations._FAILED_SECONDS", 0.0)
+    monkeypatch.setattr("stepsight.app.web.computations._FAILED_SECONDS", 0.0)
     time.sleep(0.01)
     assert not computations.has("a")
     assert computations.get("a", lambda: 2, patience=10) == 2

@@ -12,6 +12,9 @@ from stepsight.core.errors import UserError
 
 Computed = TypeVar("Computed")
 
+LARGEST = 20_000
+"""Of the datasets that are measured for a page, in traces."""
+
 # Of results, in bytes as their makers count them.
 _KEPT = 300_000_000
 _MOST_KEPT = 500

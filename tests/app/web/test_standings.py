@@ -1,0 +1,164 @@
+"""The line on evaluators that do not clear the trivial baselines."""
+
+import threading
+
+import pytest
+from starlette.testclient import TestClient
+
+from stepsight.app.browse.page import browse_html
+from stepsight.app.evidence.page import page_html
+from stepsight.app.web.computations import LARGEST, Pending
+from stepsight.app.web.standings import Standings, card_id, router
+from stepsight.core.judgment import Mode
+from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.evaluate.standing import Standing, measure_standing
+from tests.app.client import PAGE, asking, let_in
+from tests.app.markup import read
+from tests.storage.labelling.samples import campaign
+from tests.storage.people.samples import user
+from tests.storage.samples import judge
+from tests.training.evaluate.test_standing import judged
+
+
+@pytest.fixture
+def guessing(sqlite_store):
+    """An evaluator that guesses on the dataset `many`."""
+    return judged(sqlite_store, "many", right=0.5)
+
+
+@pytest.fixture
+def measured(sqlite_store, guessing):
+    """With its standing measured already."""
+    standings = Standings(sqlite_store)
+    found = standings.find(find_dataset(sqlite_store, "many"), guessing, Mode.OFFLINE, patience=60)
+    assert isinstance(found, Standing)
+    return standings
+
+
+def test_a_page_does_not_wait_and_leaves_room(sqlite_store, guessing, monkeypatch):
+    go = threading.Event()
+
+    def slow(*args):
+        assert go.wait(60)
+        return measure_standing(*args)
+
+    monkeypatch.setattr("stepsight.app.web.standings.measure_standing", slow)
+    standings, dataset = Standings(sqlite_store), find_dataset(sqlite_store, "many")
+    assert isinstance(standings.find(dataset, guessing, Mode.OFFLINE), Pending)
+    room = read(standings.line(dataset, [guessing], Mode.OFFLINE)).one("p", cls="standing")
+    assert room["data-standing"] == f"/standing?dataset=many&evaluator={guessing.id}&mode=offline"
+    assert room.one("span")["aria-hidden"] == "true"
+    with TestClient(let_in(router(sqlite_store, standings))) as client:
+        response = client.get(room["data-standing"])
+        assert (response.status_code, response.text) == (202, "")
+        go.set()
+        standings.find(dataset, guessing, Mode.OFFLINE, patience=60)
+        response = client.get(room["data-standing"])
+    assert response.status_code == 200
+    assert read(response.text).text.startswith(
+        "On many, many does not clear the trivial baselines: offline Step-AUC"
+    )
+
+
+def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, guessing, measured):
+    (trace, *_) = iterate_traces(sqlite_store, find_dataset(sqlite_store, "many").id)
+    queries = ({"dataset": "many", "evaluator": "many"}, {"trace": str(trace.trace_id), "evaluator": "many"})
+    for query in queries:
+        line = read(browse_html(sqlite_store, evaluators, query, None, measured)).one("p", cls="standing")
+        assert "many does not clear the trivial baselines" in line.text
+        assert "95 %" in line.text
+        assert [link["href"] for link in line.all("a")] == [
+            f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators",
+        ]  # fmt: skip
+    assert "standing" not in browse_html(sqlite_store, evaluators, queries[0])
+
+
+def test_nothing_is_said_of_one_that_clears_them(sqlite_store, evaluators):
+    row = judged(sqlite_store, "many")
+    standings = Standings(sqlite_store)
+    dataset = find_dataset(sqlite_store, "many")
+    found = standings.find(dataset, row, Mode.OFFLINE, patience=60)
+    assert isinstance(found, Standing)
+    assert found.clears
+    assert standings.line(dataset, [row], Mode.OFFLINE) == ""
+    assert standings.text(dataset, [row], Mode.OFFLINE) == ""
+
+
+def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evaluators, guessing, measured):
+    stored = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "many").id))
+    save_judgments(sqlite_store, guessing.id, [judge(stored[0], "hindsight")])
+    standings = Standings(sqlite_store)
+    standings.find(find_dataset(sqlite_store, "many"), guessing, Mode.OFFLINE, patience=60)
+    for query in ({"dataset": "many"}, {"trace": str(stored[0].trace_id), "evaluator": "many"}):
+        page = read(page_html(sqlite_store, evaluators, query, None, standings))
+        assert "On many, many does not clear" in page.one("p", cls="standing").text
+
+
+def test_it_is_measured_again_when_labels_or_judgments_change(sqlite_store, guessing, measured):
+    dataset = find_dataset(sqlite_store, "many")
+    before = measured.find(dataset, guessing, Mode.OFFLINE)
+    assert isinstance(before, Standing)
+    stored = list(iterate_traces(sqlite_store, dataset.id))
+    save_judgments(sqlite_store, guessing.id, [judge(one, "offline", seed) for seed, one in enumerate(stored)])
+    after = measured.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    assert isinstance(after, Standing)
+    assert after.value != before.value
+
+
+def test_while_a_job_judges_a_page_gets_what_was_begun_for_it(sqlite_store, guessing, monkeypatch):
+    go, begun = threading.Event(), []
+
+    def slow(*args):
+        begun.append(1)
+        assert go.wait(60)
+        return measure_standing(*args)
+
+    monkeypatch.setattr("stepsight.app.web.standings.measure_standing", slow)
+    standings, dataset = Standings(sqlite_store), find_dataset(sqlite_store, "many")
+    assert "data-standing" in standings.line(dataset, [guessing], Mode.OFFLINE)
+    for seed, one in enumerate(list(iterate_traces(sqlite_store, dataset.id))):
+        save_judgments(sqlite_store, guessing.id, [judge(one, "offline", seed)])
+        if seed % 10 == 0:
+            assert standings.text(dataset, [guessing], Mode.OFFLINE) is None
+            assert "data-standing" in standings.line(dataset, [guessing], Mode.OFFLINE)
+    go.set()
+    standings.find(dataset, guessing, Mode.OFFLINE, patience=60, anew=False)
+    assert standings.text(dataset, [guessing], Mode.OFFLINE) is not None
+    assert begun == [1]
+    # The next page is of what is there by then.
+    standings.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    assert begun == [1, 1]
+
+
+def test_datasets_without_errors_or_too_large_ones_cost_nothing(sqlite_store, guessing):
+    standings, dataset = Standings(sqlite_store), find_dataset(sqlite_store, "many")
+    from dataclasses import replace
+
+    for unmeasured in (replace(dataset, errors=0, redundant=0), replace(dataset, traces=LARGEST + 1)):
+        assert standings.find(unmeasured, guessing, Mode.OFFLINE) is None
+
+
+def test_who_may_not_see_scores_sees_none_of_it(sqlite_store, evaluators, guessing):
+    ann = user(sqlite_store, "ann", Role.ANNOTATOR)
+    path = f"/standing?dataset=many&evaluator={guessing.id}"
+    with asking(sqlite_store, evaluators) as client:
+        headers = {"cookie": f"stepsight={open_login(sqlite_store, ann)}"}
+        assert client.get(path, headers=headers).status_code in (200, 202)
+        campaign(sqlite_store, name="blind")
+        for hidden in (path, "/browse?dataset=many&evaluator=many", "/evidence?dataset=many", "/results"):
+            response = client.get(hidden, headers=PAGE | headers)
+            assert response.status_code == 403
+            assert "baseline" not in response.text
+        assert "baseline" not in client.get("/relabel", headers=PAGE | headers).text
+
+
+def test_a_mistake_in_the_address_is_told(sqlite_store, evaluators, guessing):
+    with asking(sqlite_store, evaluators) as client:
+        assert client.get("/standing?dataset=none").status_code == 404
+        assert client.get("/standing?dataset=many&mode=x").status_code == 422
+        assert client.get("/standing?dataset=many&evaluator=999").text == ""
+        assert [one.name for one in list_evaluators(sqlite_store)] == ["many"]
