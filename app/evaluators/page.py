@@ -13,7 +13,7 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 from starlette.responses import JSONResponse
 
-from stepsight.app.evaluators.shelf import judges, read_shelf, unfit
+from stepsight.app.evaluators.shelf import expected_dtype, judges, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.jobs.page import duration, fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
@@ -25,6 +25,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.models.fetched import find_fetched
 from stepsight.core.models.hub import NEWEST, Remote, check_disk, look_up
 from stepsight.core.models.memory import needed_memory
+from stepsight.core.models.placement import STORED
 from stepsight.core.models.public import Part, find_public
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import ForbiddenError, Store
@@ -89,7 +90,7 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
     """By what its authors say of it, else by what the hub has: most weights are stored in two bytes each."""
     public = find_public(repo)
     parameters = public.parameters if public else remote.weights // 2 if remote else 0
-    memory = needed_memory(parameters, evaluators.place.dtype) if parameters else 0
+    memory = needed_memory(parameters, expected_dtype(public, evaluators.place)) if parameters else 0
     problem = unfit(memory, 0, evaluators.place)
     if problem:
         raise UserError(
@@ -121,7 +122,7 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         judges=judges,
         about_time=about_time,
         tokens=TOKENS,
-        dtype=evaluators.place.dtype,
+        dtype=evaluators.place.dtype if evaluators.place.dtype != STORED else "",
         size_of=_size_of,
     )
 

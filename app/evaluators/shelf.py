@@ -9,9 +9,10 @@ from stepsight.app.evaluators.speed import Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.formats.loading import FORMATS
 from stepsight.core.models.description import Description
+from stepsight.core.models.dtypes import computed_dtype
 from stepsight.core.models.fetched import Fetched, free_disk, list_fetched
 from stepsight.core.models.memory import needed_memory, total_memory
-from stepsight.core.models.placement import Placement
+from stepsight.core.models.placement import STORED, Placement
 from stepsight.core.models.public import PublicEvaluator, find_public, public_evaluators, unreadable
 from stepsight.core.scores import Outputs
 from stepsight.core.sizes import sized
@@ -39,12 +40,13 @@ class Offer:
     """A public evaluator; `is_here` says whether it was fetched.
 
     `unreadable` says why this version cannot read it, `unfit` why this machine cannot hold it, both "" where it
-    can; `seconds` is about how long a trace takes.
+    can; `memory` is what it takes with its weights in `dtype`, `seconds` about how long a trace takes.
     """
 
     public: PublicEvaluator
     is_here: bool
     memory: int
+    dtype: str
     unreadable: str = ""
     unfit: str = ""
     seconds: float | None = None
@@ -96,13 +98,20 @@ def offers(
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
     """Why this machine cannot hold an evaluator of so many bytes, "" where it can, or where that is not known."""
-    total = total_memory() if place.device == "cpu" and place.device_map is None else None
+    total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
         return f"Takes about {sized(memory)} of memory, and this machine has {sized(total)}."
     free = free_disk()
     if free is not None and disk > free:
         return f"Takes about {sized(disk)} on the disk, and {sized(free)} are free."
     return ""
+
+
+def expected_dtype(public: PublicEvaluator | None, place: Placement) -> str:
+    """The type that the weights of an evaluator which is not here would be computed in: by what is known of it, and
+    else as most are stored."""
+    stored = "bfloat16" if public is None else public.stored
+    return computed_dtype(stored, place) if place.dtype == STORED else place.dtype
 
 
 @cache
@@ -118,15 +127,17 @@ def _offer(
     verified: Mapping[tuple[str, str], Sequence[Verification]],
     speed: Speed | None,
 ) -> Offer:
-    memory = needed_memory(one.parameters, place.dtype)
-    is_timed = speed is not None and place.device == "cpu" and place.device_map is None
+    dtype = expected_dtype(one, place)
+    memory = needed_memory(one.parameters, dtype)
+    is_timed = speed is not None and place.on_processor
     return Offer(
         one,
         is_here,
         memory,
+        dtype,
         unreadable(one, formats()),
         unfit(memory, 0 if is_here else one.size, place),
-        speed.seconds(one.parameters, place.dtype) if speed is not None and is_timed else None,
+        speed.seconds(one.parameters, dtype) if speed is not None and is_timed else None,
         tuple(each for (repo, _), some in verified.items() if repo == one.id for each in some),
     )
 

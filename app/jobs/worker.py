@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
+from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.fetched import find_fetched, list_fetched
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, memory_of
@@ -60,7 +61,7 @@ class Worker:
     """Works jobs of some `tasks` off, one at a time. `stop` asks it to end at the next trace or part of a file; the
     job is then queued again.
 
-    `place` is for evaluators that are not shipped; None is a processor in float32.
+    `place` is for evaluators that are not shipped; None is the processor.
     """
 
     def __init__(
@@ -183,8 +184,8 @@ class Worker:
 
         place = self.place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
-        if fetched is not None and place.device == "cpu" and place.device_map is None:
-            check_memory(job.evaluator, memory_of(fetched, place.dtype))
+        if fetched is not None and place.on_processor:
+            check_memory(job.evaluator, memory_of(fetched, resolved(place, fetched.folder).dtype))
         if self.place is None or is_shipped(job.spec):
             evaluator = load_evaluator(job.spec)
             if self.place is None or evaluator.fingerprint == job.fingerprint:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.models.dtypes import stored_dtype
 from stepsight.core.models.fetched import Fetched
 from stepsight.core.sizes import sized
 
@@ -45,12 +45,7 @@ def free_memory() -> int | None:
 
 def memory_of(fetched: Fetched, dtype: str) -> int:
     """`needed_memory` of a fetched evaluator, by the bytes of its files."""
-    try:
-        config = read_json(fetched.folder / "config.json")
-    except UserError:
-        config = {}
-    stored = str(config.get("dtype") or config.get("torch_dtype") or dtype)
-    return needed_memory(fetched.size // _BYTES.get(stored, 4), dtype)
+    return needed_memory(fetched.size // _BYTES.get(stored_dtype(fetched.folder), 4), dtype)
 
 
 def check_memory(name: str, needed: int, *, whole: bool = False) -> None:

@@ -102,6 +102,11 @@ class PublicEvaluator(Record):
         return self.bytes or 2 * self.parameters
 
     @property
+    def stored(self) -> str:
+        """The type that its weights are stored in, by their bytes; 16 bits are taken for bfloat16, as most are."""
+        return "float32" if self.size >= 3 * self.parameters else "bfloat16"
+
+    @property
     def redundancy(self) -> bool:
         """Whether it judges redundancy beside validity."""
         return self.judges == "both"

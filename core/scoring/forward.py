@@ -11,6 +11,9 @@ from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.model import StepModel
 
+ROWS = 64
+"""oneDNN builds a kernel for each number of rows it meets; inputs with a multiple of this keep them few."""
+
 
 @dataclass(frozen=True, eq=False)
 class Input:
@@ -54,6 +57,11 @@ def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) ->
         total, longest = total + item.length, widest
     if batch:
         yield batch
+
+
+def padded_rows(values: Ints, rows: int = ROWS) -> Ints:
+    """`values` with zeros up to a multiple of `rows`; the rows they become are computed and never read."""
+    return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
 
 class PaddedForward:
