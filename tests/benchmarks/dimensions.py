@@ -62,10 +62,17 @@ class Dimensions:
             shapes[f"{layer}post_attention_layernorm.weight"] = (self.width,)
         return shapes | {"model.norm.weight": (self.width,)} | self.head
 
-    @property
-    def multiplied(self) -> int:
-        """The weights that each token is multiplied with: those of the layers' matrices."""
-        return sum(prod(shape) for name, shape in self.shapes.items() if "_proj.weight" in name)
+    def products(self, tokens: int, reads: int) -> int:
+        """The multiplications with a weight in a trace: every token with the matrices of all layers, but those that
+        follow the last one's keys and values are needed at the tokens that are read alone."""
+        sizes = {name: prod(shape) for name, shape in self.shapes.items() if "_proj.weight" in name}
+        last = f"model.layers.{self.layers - 1}."
+        trimmed = sum(
+            size
+            for name, size in sizes.items()
+            if name.startswith(last) and not name.endswith(("k_proj.weight", "v_proj.weight"))
+        )
+        return tokens * (sum(sizes.values()) - trimmed) + reads * trimmed
 
     @property
     def bytes(self) -> int:
@@ -152,9 +159,9 @@ def _write_shard(path: Path, shapes: Shapes, block: torch.Tensor) -> None:
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for shape in shapes.values():
+        for name, shape in shapes.items():
             # Norms multiply by about one.
-            own = block + 1 if len(shape) == 1 else block
+            own = block[: prod(shape)] + 1 if "norm" in name else block
             count = prod(shape)
             for start in range(0, count, _BLOCK):
                 file.write(own[: count - start].view(torch.uint8).numpy().data)
