@@ -54,7 +54,8 @@ def python_snippet(
     """
     steps = "".join(f"        {step!r},\n" for step in plain_steps(steps_of(trace)))
     types = dtypes or {}
-    if set(types.values()) <= {"float32"}:
+    # Others are loaded in the type that they are stored in, which need not be the one that they were scored in.
+    if not types or (set(types.values()) <= {"float32"} and all(map(is_shipped, specs.values()))):
         entries, taken, arguments = {name: repr(spec) for name, spec in specs.items()}, "spec", "spec"
     else:
         entries = {name: f"({spec!r}, {types.get(name, 'float32')!r})" for name, spec in specs.items()}

@@ -191,9 +191,9 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
     """Raises `UserError` where a token has another number in the reference, or none: both read the same numbers."""
-    own = load_tokenizer(checkpoint.folder).get_vocab()
+    own = checkpoint.tokenizer.get_vocab()
     there = (reference.folder / TOKENIZER).is_file()
-    others = load_tokenizer(reference.folder).get_vocab() if there else {}
+    others = reference.tokenizer.get_vocab() if there else {}
     different = any(others.get(token, number) != number for token, number in own.items())
     if different or max(own.values()) >= reference.size("vocab_size"):
         raise UserError(
@@ -204,6 +204,6 @@ def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
 
 def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
     """The first token in a text that was added to the tokenizer."""
-    added = [token.content for token in load_tokenizer(checkpoint.folder).get_added_tokens_decoder().values()]
+    added = [token.content for token in checkpoint.tokenizer.get_added_tokens_decoder().values()]
     found = [(text.find(token), -len(token), token) for token in added if token in text]
     return min(found)[2] if found else None

@@ -62,7 +62,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
         return InitialModel(*_from_scratch(config, mixture, root), None)
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
-        evaluator = load_evaluator(folder)
+        evaluator = load_evaluator(folder, dtype="float32")
         if not isinstance(evaluator, ModelEvaluator) or evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
                 f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
