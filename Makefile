@@ -40,6 +40,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.clicks
 	$(BIN)/python -m tests.benchmarks.turns
 	$(BIN)/python -m tests.benchmarks.equations
+	$(BIN)/python -m tests.benchmarks.processor
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser

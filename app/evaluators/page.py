@@ -24,9 +24,11 @@ from stepsight.app.web.html import render
 from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.app.web.standings import card_id
 from stepsight.core.errors import UserError
+from stepsight.core.models.dtypes import expected_dtype
 from stepsight.core.models.fetched import NEWEST, find_fetched
 from stepsight.core.models.hub import check_disk
 from stepsight.core.models.memory import needed_memory
+from stepsight.core.models.placement import STORED
 from stepsight.core.models.public import Part, find_public
 from stepsight.core.models.remote import Remote, look_up
 from stepsight.core.validation import Model
@@ -92,7 +94,11 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
     """By what its authors say of it, else by what the hub has."""
     public = find_public(repo)
     parameters = public.all_parameters if public else remote.parameters if remote else 0
-    memory = needed_memory(parameters, evaluators.place.dtype) if parameters else 0
+    memory = (
+        needed_memory(parameters, expected_dtype(public.stored if public else "", evaluators.place))
+        if parameters
+        else 0
+    )
     problem = unfit(memory, 0, evaluators.place)
     if problem:
         raise UserError(
@@ -124,7 +130,7 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         judges=judges,
         about_time=about_time,
         tokens=TOKENS,
-        dtype=evaluators.place.dtype,
+        dtype=evaluators.place.dtype if evaluators.place.dtype != STORED else "",
         size_of=_size_of,
         cards=[(one, card) for one in shelf.here if (card := card_html(one.name)) and one.origin == "shipped"],
         card_id=card_id,

@@ -9,6 +9,7 @@ from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.formats.loading import FORMATS
 from stepsight.core.models.description import Description
+from stepsight.core.models.dtypes import expected_dtype
 from stepsight.core.models.fetched import Fetched, free_disk, list_fetched
 from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import Placement
@@ -39,12 +40,13 @@ class Offer:
     """A public evaluator; `is_here` says whether it was fetched.
 
     `unreadable` says why this version cannot read it, `unfit` why this machine cannot hold it, both "" where it
-    can; `seconds` is about how long a trace takes.
+    can; `memory` is what it takes with its weights in `dtype`, `seconds` about how long a trace takes.
     """
 
     public: PublicEvaluator
     is_here: bool
     memory: int
+    dtype: str
     unreadable: str = ""
     unfit: str = ""
     seconds: float | None = None
@@ -96,7 +98,7 @@ def offers(
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
     """Why this machine cannot hold an evaluator of so many bytes, "" where it can, or where that is not known."""
-    total = total_memory() if place.is_processor else None
+    total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
         return f"Takes about {sized(memory)} of memory, and this machine has {sized(total)}."
     free = free_disk()
@@ -118,15 +120,17 @@ def _offer(
     verified: Mapping[tuple[str, str], Sequence[Verification]],
     speed: Speed | None,
 ) -> Offer:
-    memory = needed_memory(one.all_parameters, place.dtype)
-    is_timed = speed is not None and place.is_processor
+    dtype = expected_dtype(one.stored, place)
+    memory = needed_memory(one.all_parameters, dtype)
+    is_timed = speed is not None and place.on_processor
     return Offer(
         one,
         is_here,
         memory,
+        dtype,
         unreadable(one, formats()),
         unfit(memory, 0 if is_here else one.size, place),
-        speed.seconds(one.all_parameters, place.dtype, one.tokens_read(TOKENS))
+        speed.seconds(one.all_parameters, dtype, one.tokens_read(TOKENS))
         if speed is not None and is_timed
         else None,
         tuple(each for (repo, _), some in verified.items() if repo == one.id for each in some),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
+from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.fetched import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
@@ -62,8 +63,8 @@ class Worker:
     """Works jobs of some `tasks` off, one at a time. `stop` asks it to end at the next trace or part of a file; the
     job is then queued again.
 
-    `place` is for evaluators that are not shipped; None is a processor in float32. `ask_room` is called with the
-    bytes of memory that an evaluator lacks here, for others to give theirs up; a moment later it is looked again.
+    `place` is for evaluators that are not shipped; None is the processor. `ask_room` is called with the bytes of
+    memory that an evaluator lacks here, for others to give theirs up; a moment later it is looked again.
     """
 
     def __init__(
@@ -210,6 +211,7 @@ class Worker:
         place = self.place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
         if fetched is not None:
+            place = resolved(place, fetched.folder)
             self._find_room(fetched, place)
         shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
         if shipped is not None and (self.place is None or shipped.fingerprint == job.fingerprint):
@@ -227,7 +229,7 @@ class Worker:
 
     def _find_room(self, fetched: Fetched, place: Placement) -> None:
         """Have memory given up for an evaluator where it lacks. Raises `UserError` where it still does."""
-        if not place.is_processor:
+        if not place.on_processor:
             return
         needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
         if self.ask_room is not None and not has_room(needed):

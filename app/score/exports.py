@@ -10,7 +10,7 @@ from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.core.models.location import is_shipped
-from stepsight.core.models.placement import typed_name
+from stepsight.core.models.placement import STORED, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import NAME_LENGTH
@@ -30,7 +30,9 @@ def exports_html(
         # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.
         bare = {name: name.removesuffix(typed_name("", dtype)) for name, dtype in types.items()}
         specs = {name: spec if is_shipped(spec) else bare[name] for name, spec in specs.items()}
-    python = python_snippet(trace, specs, form.thresholds, types)
+    # Where no other type was asked for nor chosen, the program leaves it open too.
+    chosen = evaluators.place.dtype != STORED or set(types.values()) != {"float32"}
+    python = python_snippet(trace, specs, form.thresholds, types if chosen else None)
     before, _, after = python.rpartition(threshold_line(form.thresholds))
     return render(
         "score/exports.html",
@@ -50,11 +52,12 @@ def python_snippet(
 ) -> str:
     """A program that prints, for each evaluator and mode, the validity of every sub-step and the verdict.
 
-    `specs` gives what `load_evaluator` takes for each evaluator's name, `dtypes` the type of its weights.
+    `specs` gives what `load_evaluator` takes for each evaluator's name, `dtypes` the type of its weights, where it
+    is not left to that.
     """
     steps = "".join(f"        {step!r},\n" for step in plain_steps(steps_of(trace)))
     types = dtypes or {}
-    if set(types.values()) <= {"float32"}:
+    if not types:
         entries, taken, arguments = {name: repr(spec) for name, spec in specs.items()}, "spec", "spec"
     else:
         entries = {name: f"({spec!r}, {types.get(name, 'float32')!r})" for name, spec in specs.items()}

@@ -19,6 +19,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.description import Description
+from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.fetched import Fetched, list_fetched
 from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
@@ -53,7 +54,7 @@ class Evaluators:
         budget: int | None = None,
     ) -> None:
         """`folders` are evaluators to offer, at `place`, beside the shipped ones unless `shipped` is false; those
-        are small, and stay on the processor in float32. With `fetched` so are those that were fetched from a model
+        are small, and stay on the processor. With `fetched` so are those that were fetched from a model
         hub, of which as many are in memory as `budget` bytes hold, but one in any case; None is half of the memory.
 
         One whose name is taken goes by its path, or its id. Raises `UserError` where one cannot load.
@@ -175,7 +176,7 @@ class Evaluators:
         known = {(one.fetched.repo, one.fetched.revision): one for one in self._lazy.values()}
         offered: dict[str, LazyEvaluator] = {}
         for fetched in list_fetched():
-            description = fetched.descriptions.get(self.place.dtype)
+            description = _description(fetched, self.place)
             if description is None or self.is_given(fetched):
                 continue
             name = description.name
@@ -257,6 +258,14 @@ class Evaluators:
         if key not in self._rows:
             self._rows[key] = register_loaded(store, self.about(name))
         return self._rows[key]
+
+
+def _description(fetched: Fetched, place: Placement) -> Description | None:
+    """What it was when it was loaded at such a place; None where it never was, or a part of it has gone."""
+    try:
+        return fetched.descriptions.get(resolved(place, fetched.folder).dtype)
+    except UserError:
+        return None
 
 
 def _spec(spec: str | Path) -> str:

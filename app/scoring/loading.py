@@ -50,8 +50,9 @@ class LazyEvaluator:
     """A fetched evaluator that is loaded when it is asked for, and may be dropped again."""
 
     def __init__(self, fetched: Fetched, description: Description, place: Placement) -> None:
-        self.fetched, self.description, self.place = fetched, description, place
-        self.size = memory_of(fetched, place.dtype)
+        self.fetched, self.description = fetched, description
+        self.place = replace(place, dtype=description.dtype)
+        self.size = memory_of(fetched, description.dtype)
         self.used = 0.0
         self.begun: float | None = None
         self.batcher: Batcher | None = None
@@ -143,7 +144,7 @@ class Loader:
         self._make_room(one)
         one.begun = time.monotonic()
         name, place = one.description.name, one.place
-        if place.is_processor:
+        if place.on_processor:
             check_memory(name, one.size)
         try:
             evaluator = load_evaluator(one.fetched.folder, place.device, place.dtype, place.device_map)

@@ -5,7 +5,7 @@ import json
 import re
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.placement import DTYPES, SPREADS, Placement
+from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
 
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
 
@@ -27,7 +27,10 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
         help=f"spread its layers over the GPUs, by Accelerate: {', '.join(SPREADS)}; or JSON, a device per module",
     )
     group.add_argument(
-        "--dtype", choices=DTYPES, help="the type of its weights (default: float32); others are other scores"
+        "--dtype",
+        choices=DTYPES,
+        help="the type of its weights (default: the one they are stored in where the device computes it well, "
+        "else float32); another type gives other scores",
     )
 
 
@@ -37,7 +40,7 @@ def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> P
     # It brings PyTorch, which a command line is read without.
     from stepsight.core.models.devices import check_placement
 
-    dtype = args.dtype or "float32"
+    dtype = args.dtype or STORED
     place = check_placement(Placement(args.device or "cpu", dtype, args.device_map))
     if local_rank is None or not (args.device_map or place.device == "cuda"):
         return place

@@ -30,9 +30,12 @@ class EquationsEvaluator(RuleEvaluator):
     there is none."""
 
     name: str = EQUATIONS
-    fingerprint: str = f"{EQUATIONS}:{VERSION}"
     format: str = EQUATIONS
     outputs: Outputs = Outputs.CHECKS
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{EQUATIONS}:{VERSION}"
 
     @property
     def attention(self) -> str:

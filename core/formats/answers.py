@@ -10,7 +10,7 @@ from torch.nn import functional
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.models.backbone import backbone_of, main_device
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.location import CARD
 from stepsight.core.models.model import VALIDITY, linear_head
@@ -114,7 +114,7 @@ def _token_id(checkpoint: Checkpoint, token: object) -> int:
     if isinstance(token, int) and not isinstance(token, bool):
         number = token
     elif isinstance(token, str) and token:
-        ids = load_tokenizer(checkpoint.folder).encode(token, add_special_tokens=False).ids
+        ids = checkpoint.tokenizer.encode(token, add_special_tokens=False).ids
         number = ids[-1] if ids else None
     if number is None or not 0 <= number < checkpoint.size("vocab_size"):
         raise UserError(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import TemplateError
-from transformers.utils.chat_template_utils import render_jinja_template
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
@@ -19,6 +18,9 @@ def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> s
 
     Raises `UserError` where there is no template, or it fails.
     """
+    # It brings Transformers.
+    from transformers.utils.chat_template_utils import render_jinja_template
+
     chat = [
         {"role": role, "content": content}
         for turn in turns

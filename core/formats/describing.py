@@ -5,6 +5,7 @@ import time
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models.description import Description
+from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.fetched import Fetched, save_fetched
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import Placement
@@ -12,12 +13,13 @@ from stepsight.core.models.placement import Placement
 
 def describe_fetched(fetched: Fetched, place: Placement) -> Description:
     """What it is with its weights at `place`; kept beside it. Raises `UserError` where it cannot be loaded."""
+    place = resolved(place, fetched.folder)
     kept = fetched.descriptions.get(place.dtype)
     if kept is not None:
         return kept
     start = time.perf_counter()
     try:
-        if place.is_processor:
+        if place.on_processor:
             check_memory(fetched.repo, memory_of(fetched, place.dtype))
         evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
     except UserError as error:

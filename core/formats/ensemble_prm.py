@@ -26,7 +26,7 @@ from torch.nn import functional
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.models.backbone import backbone_of, main_device
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import VALIDITY
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator, Strip
@@ -78,7 +78,7 @@ def recognises(checkpoint: Checkpoint) -> bool:
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     token = checkpoint.config.get("rr_token", _TOKEN)
     token = _TEXT if token is None else str(token)
-    known = load_tokenizer(checkpoint.folder).token_to_id(token) is not None
+    known = checkpoint.tokenizer.token_to_id(token) is not None
     return {
         "prompt": _PROMPT,
         "separator": token,

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torch import nn
-from transformers import PreTrainedModel
 
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import THREE_WAY, Rows
 from stepsight.core.models.placement import Placement
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +19,7 @@ class Loaded:
     """A backbone with the head that makes three logits of its hidden states; `rows` are the checkpoint's classes
     that they stand for, `reading` what else the scores depend on and neither weights nor template tell."""
 
-    backbone: PreTrainedModel
+    backbone: "PreTrainedModel"
     head: nn.Module
     rows: Rows = THREE_WAY
     reading: tuple[object, ...] = ()

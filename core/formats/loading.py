@@ -1,11 +1,12 @@
 """Loading an evaluator from a folder, after recognising its checkpoint format."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 
-from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.formats import (
     chat_two_token,
@@ -30,13 +31,17 @@ from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.devices import check_placement, dtype_name
+from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.location import CARD, EQUATIONS, evaluator_folder
+from stepsight.core.models.location import CARD, EQUATIONS, TOKENIZER, evaluator_folder
 from stepsight.core.models.model import StepModel, outputs_of
-from stepsight.core.models.placement import Placement, typed_name
+from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
+
+# Bytes that are read in less than a second.
+_SMALL = 100_000_000
 
 FORMATS = cast(
     tuple[CheckpointFormat, ...],
@@ -94,22 +99,29 @@ def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
 def load_evaluator(
     spec: str | Path,
     device: str = "cpu",
-    dtype: torch.dtype | str = "float32",
+    dtype: torch.dtype | str | None = None,
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
     """Load a shipped evaluator by name, a folder in any of `FORMATS`, or a model from a hub by its id; `equations`
     is the one that has no folder.
 
-    `dtype` is the type of the weights in memory, and where it is not float32 part of the name and the fingerprint,
-    since the scores differ; `device_map` is Accelerate's, such as "auto" for several GPUs, and wins over
-    `device` (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` where there is no
-    such evaluator or device, its format is not known, or a file, tensor or token is missing, damaged or misshapen.
+    `dtype` is the type of the weights in memory; None is the one in which they are stored where the device computes
+    it well, else float32 (see `core.models.dtypes`). Where it is not float32 it is part of the name and of the
+    fingerprint, since the scores differ. `device_map` is Accelerate's, such as "auto" for several GPUs, and wins
+    over `device` (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` where there is
+    no such evaluator or device, its format is not known, or a file, tensor or token is missing, damaged or
+    misshapen.
     """
     if str(spec) == EQUATIONS:
+        # It brings SymPy.
+        from stepsight.core.equations.evaluator import EquationsEvaluator
+
         return EquationsEvaluator()
-    name = dtype if isinstance(dtype, str) else dtype_name(dtype)
+    name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED
     place = check_placement(Placement(device, name, device_map))
-    checkpoint = open_checkpoint(evaluator_folder(spec, place))
+    folder = evaluator_folder(spec, place)
+    place = check_placement(resolved(place, folder))
+    checkpoint = open_checkpoint(folder)
     kind = recognise(checkpoint)
     defaults = kind.template(checkpoint)
     try:
@@ -126,7 +138,7 @@ def load_evaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head).eval(),
         encoder=encoder,
-        fingerprint=_fingerprint(checkpoint, kind, template, loaded, place.dtype),
+        identify=_identity(checkpoint, kind, template, loaded, place.dtype),
         format=format_of(checkpoint, kind),
         thresholds=thresholds,
         provenance=provenance,
@@ -141,12 +153,32 @@ def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
     return value
 
 
-def _fingerprint(
+def _identity(
     checkpoint: Checkpoint, kind: CheckpointFormat, template: PromptTemplate, loaded: Loaded, dtype: str
-) -> str:
+) -> Callable[[], str]:
+    """What gives the fingerprint of an evaluator that was loaded: of a small one at once, of a large one when it is
+    first asked for, and then only of the files that it was loaded from."""
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.
     more: tuple[object, ...] = () if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
     if dtype != "float32":
         more = (*more, dtype)
-    return fingerprint(checkpoint.folder, template.to_dict(), attention, *more)
+    folder, before = checkpoint.folder, _state(checkpoint)
+
+    @cache
+    def identify() -> str:
+        found = fingerprint(folder, template.to_dict(), attention, *more)
+        if _state(checkpoint) != before:
+            raise UserError(f"{folder} has changed since it was loaded.", "Load it again.")
+        return found
+
+    if sum(size for _, size, _ in before) <= _SMALL:
+        identify()
+    return identify
+
+
+def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
+    """What tells whether the files of a checkpoint are still the same."""
+    files = [checkpoint.folder / TOKENIZER, *sorted(set(checkpoint.files.values()))]
+    found = [path.stat() for path in files if path.exists()]
+    return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]

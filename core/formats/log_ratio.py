@@ -28,19 +28,18 @@ threshold.
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import check_language_head
 from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
 from stepsight.core.models.assembly import open_part
-from stepsight.core.models.backbone import load_weights, main_device, read_config
+from stepsight.core.models.backbone import main_device
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.location import CARD, TOKENIZER
@@ -49,6 +48,9 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.trace import Trace
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
 
 NAME = "log-ratio"
 
@@ -96,7 +98,7 @@ class LogRatio(nn.Module):
 
     _no_split_modules: ClassVar[list[str]] = []
 
-    def __init__(self, model: PreTrainedModel, reference: PreTrainedModel, opening: tuple[int, int]) -> None:
+    def __init__(self, model: "PreTrainedModel", reference: "PreTrainedModel", opening: tuple[int, int]) -> None:
         super().__init__()
         self.model, self.reference = model, reference
         self.opening, self._after = opening
@@ -114,7 +116,7 @@ class LogRatio(nn.Module):
         return (((logs - others) * (places >= start)).cumsum(1).unsqueeze(-1),)
 
     @staticmethod
-    def _logs(model: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+    def _logs(model: "PreTrainedModel", input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The log-probability of each token after those before it, 0 for the first, shape (batch, tokens)."""
         device = main_device(model, input_ids.device)
         base = model.base_model
@@ -173,10 +175,15 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     backbone = LogRatio(models[0], models[1], encoder.opening())
     head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
     compared = fingerprint(reference.folder, {}, "")
-    return Loaded(cast(PreTrainedModel, backbone), head, SIGMOID, (float(coefficient), compared))
+    return Loaded(cast("PreTrainedModel", backbone), head, SIGMOID, (float(coefficient), compared))
 
 
-def _models(place: Placement, *checkpoints: Checkpoint) -> Iterator[PreTrainedModel]:
+def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedModel]":
+    # It brings Transformers.
+    from transformers import AutoModelForCausalLM
+
+    from stepsight.core.models.pretrained import load_weights, read_config
+
     for one in checkpoints:
         config = read_config(one.folder, one.config)
         yield load_weights(AutoModelForCausalLM, one.folder, config, place).train(False)
@@ -184,9 +191,9 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> Iterator[PreTrainedMo
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
     """Raises `UserError` where a token has another number in the reference, or none: both read the same numbers."""
-    own = load_tokenizer(checkpoint.folder).get_vocab()
+    own = checkpoint.tokenizer.get_vocab()
     there = (reference.folder / TOKENIZER).is_file()
-    others = load_tokenizer(reference.folder).get_vocab() if there else {}
+    others = reference.tokenizer.get_vocab() if there else {}
     different = any(others.get(token, number) != number for token, number in own.items())
     if different or max(own.values()) >= reference.size("vocab_size"):
         raise UserError(
@@ -197,6 +204,6 @@ def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
 
 def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
     """The first token in a text that was added to the tokenizer."""
-    added = [token.content for token in load_tokenizer(checkpoint.folder).get_added_tokens_decoder().values()]
+    added = [token.content for token in checkpoint.tokenizer.get_added_tokens_decoder().values()]
     found = [(text.find(token), -len(token), token) for token in added if token in text]
     return min(found)[2] if found else None

@@ -20,7 +20,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import answer_head, check_language_head, has_language_head
 from stepsight.core.formats.format import Loaded
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.placement import Placement
 
 NAME = "math-shepherd"
@@ -52,7 +52,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 def _tokens(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
     """The ids of - and +, in the order of the rows: wrong, right."""
-    tokenizer = load_tokenizer(checkpoint.folder)
+    tokenizer = checkpoint.tokenizer
     ids: list[int] = []
     for token in (_WRONG, _RIGHT):
         token_id = tokenizer.token_to_id(token)

@@ -19,22 +19,24 @@ Whether a backbone sees later tokens is tried out, not taken from its config.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.label import Label
-from stepsight.core.models.backbone import load_weights, looks_ahead, main_device, read_config
+from stepsight.core.models.backbone import decoder_of, looks_ahead, main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.location import CARD
 from stepsight.core.models.model import SIGMOID, Rows, StepModel, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 NAME = "token-classification"
 
@@ -83,12 +85,25 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         rows = class_rows(_class_names(checkpoint.card, words))
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
+    head = _plain_head(checkpoint, rows, len(words))
+    decoder = decoder_of(checkpoint, place) if head is not None else None
+    if head is not None and decoder is not None:
+        return Loaded(cast("PreTrainedModel", decoder), head.to(torch_dtype(place.dtype)), rows)
     model = _model(checkpoint, place, len(words))
-    backbone = cast(PreTrainedModel, model.base_model)
+    backbone = cast("PreTrainedModel", model.base_model)
     loaded = Loaded(backbone, _head(checkpoint, model, rows, place), rows)
     _check_attention(checkpoint, backbone)
     _check_head(checkpoint, model, loaded)
     return loaded
+
+
+def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:
+    """The one linear layer that Transformers' decoders have after their backbone; None where the weights have
+    another head."""
+    shape = (classes, checkpoint.size("hidden_size"))
+    if checkpoint.shape("score.weight") != shape or checkpoint.shape("score.bias") != shape[:1]:
+        return None
+    return linear_head(checkpoint.tensor("score.weight", shape), checkpoint.tensor("score.bias", shape[:1]), rows)
 
 
 def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
@@ -99,7 +114,12 @@ def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
     return labels
 
 
-def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> PreTrainedModel:
+def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTrainedModel":
+    # They bring Transformers.
+    from transformers import AutoModelForTokenClassification
+
+    from stepsight.core.models.pretrained import load_weights, read_config
+
     config = read_config(checkpoint.folder, checkpoint.config, checkpoint.card.get("attention"))
     config.num_labels = classes
     try:
@@ -107,10 +127,10 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> PreTrained
     except ValueError as error:
         message = " ".join(str(error).split())
         raise UserError(f"{checkpoint.folder}: {message:.200}", "Choose another backbone.") from None
-    return cast(PreTrainedModel, model.train(False))
+    return cast("PreTrainedModel", model.train(False))
 
 
-def _head(checkpoint: Checkpoint, model: PreTrainedModel, rows: Rows, place: Placement) -> nn.Module:
+def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: Placement) -> nn.Module:
     """The layers after the model's backbone, with the rows of the last as neg, neu and pos."""
     parts = [
         (name, part)
@@ -129,7 +149,7 @@ def _head(checkpoint: Checkpoint, model: PreTrainedModel, rows: Rows, place: Pla
     return nn.Sequential(*before, head) if before else head
 
 
-def _check_attention(checkpoint: Checkpoint, backbone: PreTrainedModel) -> None:
+def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> None:
     """Set the mask that the backbone has in its config. Raises `UserError` where stepsight.json asks for
     another."""
     attention = checkpoint.card.get("attention")
@@ -144,7 +164,7 @@ def _check_attention(checkpoint: Checkpoint, backbone: PreTrainedModel) -> None:
 
 
 @torch.inference_mode()
-def _check_head(checkpoint: Checkpoint, model: PreTrainedModel, loaded: Loaded) -> None:
+def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded) -> None:
     """Raises `UserError` where backbone and head together do not compute what the model does."""
     ids = torch.arange(1, 9, device=main_device(model))[None] % int(model.config.vocab_size)
     mask, ends = torch.ones_like(ids), torch.tensor([[2, 7]], device=ids.device)

@@ -9,6 +9,8 @@
 - public: what authors say of public evaluators
 - memory: what this machine has of it, and what an evaluator takes
 - model: backbone and score head in one
-- backbone, llada: the network of hidden states, from Transformers; LLaDA's names for its weights
+- backbone: the network of hidden states; decoder: those of Llama's family on a processor; pretrained: all others,
+  from Transformers; llada: LLaDA's names for its weights; products: with weights as they lie
 - placement, devices: on which device, and in which type; whether that device can
+- dtypes: the type where none is asked for
 """

@@ -15,17 +15,20 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluator(ABC):
-    """`format` is the kind of evaluator, for models that of the checkpoint; `fingerprint` stands in every stored
-    judgment, and two of the same fingerprint say the same; `provenance` is how it was trained, `outputs` what it
-    gives.
+    """`format` is the kind of evaluator, for models that of the checkpoint; `provenance` is how it was trained,
+    `outputs` what it gives.
     """
 
     name: str
-    fingerprint: str
     format: str
     thresholds: Thresholds = field(default_factory=Thresholds)
     provenance: dict[str, Any] = field(default_factory=dict)
     outputs: Outputs = Outputs.THREE_WAY
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What stands in every stored judgment: two of the same fingerprint say the same."""
 
     @property
     @abstractmethod

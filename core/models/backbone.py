@@ -1,112 +1,41 @@
-"""The backbone of a checkpoint: its network of hidden states, loaded by Transformers without remote code."""
+"""The backbone of a checkpoint: its network of hidden states."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from torch import nn
-from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
-from transformers import __version__ as transformers_version
-from transformers.utils import logging
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
-from stepsight.core.models import llada
-from stepsight.core.models.checkpoint import Checkpoint, tensor_files
-from stepsight.core.models.devices import check_split, torch_dtype
-from stepsight.core.models.location import CARD
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.decoder import Decoder, read_decoder
+from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.placement import Placement
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 ATTENTIONS = ("bidirectional", "causal")
 
 
-def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
-    """The network of hidden states of a folder, LLaDA's included, without its head.
+def backbone_of(checkpoint: Checkpoint, place: Placement) -> "PreTrainedModel":
+    """The backbone of a checkpoint, with the mask that its stepsight.json names: a `Decoder` where that can compute
+    it, else what Transformers loads. Raises `UserError` as `core.models.pretrained.load_backbone` does."""
+    decoder = decoder_of(checkpoint, place)
+    if decoder is not None:
+        return cast("PreTrainedModel", decoder)
+    # It brings Transformers.
+    from stepsight.core.models.pretrained import load_backbone
 
-    `attention` sets the mask; None keeps the config's. Raises `UserError` naming the first
-    tensor that is missing or misshapen.
-    """
-    values = read_json(folder / "config.json")
-    config = read_config(folder, values, attention)
-    names = llada.NAMES if llada.recognises(values) else None
-    if names is None and any(name.startswith("pretrained_model.") for name in tensor_files(folder)):
-        # TRL's wrapper of a model with a value head, saved as it is.
-        names = {r"^pretrained_model\.model\.": ""}
-    options: dict[str, Any] = {"key_mapping": names, "attn_implementation": "sdpa"}
-    return load_weights(AutoModel, folder, config, place or Placement(), **options)
-
-
-def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
-    """The Transformers config of a folder whose config.json holds `values`, with the mask `attention`.
-
-    Raises `UserError` where Transformers does not know the model or refuses a value, where there is no such mask,
-    and where the config has another.
-    """
-    kind = values.get("model_type")
-    try:
-        if llada.recognises(values):
-            config: PretrainedConfig = llada.backbone_config(values)
-        elif kind not in CONFIG_MAPPING:
-            raise UserError(
-                f"config.json: the model_type {kind!r} is unknown to Transformers {transformers_version}.",
-                "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
-            )
-        else:
-            with _quiet():
-                config = AutoConfig.for_model(**{key: value for key, value in values.items() if key != "auto_map"})
-    except UserError as error:
-        raise error.at(str(folder)) from None
-    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
-        message = " ".join(str(error).split())
-        raise UserError(f"{folder}/config.json: {message}", "Copy it again.") from None
-    _set_attention(config, attention, folder, values)
-    return config
-
-
-def load_weights(
-    kind: Any, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
-) -> PreTrainedModel:
-    """A folder's weights in the class that `kind`, one of Transformers' Auto classes, has for the config.
-
-    Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be spread
-    as the placement asks for.
-    """
-    tensor_files(folder)
-    with _quiet():
-        try:
-            check_split(place, kind, config)
-        except UserError as error:
-            raise error.at(str(folder)) from None
-        model, report = kind.from_pretrained(
-            folder,
-            config=config,
-            dtype=torch_dtype(place.dtype),
-            device_map=place.device_map,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-            **options,
-        )
-    _check_report(report, folder)
-    if place.device_map is not None:
-        return cast(PreTrainedModel, model)
-    try:
-        return cast(PreTrainedModel, model.to(place.device))
-    except (RuntimeError, AssertionError) as error:
-        message = " ".join(str(error).split())
-        raise UserError(
-            f"the device {place.device!r} cannot hold {folder}: {message:.200}", "Choose another device."
-        ) from None
-
-
-def backbone_of(checkpoint: Checkpoint, place: Placement) -> PreTrainedModel:
-    """`load_backbone` of a checkpoint, with the mask that its stepsight.json names."""
     return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"))
+
+
+def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
+    """The backbone as a `Decoder`, with its weights mapped from the files; None where the network, the device or a
+    fault in the folder is for Transformers to deal with."""
+    if not place.on_processor:
+        return None
+    attention = checkpoint.card.get("attention")
+    return read_decoder(checkpoint.folder, checkpoint.config, torch_dtype(place.dtype), attention)
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:
@@ -115,7 +44,7 @@ def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torc
     return next(devices, otherwise or torch.device("cpu"))
 
 
-def context_of(backbone: PreTrainedModel) -> int | None:
+def context_of(backbone: "PreTrainedModel") -> int | None:
     """The longest input in tokens, None where the config has no limit."""
     limit = getattr(backbone.config, "max_position_embeddings", None)
     if not isinstance(limit, int):
@@ -127,7 +56,7 @@ def context_of(backbone: PreTrainedModel) -> int | None:
 
 
 @torch.inference_mode()
-def looks_ahead(backbone: PreTrainedModel) -> bool:
+def looks_ahead(backbone: "PreTrainedModel") -> bool:
     """Whether the last token changes any hidden state before it: tried out, since configs do not always say.
 
     Raises `UserError` where that depends on padding: some encoders heed `is_causal` only in a batch without any.
@@ -148,37 +77,3 @@ def looks_ahead(backbone: PreTrainedModel) -> bool:
         kind = backbone.config.model_type
         raise UserError(f"a backbone of type {kind!r} cannot have the mask that was asked for.", "Leave it out.")
     return results.pop()
-
-
-def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path, values: dict[str, Any]) -> None:
-    if attention is None:
-        return
-    if attention not in ATTENTIONS:
-        raise UserError(f"{folder}/{CARD}: attention {attention!r} found, expected bidirectional or causal.")
-    if "is_causal" in values and bool(values["is_causal"]) != (attention == "causal"):
-        raise UserError(f"{folder}: config.json and {CARD} disagree on the attention mask.")
-    config.is_causal = attention == "causal"
-
-
-def _check_report(report: dict[str, Any], folder: Path) -> None:
-    if report["missing_keys"]:
-        names = sorted(report["missing_keys"])
-        raise UserError(f"{folder}: {len(names)} tensors are missing, the first is {names[0]}.", "Copy it again.")
-    if report["mismatched_keys"]:
-        name, shape, expected = sorted(report["mismatched_keys"])[0]
-        raise UserError(f"{folder}: {name} has shape {tuple(shape)}, the config asks for {tuple(expected)}.")
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the loader's table of dropped heads and its progress bar off the terminal."""
-    level = logging.get_verbosity()
-    bar = logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -49,6 +49,11 @@ class Checkpoint:
     def files(self) -> dict[str, Path]:
         return tensor_files(self.folder)
 
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """To look tokens up in; an encoder changes its own. Reading one takes half a second."""
+        return load_tokenizer(self.folder)
+
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         """The tensor of that name. Raises `UserError` where it is missing or has another shape."""
         tensor = read_tensor(self.files, [name])

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from accelerate.utils import check_device_map
 from torch.nn import functional
-from transformers import PretrainedConfig, PreTrainedModel
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.placement import DTYPES, SPREADS, Placement
+from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
 
 _DISK = "disk"
 
@@ -35,7 +36,7 @@ def check_placement(place: Placement) -> Placement:
     return place
 
 
-def check_split(place: Placement, kind: Any, config: PretrainedConfig) -> None:
+def check_split(place: Placement, kind: Any, config: "PretrainedConfig") -> None:
     """Raises `UserError` where the network that `kind`, one of Transformers' Auto classes, has for the config
     cannot be spread as the placement's `device_map` asks for. No weight is read."""
     if place.device_map is None or (isinstance(place.device_map, str) and place.device_map not in SPREADS):
@@ -50,6 +51,9 @@ def check_split(place: Placement, kind: Any, config: PretrainedConfig) -> None:
             "Give one device.",
         )
     if isinstance(place.device_map, dict):
+        # It takes as long to load as PyTorch.
+        from accelerate.utils import check_device_map
+
         try:
             check_device_map(model, place.device_map)
         except ValueError as error:
@@ -78,6 +82,8 @@ def _check_device(name: str, dtype: str) -> None:
         raise UserError(f"there is no kind of device {name!r:.40}.", "Give cpu, cuda, cuda:N or auto.") from None
     if device.type == "cuda":
         _check_gpu(device)
+    if dtype == STORED:
+        return
     if dtype not in DTYPES or not _computes(device, torch_dtype(dtype)):
         raise UserError(f"the device {name!r} cannot compute in {dtype}.", f"Choose one of: {', '.join(DTYPES)}.")
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,13 +32,21 @@ from stepsight.core.trace import Trace
 class ModelEvaluator(Evaluator):
     """Turns traces into probabilities.
 
-    `format` is the checkpoint format it came in, `fingerprint` the hash of weights, tokenizer and template, and
-    `outputs` three-way, or validity: then the probabilities are `(1 - v, 0, v)`, and its redundancy means nothing.
+    `format` is the checkpoint format it came in, and `outputs` three-way, or validity: then the probabilities are
+    `(1 - v, 0, v)`, and its redundancy means nothing. `identify` gives the fingerprint: to read all weights of a
+    large model takes longer than to judge a trace with it, so that it is asked only when it is needed.
     """
 
     model: StepModel
     encoder: Encoder
+    identify: Callable[[], str]
     format: str = "stepsight"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of weights, tokenizer and template. Raises `UserError` where the files have changed since they
+        were loaded."""
+        return self.identify()
 
     @property
     def attention(self) -> str:
@@ -130,6 +138,9 @@ def save_evaluator(
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
         "provenance": provenance,
     }
+    if dtype == torch.float16:
+        # That is how a small file is made of it, and not what it was trained and measured in.
+        card["dtype"] = "float32"
     _write_json(folder / CARD, card)
 
 

@@ -8,12 +8,14 @@ LLaDA is Llama with the mask switched: the same layers under other names, with b
      "max_sequence_length": 4096, "include_bias": false, "weight_tying": false}
 """
 
+import re
 from collections.abc import Mapping
-from typing import Any
-
-from transformers import LlamaConfig
+from typing import TYPE_CHECKING, Any
 
 from stepsight.core.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import LlamaConfig
 
 NAME = "llada"
 
@@ -57,8 +59,28 @@ def recognises(config: Mapping[str, Any]) -> bool:
     return config.get("model_type") == "llada" or ("d_model" in config and "mlp_hidden_size" in config)
 
 
-def backbone_config(config: Mapping[str, Any]) -> LlamaConfig:
-    """LLaDA's `config.json` as the equal `LlamaConfig`, attention bidirectional.
+def renamed(name: str) -> str:
+    """A weight's name in Llama's layers; its own where it is of none of them."""
+    for pattern, other in NAMES.items():
+        name, found = re.subn(pattern, other, name)
+        if found:
+            break
+    return name
+
+
+def backbone_config(config: Mapping[str, Any]) -> "LlamaConfig":
+    """LLaDA's `config.json` as the equal `LlamaConfig`, attention bidirectional. Raises as `backbone_values`
+    does."""
+    # It takes seconds, and most checkpoints are read without.
+    from transformers import LlamaConfig
+
+    values = backbone_values(config)
+    del values["model_type"]
+    return LlamaConfig(**values)
+
+
+def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a `LlamaConfig` equal to LLaDA's `config.json`, attention bidirectional.
 
     Raises `UserError` naming a key that is missing, or one whose value Llama's layers cannot express.
     """
@@ -74,7 +96,8 @@ def backbone_config(config: Mapping[str, Any]) -> LlamaConfig:
     vocabulary = config.get("embedding_size") or config.get("vocab_size")
     if not isinstance(vocabulary, int):
         raise UserError("config.json: neither 'embedding_size' nor 'vocab_size' is a whole number.")
-    values = {
+    return {
+        "model_type": "llama",
         "vocab_size": vocabulary,
         "hidden_size": config["d_model"],
         "num_hidden_layers": config["n_layers"],
@@ -89,4 +112,3 @@ def backbone_config(config: Mapping[str, Any]) -> LlamaConfig:
         "eos_token_id": None,
         "is_causal": False,
     }
-    return LlamaConfig(**values)

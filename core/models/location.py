@@ -13,7 +13,6 @@ from huggingface_hub import snapshot_download
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
 from stepsight.core.models.fetched import find_fetched
-from stepsight.core.models.memory import check_memory, needed_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.repositories import known_card
 
@@ -107,12 +106,14 @@ def model_folder(spec: str, revision: str | None = None, *, weights: bool = True
 
 def _evaluator_of_hub(spec: str, place: Placement | None) -> Path:
     # What is here needs nothing of it.
+    from stepsight.core.models.dtypes import expected_dtype
     from stepsight.core.models.hub import obtain
+    from stepsight.core.models.memory import check_memory, needed_memory
     from stepsight.core.models.remote import Remote, UnreachableError
 
     def check(remote: Remote) -> None:
-        if place is not None and place.is_processor:
-            check_memory(spec, needed_memory(remote.parameters, place.dtype), whole=True)
+        if place is not None and place.on_processor:
+            check_memory(spec, needed_memory(remote.parameters, expected_dtype("", place)), whole=True)
 
     try:
         return obtain(spec, check).folder

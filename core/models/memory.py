@@ -2,10 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.models.dtypes import stored_dtype
 from stepsight.core.models.fetched import Fetched
 from stepsight.core.sizes import sized
 
@@ -47,23 +46,10 @@ def free_memory() -> int | None:
 def memory_of(fetched: Fetched, dtype: str) -> int:
     """`needed_memory` of a fetched evaluator and of all that it is read with, by the bytes of their files."""
     models = (fetched, *fetched.parts.values())
-    # Weights that came without a config have that of their base.
-    configs = [_config(one.folder) for one in models]
-    stored = [_stored(config) or next(filter(None, map(_stored, configs)), dtype) for config in configs]
-    sizes = [one.own_size // _BYTES.get(kind, 4) for one, kind in zip(models, stored, strict=True)]
+    # Weights that came without a config have the type of their base.
+    known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), dtype)
+    sizes = [one.own_size // _BYTES.get(stored_dtype(one.folder, known), 4) for one in models]
     return needed_memory(sum(sizes), dtype)
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    try:
-        return read_json(folder / "config.json")
-    except UserError:
-        return {}
-
-
-def _stored(config: dict[str, Any]) -> str:
-    """The type that weights are stored in, "" where that is not said."""
-    return str(config.get("dtype") or config.get("torch_dtype") or "")
 
 
 def has_room(needed: int) -> bool:

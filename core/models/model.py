@@ -1,15 +1,17 @@
 """The step model: a Transformers backbone with a score head, read at step ends."""
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
 from stepsight.core.label import Label
 from stepsight.core.models.backbone import main_device
 from stepsight.core.scores import Outputs
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
 
 IGNORED = -100
 """The label value of a step end that is not supervised."""
@@ -24,7 +26,7 @@ class StepModel(nn.Module):
     accepts_loss_kwargs = True
     """Tells the trainer that `forward` takes the number of supervised ends of the whole optimiser step."""
 
-    def __init__(self, backbone: PreTrainedModel, head: nn.Module | None = None) -> None:
+    def __init__(self, backbone: "PreTrainedModel", head: nn.Module | None = None) -> None:
         """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one."""
         super().__init__()
         self.model = backbone
@@ -37,13 +39,16 @@ class StepModel(nn.Module):
         self._options: dict[str, Any] = {"use_cache": False} if cached else {}
 
     @classmethod
-    def from_config(cls, config: PretrainedConfig) -> "StepModel":
+    def from_config(cls, config: "PretrainedConfig") -> "StepModel":
         """A model with random weights, drawn from torch's global generator."""
+        # It takes seconds, and to score is possible without.
+        from transformers import AutoModel
+
         backbone = AutoModel.from_config(config, attn_implementation="sdpa")  # type: ignore[no-untyped-call]
         return cls.with_new_head(backbone)
 
     @classmethod
-    def with_new_head(cls, backbone: PreTrainedModel) -> "StepModel":
+    def with_new_head(cls, backbone: "PreTrainedModel") -> "StepModel":
         """A model whose head is drawn from torch's global generator."""
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)

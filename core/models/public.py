@@ -115,6 +115,11 @@ class PublicEvaluator(Record):
         return tokens * self.calls * (_STEPS + 1) // 2 if self.calls else tokens
 
     @property
+    def stored(self) -> str:
+        """The type that its weights are stored in, by their bytes; 16 bits are taken for bfloat16, as most are."""
+        return "float32" if self.size >= 3 * self.parameters else "bfloat16"
+
+    @property
     def redundancy(self) -> bool:
         """Whether it judges redundancy beside validity."""
         return self.judges == "both"

@@ -25,12 +25,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.arrays import Floats32
 from stepsight.core.models.model import StepModel
-from stepsight.core.scoring.forward import Input, chunks
-
-ROWS = 64
-"""oneDNN builds a kernel for each number of rows it meets; inputs with a multiple of this keep them few."""
+from stepsight.core.scoring.forward import Input, chunks, padded_rows
 
 _HINT = 512
 
@@ -101,8 +98,8 @@ def _pack(weight: Tensor) -> Tensor | None:
 
 
 _MAX_WORKERS = 8
-# The pass keeps its own copy of the weights; beyond this the memory is worth more than the time.
-_LARGEST = 2_000_000_000
+# The pass keeps its own copy of the weights: of a large model there is to be one alone.
+_LARGEST = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -197,7 +194,7 @@ class CpuForward:
         bounds = np.concatenate([[0], np.cumsum([item.length for item in batch])]).tolist()
         spans = [slice(start, stop) for start, stop in pairwise(bounds)]
         wanted = np.concatenate([item.reads + span.start for item, span in zip(batch, spans, strict=True)])
-        reads = torch.from_numpy(_padded(wanted))
+        reads = torch.from_numpy(padded_rows(wanted))
         states, attended = self._first_attention(batch, spans)
         positions = torch.cat([self.rotation[: item.length] for item in batch])
         for layer in self.layers[:-1]:
@@ -224,11 +221,11 @@ class CpuForward:
                 longest[id(item.ids)] = item
         shared = {}
         for key, item in longest.items():
-            embedded = self.embedding[torch.from_numpy(_padded(item.ids[: item.length]))]
+            embedded = self.embedding[torch.from_numpy(padded_rows(item.ids[: item.length]))]
             qkv = self.layers[0].projections[0](self._normed(embedded))
             self._rotate(qkv[: item.length], self.rotation[: item.length])
             shared[key] = qkv
-        ids = _padded(np.concatenate([item.ids[: item.length] for item in batch]))
+        ids = padded_rows(np.concatenate([item.ids[: item.length] for item in batch]))
         states = self.embedding[torch.from_numpy(ids)]
         attended = states.new_zeros(len(states), self.heads * self.head_dim)
         for item, span in zip(batch, spans, strict=True):
@@ -319,8 +316,3 @@ def _start(workers: int, threads: int) -> ThreadPoolExecutor:
     together.wait()
     torch.set_num_threads(before)
     return pool
-
-
-def _padded(values: Ints) -> Ints:
-    """`values` with zeros up to a multiple of `ROWS`; the rows they become are computed and never read."""
-    return np.concatenate([values, np.zeros(-len(values) % ROWS, np.int64)])

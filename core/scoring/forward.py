@@ -12,6 +12,9 @@ from stepsight.core.models.backbone import main_device
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 
+ROWS = 64
+"""oneDNN builds a kernel for each number of rows it meets; inputs with a multiple of this keep them few."""
+
 
 @dataclass(frozen=True, eq=False)
 class Input:
@@ -70,6 +73,11 @@ def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) ->
         total, longest = total + item.length, widest
     if batch:
         yield batch
+
+
+def padded_rows(values: Ints, rows: int = ROWS) -> Ints:
+    """`values` with zeros up to a multiple of `rows`; the rows they become are computed and never read."""
+    return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
 
 class PaddedForward:

@@ -3,16 +3,17 @@
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer
 
 from stepsight.core.arrays import Ints
 from stepsight.core.models.backbone import main_device
+
+if TYPE_CHECKING:
+    from transformers import DynamicCache
 
 # Tokens kept of all prefixes: 2 GB for a Mistral of 7B in bfloat16.
 _KEPT = 16_384
@@ -74,7 +75,7 @@ class Prefixes:
         return self._run(_cache(prefix, len(rows)), rows)
 
     @torch.inference_mode()
-    def _run(self, cache: DynamicCache, rows: Ints) -> Tensor:
+    def _run(self, cache: "DynamicCache", rows: Ints) -> Tensor:
         ids = torch.from_numpy(rows).to(main_device(self._backbone))
         hidden: Tensor = self._backbone(input_ids=ids, past_key_values=cache, use_cache=True)[0]
         return hidden
@@ -117,8 +118,12 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
     return any("dynamic" in kind or kind == "longrope" for kind in kinds)
 
 
-def _cache(prefix: Prefix, rows: int) -> DynamicCache:
+def _cache(prefix: Prefix, rows: int) -> "DynamicCache":
     """A cache in which each of `rows` inputs has read the prefix; the copies are made as the layers run."""
+    # It brings Transformers.
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
     cache = DynamicCache()
     for keys, values in prefix.layers:
         layer = DynamicLayer()  # type: ignore[no-untyped-call]

@@ -16,6 +16,7 @@ from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.forward import Forward, Input, PaddedForward, call_inputs, verdicts
 from stepsight.core.scoring.next_step import NextSteps, check_candidates
+from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.trace import Trace
 
 Skip = Callable[[Trace, UserError], None]
@@ -137,8 +138,10 @@ class Scorer:
 
 def fastest_forward(evaluator: ModelEvaluator) -> Forward:
     """The forward pass that suits the model and where it is."""
-    fast = CpuForward.supports(evaluator.model)
-    return CpuForward(evaluator.model) if fast else PaddedForward(evaluator.model)
+    if CpuForward.supports(evaluator.model):
+        return CpuForward(evaluator.model)
+    packed = PackedForward.supports(evaluator.model)
+    return PackedForward(evaluator.model) if packed else PaddedForward(evaluator.model)
 
 
 def _whole(encoded: Encoded) -> list[Input]:

@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -18,6 +19,9 @@ from tqdm import tqdm
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.models.location import evaluator_folder
+from stepsight.core.models.model import StepModel
+from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.cpu import FixedLinear
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.next_step import NextSteps
@@ -32,7 +36,10 @@ SIDE = 1024
 
 def main() -> None:
     """Measure and print."""
-    evaluator = load_evaluator(sys.argv[1] if len(sys.argv) > 1 else "mini-bidir")
+    name = sys.argv[1] if len(sys.argv) > 1 else "mini-bidir"
+    evaluator = load_evaluator(name, dtype="float32")
+    backbone = load_backbone(evaluator_folder(name), attention=evaluator.attention)
+    plain = replace(evaluator, model=StepModel(backbone, evaluator.model.score).eval())
     scorer = Scorer(evaluator)
     traces = list(generate(seed=5, size=TRACES))
     encoded = [evaluator.encode(trace) for trace in traces]
@@ -42,7 +49,7 @@ def main() -> None:
     }
     jobs: dict[str, Callable[[], object]] = {}
     for mode in tokens:
-        jobs[f"{mode} loop"] = lambda mode=mode: list(loop(evaluator, traces, mode))
+        jobs[f"{mode} loop"] = lambda mode=mode: list(loop(plain, traces, mode))
         jobs[f"{mode} scorer"] = lambda mode=mode: list(scorer.score(traces, mode))
     jobs["limit, torch.mm"] = lambda: [left @ right for _ in range(20)]
     jobs["limit, oneDNN"] = lambda: [fixed(left) for _ in range(20)]
@@ -50,7 +57,7 @@ def main() -> None:
     fixed = FixedLinear(right)
     seconds = measure(jobs)
     report(evaluator, tokens, seconds, {mode: flops(evaluator, encoded, mode) for mode in tokens})
-    print(f"largest difference between scorer and loop: {difference(evaluator, scorer, traces):.1e}")
+    print(f"largest difference between scorer and loop: {difference(plain, scorer, traces):.1e}")
     print(f"10 steps, 250 tokens, hindsight: {1000 * latency(scorer):.0f} ms (median of {ROUNDS})")
     next_step(load_evaluator("mini-causal"))
 

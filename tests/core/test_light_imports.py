@@ -34,6 +34,7 @@ def loaded(modules):
                 "models.memory",
                 "models.public",
                 "models.placement",
+                "models.dtypes",
                 "prompts.template",
                 "prompts.encoding",
             },

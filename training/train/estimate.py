@@ -17,9 +17,9 @@ from transformers import PretrainedConfig
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset, read_json
-from stepsight.core.models.backbone import read_config
 from stepsight.core.models.location import cached, is_hub_id
 from stepsight.core.models.model import StepModel
+from stepsight.core.models.pretrained import read_config
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Expected, TrainConfig
 from stepsight.training.train.init import llama_config

@@ -16,11 +16,12 @@ from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.formats.stepsight import HEADS
-from stepsight.core.models.backbone import load_backbone, looks_ahead
+from stepsight.core.models.backbone import looks_ahead
 from stepsight.core.models.checkpoint import load_tokenizer, tensor_files
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.location import CARD, evaluator_folder, is_hub_id, model_folder
 from stepsight.core.models.model import StepModel
+from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Outputs
@@ -79,13 +80,15 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
         return InitialModel(encoder, model, None)
     folder = init_folder(config.init, root)
     if any(name in tensor_files(folder) for name in HEADS):
-        evaluator = load_evaluator(folder)
+        evaluator = load_evaluator(folder, dtype="float32")
         if not isinstance(evaluator, ModelEvaluator) or evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
                 f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
                 "Start from its backbone, or from an evaluator of three classes.",
             )
-        encoder, model, mark = evaluator.encoder, evaluator.model, evaluator.fingerprint
+        # What scores is not always what can be trained.
+        model = StepModel(load_backbone(folder), evaluator.model.score)
+        encoder, mark = evaluator.encoder, evaluator.fingerprint
     else:
         encoder, model = _from_backbone(folder, config.seed)
         mark = fingerprint(folder, encoder.template.to_dict(), config.attention)

@@ -17,6 +17,7 @@ from stepsight.app.scoring.placement_options import add_placement, is_placed, re
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.dtypes import expected_dtype, resolved
 from stepsight.core.models.fetched import NEWEST, Fetched, find_fetched, list_fetched
 from stepsight.core.models.hub import fetch, terminal_bar
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
@@ -91,11 +92,15 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
 
 def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -> UserError | None:
     """Why this machine will not hold it, None where it may."""
-    if not place.is_processor:
+    if not place.on_processor:
         return None
     parameters = public.all_parameters if public else remote.parameters
     try:
-        check_memory(remote.repo, needed_memory(parameters, place.dtype), whole=True)
+        check_memory(
+            remote.repo,
+            needed_memory(parameters, expected_dtype(public.stored if public else "", place)),
+            whole=True,
+        )
     except UserError as error:
         return error
     return None
@@ -146,6 +151,7 @@ def _verify(store: Store, args: argparse.Namespace) -> None:
     if fetched is None:
         raise UserError(f"{args.repo} is not here.", f"Fetch it first: stepsight evaluators fetch {args.repo}")
     public = find_public(args.repo)
+    place = resolved(place, fetched.folder)
     threshold = _threshold(store, fetched, public, part, place.dtype)
     traces = list(_traces(store, part, args.input))
     whole = args.limit is None or args.limit >= len(traces)
@@ -214,7 +220,7 @@ def _judge(
     from stepsight.storage.judgments.evaluators import register_loaded
     from stepsight.storage.judgments.judgments import read_many, save_judgments
 
-    if place.is_processor:
+    if place.on_processor:
         check_memory(fetched.repo, memory_of(fetched, place.dtype))
     evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
     row = register_loaded(store, evaluator)

@@ -10,7 +10,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, find_baseline
-from stepsight.core.models.location import can_load
+from stepsight.core.models.dtypes import resolved
+from stepsight.core.models.location import EQUATIONS, can_load, evaluator_folder
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import Store
@@ -30,8 +31,8 @@ def find_evaluators(
 ) -> list[StoredEvaluator]:
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
 
-    They run at `place`, by `ours` in shares; where its type is not float32, one that can run is meant with its
-    weights in that type. A baseline is measured with any of them and is not among them. `check` is called with each
+    They run at `place`, by `ours` in shares; one that can run is meant with its weights in the type that it has
+    there. A baseline is measured with any of them and is not among them. `check` is called with each
     that is stored before any is scored. Raises `UserError` where a name is neither that of a baseline, nor stored,
     nor shipped, nor a folder.
     """
@@ -69,15 +70,19 @@ class _Run:
     ours: Processes
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
-        """The stored one that a name means; where it can run, only with its weights in the type that is asked
-        for."""
-        typed = stored.get(typed_name(name, self.place.dtype))
-        return typed if typed is not None or can_load(name) else stored.get(name)
+        """The stored one that a name means; where it can run, only with its weights in the type that it would have
+        now."""
+        return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
     def go_on(self, stored: StoredEvaluator) -> None:
         """`complete` one that is known by what it is stored as."""
-        if stored.dtype == self.place.dtype:
-            self.complete(stored.name.removesuffix(typed_name("", self.place.dtype)), stored.fingerprint)
+        name = stored.name.removesuffix(typed_name("", stored.dtype))
+        if can_load(name) and self._dtype(name) == stored.dtype:
+            self.complete(name, stored.fingerprint)
+
+    def _dtype(self, name: str) -> str:
+        """The type of the weights of one that can run; a rule's is float32."""
+        return "float32" if name == EQUATIONS else resolved(self.place, evaluator_folder(name)).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
         """Judge what is missing, if the evaluator is there to run; None where it is not.

@@ -5,11 +5,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import torch
 from torch import distributed
 
-from stepsight.storage.traces.queries import StoredTrace
+if TYPE_CHECKING:
+    # It brings SQLAlchemy, and a file is scored without a database.
+    from stepsight.storage.traces.queries import StoredTrace
 
 # What has a short share waits for what has a long one.
 _PATIENCE = timedelta(days=7)
@@ -28,7 +31,7 @@ class Processes:
         """Whether it is the one that prints for all of them."""
         return self.rank == 0
 
-    def share(self, traces: Iterable[StoredTrace]) -> Iterator[StoredTrace]:
+    def share(self, traces: "Iterable[StoredTrace]") -> "Iterator[StoredTrace]":
         """Every trace is in the share of one process, whatever has been judged meanwhile."""
         return (trace for trace in traces if trace.position % self.count == self.rank)
 

@@ -20,10 +20,6 @@ from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import open_store
-from stepsight.storage.judgments.evaluators import register_loaded
-from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
-from stepsight.storage.traces.queries import find_dataset
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +99,12 @@ def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | No
 
 
 def _score_dataset(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | None, ours: Processes) -> None:
+    # A file is scored without a database.
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.judgments.evaluators import register_loaded
+    from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+    from stepsight.storage.traces.queries import find_dataset
+
     evaluator = scorer.evaluator
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)

@@ -5,6 +5,7 @@ stepsight math500 mistralai/Mistral-7B-v0.1 --problems math500/test.jsonl --outp
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from stepsight.app.scoring.placement_options import add_placement, read_placement
@@ -53,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Measure each model, or go on, and print what they reach as a table."""
-    settings = Math500Settings(args.engine, args.tokens, args.batch, args.prompt, read_placement(args))
+    place = read_placement(args)
+    place = replace(place, dtype=args.dtype or "float32")
+    settings = Math500Settings(args.engine, args.tokens, args.batch, args.prompt, place)
     problems = read_problems(problems_path(args.problems))
     names = output_names(args.models)
     with Grader() as grader, progress_bars() as watch:

@@ -12,8 +12,8 @@ from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
 from stepsight.core.formats.describing import describe_fetched
+from stepsight.core.models import dtypes, memory
 from stepsight.core.models import hub as hubs
-from stepsight.core.models import memory
 from stepsight.core.models.fetched import find_fetched, storage_folder
 from stepsight.core.models.placement import Placement
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
@@ -131,16 +131,19 @@ def test_without_a_network_the_page_says_so_in_seconds(client, sqlite_store, tmp
     assert list_jobs(sqlite_store) == []
 
 
-def test_what_this_machine_cannot_hold_is_not_offered_and_is_refused(client, sqlite_store, monkeypatch):
+@pytest.mark.parametrize(("able", "size"), [(True, "16.4"), (False, "32.5")])
+def test_what_this_machine_cannot_hold_is_not_offered_and_is_refused(client, sqlite_store, monkeypatch, able, size):
+    """7 billion parameters of two bytes each, or of four where the processor has no instructions for bfloat16."""
+    monkeypatch.setattr(dtypes, "is_native", lambda dtype: able)
     for module in (memory, shelf):
         monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
     page = page_of(client)
     assert "Qwen/Qwen2.5-Math-PRM-7B" not in offered(page)
-    assert "Takes about 32.5 GB of memory, and this machine has 8.0 GB." in page.text
+    assert f"Takes about {size} GB of memory, and this machine has 8.0 GB." in page.text
     assert SMALL in offered(page)
     answer = fetch(client, "Qwen/Qwen2.5-Math-PRM-7B")
     assert answer.json() == {
-        "error": "Qwen/Qwen2.5-Math-PRM-7B: takes about 32.5 GB of memory, and this machine has 8.0 GB.",
+        "error": f"Qwen/Qwen2.5-Math-PRM-7B: takes about {size} GB of memory, and this machine has 8.0 GB.",
         "hint": "Choose a smaller one, start StepSight with --dtype bfloat16, or use a machine with more memory.",
     }
     assert list_jobs(sqlite_store) == []
@@ -228,7 +231,7 @@ def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(cli
     assert evaluators.names == ["tiny"]
     page = page_of(client)
     assert failed.reason in page.text
-    assert "It has not been loaded with weights in float32 yet." in page.text
+    assert "It has not been loaded yet." in page.text
     assert SMALL in offered(page)
     assert client.post("/api/v1/score", json={"problem": "1?", "steps": ["1"]}).status_code == 200
 

@@ -63,6 +63,9 @@ def test_the_type_of_the_weights_comes_back_with_the_code(tiny):
     public = exports(placed, form, read_only=True).text
     assert "'tiny (bfloat16)': ('tiny', 'bfloat16')" in public
     assert "'mini-causal (bfloat16)': ('mini-causal', 'bfloat16')" in public
+    # One that was asked for in float32 may be stored in another type.
+    asked = Evaluators([tiny], shipped=False, place=Placement(dtype="float32"))
+    assert f"'tiny': ({str(tiny)!r}, 'float32')" in exports(asked, replace(FORM, evaluators=("tiny",))).text
 
 
 def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):

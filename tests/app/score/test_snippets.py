@@ -82,4 +82,4 @@ def test_the_type_of_the_weights_stands_in_the_program(tiny, capsys):
         assert line.startswith(f"{evaluator.name} ")
         online = Scorer(evaluator).score_one(trace).hindsight.online
         assert f" online {online.validity[0]:.4f} " in line
-    assert "dtype" not in python_snippet(trace, specs, Thresholds(), dict.fromkeys(specs, "float32"))
+    assert "dtype" not in python_snippet(trace, specs, Thresholds())

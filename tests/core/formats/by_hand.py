@@ -36,16 +36,28 @@ def of_two(validity):
     return np.stack([1 - validity, np.zeros_like(validity), validity], axis=1)
 
 
+class CountedForward(PaddedForward):
+    """Counts the inputs that are read."""
+
+    read = 0
+
+    def run(self, inputs):
+        self.read += len(inputs)
+        return super().run(inputs)
+
+
 def check_modes(evaluator, rows, traces=TRACES):
     """`rows(trace, j)` gives the probabilities of the sub-steps up to `j`, shape (j + 1, 3), with nothing after it.
 
     Compares all three modes and the last step as a candidate, in batches of inputs of all lengths and one input at
-    a time, with them.
+    a time, with them. A causal evaluator must read each trace once, whatever the mode.
     """
-    fast, padded = Scorer(evaluator), PaddedForward(evaluator.model)
+    fast, padded = Scorer(evaluator), CountedForward(evaluator.model)
     alone = PaddedForward(evaluator.model, token_budget=1)
     for scorer in (fast, Scorer(evaluator, padded), Scorer(evaluator, alone)):
         judged = {mode: list(scorer.score(traces, mode)) for mode in ("hindsight", "online", "offline")}
+        if scorer.forward is padded and evaluator.attention == "causal":
+            assert padded.read == 3 * len(traces)
         for place, trace in enumerate(traces):
             expected = [rows(trace, j) for j in range(len(trace.substeps))]
             triangle = judged["hindsight"][place].hindsight

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
+from stepsight.core.formats import loading
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.location import can_load
@@ -214,3 +216,22 @@ def test_a_config_without_a_context_is_refused(tmp_path):
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": None}))
     with pytest.raises(UserError, match=r"config\.json"):
         load_evaluator(folder)
+
+
+def test_a_large_evaluator_is_identified_when_that_is_needed(folder, monkeypatch):
+    """Reading all of its weights takes longer than judging a trace."""
+    expected = load_evaluator(folder).fingerprint
+    read = []
+    real = loading.fingerprint
+    monkeypatch.setattr(loading, "fingerprint", lambda *args: read.append(args) or real(*args))
+    monkeypatch.setattr(loading, "_SMALL", 0)
+    evaluator = load_evaluator(folder)
+    Scorer(evaluator).score_one(TRACES[0])
+    assert read == []
+    # Once, whatever it is called.
+    assert evaluator.fingerprint == replace(evaluator, name="other").fingerprint == expected
+    assert len(read) == 1
+    late = load_evaluator(folder)
+    edit_weights(folder, lambda tensors: tensors["score.weight"].mul_(1.01))
+    with pytest.raises(UserError, match=r"tiny has changed since it was loaded. Load it again."):
+        _ = late.fingerprint

@@ -7,7 +7,8 @@ from transformers import LlamaConfig, LlamaModel, RobertaConfig, RobertaModel
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models.backbone import context_of, load_backbone, looks_ahead, main_device
+from stepsight.core.models.backbone import context_of, looks_ahead, main_device
+from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from tests.checkpoints import write_evaluator, write_qwen_prm, write_reasoneval, write_token_classifier
 from tests.core.formats.by_hand import TRACES

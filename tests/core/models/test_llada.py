@@ -8,8 +8,8 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models.backbone import load_backbone
 from stepsight.core.models.llada import backbone_config
+from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLADA_CONFIG, write_llada

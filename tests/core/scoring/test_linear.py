@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from stepsight.core.scoring.cpu import ROWS, FixedLinear
+from stepsight.core.scoring.cpu import FixedLinear
+from stepsight.core.scoring.forward import ROWS
 
 OUTPUTS, INPUTS = 48, 32
 

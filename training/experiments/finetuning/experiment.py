@@ -114,7 +114,7 @@ class Experiment:
             seed=study.filter_seed,
             skip_bad=study.skip_bad,
             benchmarks=(problems,),
-            place=Placement("cuda" if torch.cuda.is_available() else "cpu"),
+            place=Placement("cuda" if torch.cuda.is_available() else "cpu", "float32"),
         )
         manifest = filter_pool(wanted)
         if is_new:

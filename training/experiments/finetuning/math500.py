@@ -12,7 +12,7 @@ FOLDER/math500.json    what it reached
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,7 @@ class Math500Settings:
     tokens: int = 2048
     batch: int = 32
     prompt: str | None = None
-    place: Placement = field(default_factory=Placement)
+    place: Placement = Placement(dtype="float32")  # noqa: RUF009 (it is frozen)
 
     def __post_init__(self) -> None:
         for key in ("tokens", "batch"):

@@ -18,11 +18,11 @@ from transformers.utils import logging
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
-from stepsight.core.models.backbone import load_weights, read_config
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.location import CARD, is_hub_id
 from stepsight.core.models.location import model_folder as folder_of_hub
 from stepsight.core.models.placement import Placement
+from stepsight.core.models.pretrained import load_weights, read_config
 from stepsight.training.train.config import Backbone
 from stepsight.training.train.init import PAD, llama_config, train_tokenizer
 

@@ -99,7 +99,7 @@ def _fine_tune(job: FineTuning, folder: RunFolder, values: dict[str, Any], draw:
     checkpoints = Checkpoints(folder.path / "checkpoints")
     arguments = arguments_of(job.recipe, checkpoints.folder)
     tokenizer = load_text_tokenizer(job.folder)
-    model = load_model(job.folder, Placement())
+    model = load_model(job.folder, Placement(dtype="float32"))
     examples, left_out = _examples(job, tokenizer, context_of(model))
     if arguments.should_save:
         folder.begin(values)

@@ -190,7 +190,7 @@ def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: St
     if not is_main_process():
         return None
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    evaluator = replace(load_evaluator(output, device), name=f"{design.name} {run.name}")
+    evaluator = replace(load_evaluator(output, device, "float32"), name=f"{design.name} {run.name}")
     measured = RunResult(run, _measure(evaluator, design, root, store), _about(evaluator))
     write_json(result, measured.as_json())
     # They are large, and the run is done.

@@ -23,10 +23,10 @@ def greedy(model, end, prompt, longest):
 
 
 def test_a_batch_of_prompts_gets_the_greedy_answers(start):
-    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement())
+    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement(dtype="float32"))
     prompts = [prompt_ids(tokenizer, PROMPT, query) for query in ("2 + 2?", "What is 12 + 12, tell me?", "9?")]
     assert len({len(prompt) for prompt in prompts}) == 3
-    engine = open_engine("transformers", start, tokenizer, Placement())
+    engine = open_engine("transformers", start, tokenizer, Placement(dtype="float32"))
     assert (engine.name, engine.context) == ("transformers", 160)
     found = engine.write(prompts, 12)
     for prompt, written in zip(prompts, found, strict=True):
@@ -37,10 +37,10 @@ def test_a_batch_of_prompts_gets_the_greedy_answers(start):
 def test_an_answer_ends_at_its_end_and_does_not_count_it(start):
     tokenizer = load_text_tokenizer(start)
     prompt = prompt_ids(tokenizer, PROMPT, "2 + 2?")
-    model = load_model(start, Placement())
+    model = load_model(start, Placement(dtype="float32"))
     (first, *_), _ = greedy(model, tokenizer.eos_token_id, prompt, 1)
     # With the token that ends a text as likely as can be after it, the answer has one token.
-    engine = open_engine("transformers", start, tokenizer, Placement())
+    engine = open_engine("transformers", start, tokenizer, Placement(dtype="float32"))
     forward = engine._model.forward
 
     def ending(*args, **options):

@@ -26,7 +26,7 @@ def test_a_model_from_scratch_is_a_whole_folder_and_follows_from_its_seed(start,
         (folder / "model.safetensors").read_bytes() for folder in (start, tmp_path / "again", tmp_path / "other")
     ]
     assert weights[0] == weights[1] != weights[2]
-    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement())
+    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement(dtype="float32"))
     assert (tokenizer.eos_token, tokenizer.pad_token) == ("<end>", "<pad>")
     # The tokens that are learnt, and one that ends a text.
     assert model.config.vocab_size == len(tokenizer) <= 321
@@ -55,7 +55,7 @@ def test_a_missing_head_is_named(start, tmp_path):
     del weights["lm_head.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match=r"tensors are missing, the first is lm_head\.weight"):
-        load_model(folder, Placement())
+        load_model(folder, Placement(dtype="float32"))
 
 
 def test_a_tokenizer_needs_a_token_that_ends_a_text(start, tmp_path):

@@ -46,7 +46,7 @@ def assert_same_run(left, right):
 
 
 def test_a_run_writes_a_language_model(whole, start):
-    model, tokenizer = load_model(whole, Placement()), load_text_tokenizer(whole)
+    model, tokenizer = load_model(whole, Placement(dtype="float32")), load_text_tokenizer(whole)
     before = load_file(start / "model.safetensors")
     after = load_file(whole / "model.safetensors")
     assert before.keys() == after.keys()
@@ -67,7 +67,7 @@ def test_a_run_writes_a_language_model(whole, start):
 def test_the_first_loss_is_the_mean_over_the_tokens_that_are_learnt(whole, start, subset):
     # One step of all rows from the same weights: no order, no dropout.
     output = fine_tune(fine_tuning(start, subset, batch_size=24, epochs=1), whole.parent / "one-step")
-    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement())
+    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement(dtype="float32"))
     examples, _ = build_examples(ROWS, tokenizer, RECIPE.prompt, False, 128)
     total = learnt = 0
     for example in examples:

@@ -1,0 +1,138 @@
+"""Networks as Transformers loads them: of any kind that it knows, on any device, without remote code.
+
+Importing it takes seconds: `core.models.backbone` does so where it has to.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from huggingface_hub.errors import StrictDataclassError
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import __version__ as transformers_version
+from transformers.utils import logging
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.models import llada
+from stepsight.core.models.backbone import ATTENTIONS
+from stepsight.core.models.checkpoint import tensor_files
+from stepsight.core.models.devices import check_split, torch_dtype
+from stepsight.core.models.location import CARD
+from stepsight.core.models.placement import Placement
+
+
+def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
+    """The network of hidden states of a folder, LLaDA's included, without its head.
+
+    `place` is the processor in float32 where it is None. `attention` sets the mask; None keeps the config's. Raises
+    `UserError` naming the first tensor that is missing or misshapen.
+    """
+    values = read_json(folder / "config.json")
+    config = read_config(folder, values, attention)
+    names = llada.NAMES if llada.recognises(values) else None
+    if names is None and any(name.startswith("pretrained_model.") for name in tensor_files(folder)):
+        # TRL's wrapper of a model with a value head, saved as it is.
+        names = {r"^pretrained_model\.model\.": ""}
+    options: dict[str, Any] = {"key_mapping": names, "attn_implementation": "sdpa"}
+    return load_weights(AutoModel, folder, config, place or Placement(dtype="float32"), **options)
+
+
+def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
+    """The Transformers config of a folder whose config.json holds `values`, with the mask `attention`.
+
+    Raises `UserError` where Transformers does not know the model or refuses a value, where there is no such mask,
+    and where the config has another.
+    """
+    kind = values.get("model_type")
+    try:
+        if llada.recognises(values):
+            config: PretrainedConfig = llada.backbone_config(values)
+        elif kind not in CONFIG_MAPPING:
+            raise UserError(
+                f"config.json: the model_type {kind!r} is unknown to Transformers {transformers_version}.",
+                "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
+            )
+        else:
+            with _quiet():
+                config = AutoConfig.for_model(**{key: value for key, value in values.items() if key != "auto_map"})
+    except UserError as error:
+        raise error.at(str(folder)) from None
+    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
+        message = " ".join(str(error).split())
+        raise UserError(f"{folder}/config.json: {message}", "Copy it again.") from None
+    _set_attention(config, attention, folder, values)
+    return config
+
+
+def load_weights(
+    kind: Any, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
+) -> PreTrainedModel:
+    """A folder's weights in the class that `kind`, one of Transformers' Auto classes, has for the config.
+
+    Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be spread
+    as the placement asks for.
+    """
+    tensor_files(folder)
+    with _quiet():
+        try:
+            check_split(place, kind, config)
+        except UserError as error:
+            raise error.at(str(folder)) from None
+        model, report = kind.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch_dtype(place.dtype),
+            device_map=place.device_map,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **options,
+        )
+    _check_report(report, folder)
+    if place.device_map is not None:
+        return cast(PreTrainedModel, model)
+    try:
+        return cast(PreTrainedModel, model.to(place.device))
+    except (RuntimeError, AssertionError) as error:
+        message = " ".join(str(error).split())
+        raise UserError(
+            f"the device {place.device!r} cannot hold {folder}: {message:.200}", "Choose another device."
+        ) from None
+
+
+def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path, values: dict[str, Any]) -> None:
+    if attention is None:
+        return
+    if attention not in ATTENTIONS:
+        raise UserError(f"{folder}/{CARD}: attention {attention!r} found, expected bidirectional or causal.")
+    if "is_causal" in values and bool(values["is_causal"]) != (attention == "causal"):
+        raise UserError(f"{folder}: config.json and {CARD} disagree on the attention mask.")
+    config.is_causal = attention == "causal"
+
+
+def _check_report(report: dict[str, Any], folder: Path) -> None:
+    if report["missing_keys"]:
+        names = sorted(report["missing_keys"])
+        raise UserError(f"{folder}: {len(names)} tensors are missing, the first is {names[0]}.", "Copy it again.")
+    if report["mismatched_keys"]:
+        name, shape, expected = sorted(report["mismatched_keys"])[0]
+        raise UserError(f"{folder}: {name} has shape {tuple(shape)}, the config asks for {tuple(expected)}.")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the loader's table of dropped heads and its progress bar off the terminal."""
+    level = logging.get_verbosity()
+    bar = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

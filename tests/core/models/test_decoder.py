@@ -1,0 +1,203 @@
+"""Our decoders against Transformers' own networks, on the same weights."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models import products
+from stepsight.core.models.decoder import Decoder, decoder_config, read_decoder
+from stepsight.core.models.pretrained import load_backbone
+from stepsight.core.scoring.forward import PaddedForward
+from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.scorer import Scorer
+from tests.checkpoints import DEEPSEEK, LLAMA3, MISTRAL, QWEN2, random_model, write_llada, write_token_classifier
+from tests.conftest import ROOT
+from tests.core.formats.by_hand import TRACES
+
+LLAMA31 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+NETWORKS = {
+    "llama": LLAMA3,
+    "one head of keys for all": LLAMA3 | {"num_key_value_heads": 1},
+    "wide heads": LLAMA3 | {"head_dim": 10},
+    "looks ahead": LLAMA3 | {"is_causal": False},
+    "llama 3.1": LLAMA3 | {"rope_scaling": LLAMA31},
+    "new rope": DEEPSEEK | {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}},
+    "mistral": MISTRAL,
+    "sliding": MISTRAL | {"sliding_window": 5},
+    "without a window": MISTRAL | {"sliding_window": None},
+    "qwen2": QWEN2,
+}
+
+
+def written(folder, config, dtype=torch.float32):
+    """The folder of a network with that config, whose tensors are returned."""
+    config = config | {"vocab_size": 100, "bos_token_id": None, "eos_token_id": None}
+    model = random_model(config)
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = {f"model.{name}": tensor.to(dtype) for name, tensor in model.state_dict().items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return config
+
+
+@pytest.fixture(params=list(NETWORKS))
+def pair(request, tmp_path):
+    """A decoder, and the same network of Transformers'."""
+    config = written(tmp_path / "net", NETWORKS[request.param])
+    decoder = read_decoder(tmp_path / "net", config, torch.float32, None)
+    assert decoder is not None
+    return decoder, load_backbone(tmp_path / "net")
+
+
+@torch.inference_mode()
+def test_hidden_states_are_those_of_transformers(pair):
+    decoder, theirs = pair
+    ids = torch.randint(0, 100, (3, 70), generator=torch.manual_seed(0))
+    mask = torch.ones_like(ids)
+    mask[0, 50:] = mask[1, 7:] = 0
+    ours, expected = (network(input_ids=ids, attention_mask=mask)[0] for network in (decoder, theirs))
+    for row, length in enumerate((50, 7, 70)):
+        torch.testing.assert_close(ours[row, :length], expected[row, :length], atol=2e-5, rtol=2e-5)
+
+
+@torch.inference_mode()
+def test_what_one_dnn_lacks_is_computed_by_pytorch(pair, monkeypatch):
+    decoder, theirs = pair
+    monkeypatch.setattr(products, "_is_usable", lambda dtype: False)
+    ids = torch.randint(0, 100, (1, 20), generator=torch.manual_seed(1))
+    torch.testing.assert_close(decoder(ids)[0], theirs(input_ids=ids)[0], atol=2e-5, rtol=2e-5)
+
+
+@torch.inference_mode()
+def test_the_states_that_are_read_are_the_same_whichever_else_are(pair):
+    decoder, _ = pair
+    ids = torch.randint(0, 100, (30,), generator=torch.manual_seed(2))
+    positions, reads = torch.arange(30), torch.tensor([3, 3, 29])
+
+    def attend(layer, query, key, value, read):
+        queries = positions if read is None else read
+        parts = (part.transpose(0, 1)[None] for part in (query, key, value))
+        return decoder.attention(*parts, decoder.mask(queries, 30), is_causal=False)[0].transpose(0, 1)
+
+    whole = decoder.states(ids, positions, attend)
+    torch.testing.assert_close(decoder.states(ids, positions, attend, reads), whole[reads], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(whole, decoder(ids[None])[0][0], atol=1e-5, rtol=1e-5)
+
+
+def test_llada_is_a_decoder_that_looks_ahead(tmp_path):
+    write_llada(tmp_path / "llada")
+    evaluator = load_evaluator(tmp_path / "llada")
+    assert isinstance(evaluator.model.model, Decoder)
+    assert not evaluator.model.config.is_causal
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model_type": "gemma3"},
+        {"hidden_act": "gelu"},
+        {"attention_bias": True},
+        {"mlp_bias": True},
+        {"quantization_config": {"bits": 4}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
+        {"rope_scaling": {"type": "linear", "factor": 2.0}},
+        {"layer_types": ["full_attention", "sliding_attention"]},
+        {"num_hidden_layers": "2"},
+        {"num_attention_heads": 5},
+        {"max_position_embeddings": None},
+        {"rms_norm_eps": None},
+        {"model_type": "qwen2", "use_sliding_window": True},
+        {"model_type": "mistral", "is_causal": False},
+    ],
+)
+def test_what_it_does_not_know_is_left_to_transformers(change):
+    assert decoder_config(LLAMA3 | {"vocab_size": 100}) is not None
+    assert decoder_config(LLAMA3 | {"vocab_size": 100} | change) is None
+
+
+def test_the_mask_of_the_card_counts_unless_the_config_has_another():
+    values = LLAMA3 | {"vocab_size": 100}
+    assert decoder_config(values, "bidirectional").is_causal is False
+    assert decoder_config(values, "causal").is_causal is True
+    # For Transformers' loader to refuse.
+    assert decoder_config(values | {"is_causal": True}, "bidirectional") is None
+    assert decoder_config(values, "sideways") is None
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+@pytest.mark.parametrize("budget", [1, 60, 1024])
+def test_inputs_side_by_side_give_what_padded_ones_do(tmp_path, kind, budget):
+    write_token_classifier(tmp_path / kind, kind)
+    evaluator = load_evaluator(tmp_path / kind)
+    packed, padded = PackedForward(evaluator.model, budget), PaddedForward(evaluator.model)
+    assert PackedForward.supports(evaluator.model)
+    ours, theirs = (list(Scorer(evaluator, one).score(TRACES, "hindsight")) for one in (packed, padded))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one.hindsight.packed, other.hindsight.packed, atol=1e-5)
+
+
+def test_scores_in_bfloat16_are_close_to_those_in_float32(tmp_path):
+    """A number keeps 8 bits, so that a rounding is off by 2 ** -9 of it on average; with random weights as large as
+    these, some tens of roundings add up."""
+    write_token_classifier(tmp_path / "it", "qwen2")
+    exact, rough = (load_evaluator(tmp_path / "it", dtype=dtype) for dtype in ("float32", "bfloat16"))
+    found = [
+        np.concatenate([one.offline.probs for one in Scorer(evaluator).score(TRACES, "offline")])
+        for evaluator in (exact, rough)
+    ]
+    apart = np.abs(found[0] - found[1])
+    assert 0 < apart.max() < 0.1
+    assert np.median(apart) < 40 * 2**-9
+
+
+# What a process holds beyond PyTorch and the like is told before and after the weights are loaded and used.
+MEASURE = """
+import sys
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+def held(key):
+    return next(1024 * int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(key))
+load_evaluator("mini-causal")
+before = held("RssAnon:"), held("VmRSS:")
+scorer = Scorer(load_evaluator(sys.argv[1], dtype=sys.argv[2]))
+scorer.score_one(Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5."]))
+print(held("RssAnon:") - before[0], held("VmHWM:") - before[1], "transformers" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell what a process holds")
+def test_weights_are_mapped_without_a_second_copy_and_without_transformers(tmp_path):
+    shape = {"hidden_size": 1024, "intermediate_size": 8192, "num_hidden_layers": 4, "num_attention_heads": 8}
+    model = write_token_classifier(tmp_path / "it", "qwen2", **shape)
+    size = 2 * sum(one.numel() for one in model.parameters())
+    assert size > 200_000_000
+    tensors = {name: tensor.bfloat16() for name, tensor in model.state_dict().items()}
+    save_file(tensors, tmp_path / "it" / "model.safetensors", metadata={"format": "pt"})
+    del model, tensors
+
+    def measured(dtype):
+        command = [sys.executable, "-c", MEASURE, str(tmp_path / "it"), dtype]
+        result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        own, peak, heavy = result.stdout.split()
+        return int(own), int(peak), heavy
+
+    own, peak, heavy = measured("bfloat16")
+    assert own < 0.2 * size
+    assert peak < 1.25 * size
+    assert heavy == "False"
+    # Another type is one copy, twice as large, beside what is read of the file.
+    own, _, _ = measured("float32")
+    assert 1.9 * size < own < 2.3 * size

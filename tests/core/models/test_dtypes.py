@@ -1,0 +1,130 @@
+"""The type that weights are computed in: as asked for, else as stored where the processor computes it well."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models import dtypes
+from stepsight.core.models.dtypes import computed_dtype, is_native, resolved, stored_dtype
+from stepsight.core.models.location import evaluator_folder, shipped_evaluators
+from stepsight.core.models.placement import STORED, Placement
+from tests.checkpoints import pickled, write_evaluator, write_reasoneval, write_shards
+
+HERE, GPU = Placement(), Placement("cuda")
+
+
+@pytest.fixture(params=[True, False], ids=["able", "unable"])
+def able(request, monkeypatch):
+    """Whether the processor has instructions for types of 16 bits."""
+    monkeypatch.setattr(dtypes, "is_native", lambda dtype: request.param)
+    return request.param
+
+
+def stored_in(folder, dtype, *, config=None):
+    """The evaluator of a folder with its weights written in that type."""
+    tensors = {name: tensor.to(dtype) for name, tensor in load_file(folder / "model.safetensors").items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    values = json.loads((folder / "config.json").read_text())
+    values.pop("torch_dtype", None)
+    values["dtype"] = config or str(dtype).removeprefix("torch.")
+    (folder / "config.json").write_text(json.dumps(values))
+    return folder
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    write_reasoneval(tmp_path / "prm")
+    return stored_in(tmp_path / "prm", torch.bfloat16)
+
+
+def test_the_rule(able):
+    assert computed_dtype("float32", HERE) == "float32"
+    for stored in ("bfloat16", "float16"):
+        assert computed_dtype(stored, HERE) == (stored if able else "float32")
+        assert computed_dtype(stored, GPU) == stored
+        assert computed_dtype(stored, Placement(device_map="auto")) == stored
+    for stored in ("float64", "F8_E4M3", "int8"):
+        assert computed_dtype(stored, HERE) == "float32"
+
+
+def test_the_processor_is_asked(monkeypatch):
+    is_native.cache_clear()
+    answers = {"avx512_bf16": True, "amx_bf16": False}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: answers)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True, raising=False)
+    assert is_native("bfloat16")
+    # oneDNN computes in it by way of float32, too.
+    is_native.cache_clear()
+    answers["avx512_bf16"] = False
+    assert not is_native("bfloat16")
+    is_native.cache_clear()
+    answers["avx512_bf16"] = True
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False, raising=False)
+    assert not is_native("bfloat16")
+    assert is_native("float32")
+    is_native.cache_clear()
+
+
+def test_the_stored_type_is_that_of_the_tensors(theirs, tmp_path):
+    assert stored_dtype(theirs) == "bfloat16"
+    # A config that says what no tensor has.
+    assert stored_dtype(stored_in(theirs, torch.float16, config="bfloat16")) == "float16"
+    # Some tensors differ: what the config says of the others counts.
+    tensors = load_file(theirs / "model.safetensors")
+    (theirs / "model.safetensors").unlink()
+    mixed = {name: tensor.float() if "mlp" in name else tensor.bfloat16() for name, tensor in tensors.items()}
+    write_shards(theirs, mixed)
+    assert stored_dtype(theirs) == "bfloat16"
+    assert stored_dtype(tmp_path / "nowhere") == "float32"
+
+
+def test_of_pickles_the_config_is_believed_until_they_are_read(theirs, able):
+    pickled(theirs)
+    assert stored_dtype(theirs) == "bfloat16"
+    assert resolved(HERE, theirs).dtype == load_evaluator(theirs).dtype == ("bfloat16" if able else "float32")
+
+
+def test_a_damaged_file_says_nothing(theirs):
+    for content in (b"", b"\xff" * 8 + b"{}", b"\x02" + bytes(7) + b"[]"):
+        (theirs / "model.safetensors").write_bytes(content)
+        assert stored_dtype(theirs) == "bfloat16"
+
+
+def test_an_evaluator_is_loaded_as_it_is_stored_where_that_is_computed_well(theirs, able):
+    evaluator = load_evaluator(theirs)
+    expected = "bfloat16" if able else "float32"
+    assert evaluator.dtype == resolved(HERE, theirs).dtype == expected
+    assert evaluator.name == ("prm (bfloat16)" if able else "prm")
+    assert evaluator.fingerprint == load_evaluator(theirs, dtype=expected).fingerprint
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_type_that_is_asked_for_wins(theirs, able, dtype):
+    assert resolved(Placement(dtype=dtype), theirs).dtype == dtype
+    assert load_evaluator(theirs, dtype=dtype).dtype == dtype
+
+
+def test_the_shipped_pair_is_stored_in_float16_and_computed_in_float32(able):
+    for name in shipped_evaluators():
+        assert stored_dtype(evaluator_folder(name)) == "float16"
+        evaluator = load_evaluator(name)
+        assert (evaluator.dtype, evaluator.name) == ("float32", name)
+
+
+def test_the_card_may_name_the_type(tmp_path, able):
+    folder = write_evaluator(tmp_path / "ours")
+    card = json.loads((folder / "stepsight.json").read_text())
+    (folder / "stepsight.json").write_text(json.dumps(card | {"dtype": "bfloat16"}))
+    assert load_evaluator(folder).name == "ours (bfloat16)"
+    (folder / "stepsight.json").write_text(json.dumps(card | {"dtype": "int4"}))
+    with pytest.raises(UserError, match=r"stepsight\.json: dtype is 'int4'. Give one of: float32, bfloat16"):
+        load_evaluator(folder)
+
+
+def test_what_is_resolved_keeps_its_device(theirs):
+    place = Placement("cuda:1", STORED, {"": "cuda:1"})
+    assert resolved(place, theirs) == Placement("cuda:1", "bfloat16", {"": "cuda:1"})
