@@ -55,8 +55,11 @@ BEGIN
     FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL;
 END $$"""
 _DELETE = "IF EXISTS (SELECT FROM public.{table}) THEN DELETE FROM public.{table}; END IF;"
-# Nothing here needs to survive a power cut, and no table lives long enough to be vacuumed.
-_SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")
+# Nothing here needs to survive a power cut, and no table lives long enough to be vacuumed. To look at 30,000 rows for
+# statistics, ten times what the target is set to here, takes a third of the time of an import.
+_SETTINGS = {"default_statistics_target": "10"} | dict.fromkeys(
+    ("fsync", "synchronous_commit", "full_page_writes", "autovacuum"), "off"
+)
 
 
 class PostgreSQL:
@@ -65,7 +68,8 @@ class PostgreSQL:
     def __init__(self, server: Any) -> None:
         self._server = server
         self._made = 0
-        for statement in (*(f"ALTER SYSTEM SET {name} = off" for name in _SETTINGS), "SELECT pg_reload_conf()"):
+        settings = [f"ALTER SYSTEM SET {name} = {value}" for name, value in _SETTINGS.items()]
+        for statement in (*settings, "SELECT pg_reload_conf()"):
             self._execute(server.get_uri(driver="psycopg"), statement)
         self._shared = open_store(self.make())
         tables = set(inspect(self._shared.engine).get_table_names()) - {"alembic_version"}
