@@ -117,6 +117,8 @@ def _as_new(page: Page, base: str, options: dict[str, Any]) -> bool:
         media = {"color_scheme": "light", "reduced_motion": "no-preference"} | options
         page.emulate_media(media="null", color_scheme=media["color_scheme"], reduced_motion=media["reduced_motion"])
         page.mouse.move(0, 0)
+        if "viewport" in options and page.viewport_size != options["viewport"]:
+            page.set_viewport_size(options["viewport"])
     except Error:
         return False
     return True
