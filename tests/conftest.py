@@ -55,8 +55,8 @@ BEGIN
     FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL;
 END $$"""
 _DELETE = "IF EXISTS (SELECT FROM public.{table}) THEN DELETE FROM public.{table}; END IF;"
-# Nothing needs to survive a power cut here, and no table lives long enough to be vacuumed. Statistics of 30,000 rows,
-# ten times what the target asks for, take a third of the time of an import.
+# Nothing needs to survive a power cut here, and no table lives long enough to be vacuumed. Statistics of 30,000
+# rows, ten times what the target asks for, take a third of the time of an import.
 _SETTINGS = {"default_statistics_target": "10"} | dict.fromkeys(
     ("fsync", "synchronous_commit", "full_page_writes", "autovacuum"), "off"
 )
