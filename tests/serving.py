@@ -1,5 +1,6 @@
 """The real application on a free port of the loopback, for browser tests and screenshots."""
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -18,8 +19,11 @@ from stepsight.storage.traces.imports import import_file
 
 
 @contextmanager
-def serving(folder: Path, files: dict[str, Path] | None = None) -> Iterator[str]:
-    """Serve a seeded store kept in `folder`, with `files` (kind to path) imported; yields the base address."""
+def serving(folder: Path, files: dict[str, Path] | None = None, seeded: Path | None = None) -> Iterator[str]:
+    """Serve a seeded store kept in `folder`, with `files` (kind to path) imported; yields the base address. It
+    starts from a copy of `seeded`, where it is given: judging the gallery takes seconds."""
+    if seeded is not None:
+        shutil.copy(seeded, folder / "store.db")
     with open_store(str(folder / "store.db")) as store:
         evaluators = Evaluators()
         seed(store, evaluators, evaluators.names)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import brier_score_loss
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.metrics.items import NO_ITEMS, NO_SCORES, Items
@@ -54,4 +53,4 @@ def brier(items: Items) -> Value:
     if np.isnan(items.scores).any():
         return Value.none(NO_SCORES)
     # Rounding can lift the sum of two probabilities above 1, in what others publish too.
-    return Value(float(brier_score_loss(items.gold, np.clip(items.scores, 0.0, 1.0))))
+    return Value(float(np.mean((np.clip(items.scores, 0.0, 1.0) - items.gold) ** 2)))

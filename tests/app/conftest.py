@@ -1,14 +1,18 @@
 """Two tiny evaluators, the folders they lie in, and what scores with them."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from filelock import FileLock
 
 from stepsight.app import server
 from stepsight.app.commands.cli import main
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.gallery_seed import seed
+from stepsight.storage.database.store import open_store
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
 
 
@@ -45,6 +49,22 @@ def mixed(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluators:
     write_math_shepherd(folder / "math-shepherd", max_position_embeddings=1024)
     write_token_classifier(folder / "two", "modernbert", max_position_embeddings=1024)
     return Evaluators([tiny, folder / "math-shepherd", folder / "two"], shipped=False)
+
+
+@pytest.fixture(scope="session")
+def seeded_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store as the application's first start leaves it, to be copied: made once, by the worker that
+    comes first."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path, unfinished = folder / "seeded.db", folder / "seeding.db"
+    with FileLock(folder / "seeded.lock"):
+        if not path.exists():
+            shipped = Evaluators()
+            with open_store(str(unfinished)) as store:
+                seed(store, shipped, shipped.names)
+            unfinished.rename(path)
+    return path
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import http.client
 import re
+import shutil
 import signal
 import urllib.error
 import urllib.request
@@ -13,8 +14,8 @@ from tests.serving import serving
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("served")) as address:
+def address(tmp_path_factory, seeded_file):
+    with serving(tmp_path_factory.mktemp("served"), seeded=seeded_file) as address:
         yield address
 
 
@@ -55,7 +56,8 @@ def test_another_host_name_is_refused(address):
     assert caught.value.code == 400
 
 
-def test_one_interrupt_ends_the_command_though_a_page_is_open(tmp_path):
+def test_one_interrupt_ends_the_command_though_a_page_is_open(seeded_file, tmp_path):
+    shutil.copy(seeded_file, tmp_path / "store.db")
     with Forked(None, ["app", "--db", tmp_path / "store.db", "--port", 0]) as process:
         printed = ""
         while "Ctrl-C" not in printed:

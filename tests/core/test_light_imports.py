@@ -8,8 +8,8 @@ import pytest
 from tests.conftest import ROOT
 
 HEAVY = ("torch", "transformers", "sklearn", "scipy", "pandas")
-# They compute with scikit-learn or SciPy, whose import takes as long as PyTorch's.
-WITH_STATISTICS = ("agreement", "binary", "calibration", "ternary")
+# They compute with SciPy, whose import takes nearly as long as PyTorch's; scikit-learn draws curves only.
+WITH_STATISTICS = ("agreement", "binary", "ternary")
 METRICS = {path.stem for path in (ROOT / "core" / "metrics").glob("*.py")} - {"__init__"}
 
 
@@ -26,7 +26,7 @@ def loaded(modules):
     [
         ({path.stem for path in (ROOT / "core").glob("*.py")} - {"__init__"}, set()),
         ({f"metrics.{name}" for name in METRICS - set(WITH_STATISTICS)}, set()),
-        ({f"metrics.{name}" for name in WITH_STATISTICS}, {"sklearn", "scipy", "pandas"}),
+        ({f"metrics.{name}" for name in WITH_STATISTICS}, {"scipy", "pandas"}),
         (
             {
                 "models.location",

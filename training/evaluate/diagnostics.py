@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import f1_score, precision_recall_curve
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import auc, auc_draws, precision, recall
+from stepsight.core.metrics.binary import auc, auc_draws, f1, precision, recall
 from stepsight.core.metrics.bootstrap import Weights, difference, interval, weighted_sums
 from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.reasoneval import Errors, Level
@@ -72,7 +71,7 @@ def class_f1(side: Items) -> Value:
     """F1 of a class against the rest; 0 where it is never predicted, no value where the gold has none."""
     if not side.gold.any():
         return Value.none("the gold has no such item")
-    return Value(float(f1_score(side.gold, side.predicted, zero_division=0)))
+    return Value(f1(side.gold, side.predicted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +94,16 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
     if side.ranking_problem:
         none = np.full(len(taus), np.nan)
         return Sweep(taus, none, none, none, side.ranking_problem)
+    # Its import takes a second, and only a picture needs it.
+    from sklearn.metrics import precision_recall_curve
+
     precisions, recalls, cuts = precision_recall_curve(side.gold, side.scores)
     # In single precision, as in `decide`.
     place = np.searchsorted(cuts, taus.astype(np.float32).astype(np.float64))
     right, recalled = precisions[place], recalls[place]
     with np.errstate(invalid="ignore"):
-        f1 = np.where(right + recalled > 0, 2 * right * recalled / (right + recalled), 0.0)
-    return Sweep(taus, np.where(place == len(cuts), np.nan, right), recalled, f1)
+        scores = np.where(right + recalled > 0, 2 * right * recalled / (right + recalled), 0.0)
+    return Sweep(taus, np.where(place == len(cuts), np.nan, right), recalled, scores)
 
 
 @dataclass(frozen=True)

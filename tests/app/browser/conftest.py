@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +21,10 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory, seeded_file: Path) -> Iterator[str]:
     """The base address of the application: the gallery, and MR-MATH-invalid where its file is there."""
     files = {"mr-math-invalid": MR_MATH} if MR_MATH.is_file() else {}
-    with serving(tmp_path_factory.mktemp("served"), files) as address:
+    with serving(tmp_path_factory.mktemp("served"), files, seeded_file) as address:
         yield address
 
 

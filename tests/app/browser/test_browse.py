@@ -352,7 +352,7 @@ def test_a_page_goes_on_when_the_server_is_back(opened, path, act, part):
 
 
 @pytest.fixture(scope="module")
-def awkward(tmp_path_factory):
+def awkward(tmp_path_factory, seeded_file):
     """The address of an application with a trace of 200 steps, and one of long words and formulas."""
     folder = tmp_path_factory.mktemp("awkward")
     words, formula = "pneumono" * 6, "$" + "+".join(f"x_{{{i}}}^2" for i in range(60)) + "$"
@@ -362,7 +362,7 @@ def awkward(tmp_path_factory):
         {"id": "wide", "problem": f"{words} {formula}", "steps": [words, formula, [tall, f"{words} {words}"]]},
     ]
     path = write_lines(folder / "awkward.jsonl", rows)
-    with serving(folder, {"jsonl": path}) as address:
+    with serving(folder, {"jsonl": path}, seeded_file) as address:
         yield address
 
 

@@ -1,4 +1,5 @@
-"""Who goes through a page by Tab sees what has the focus: in light and dark, on a desk and a phone."""
+"""Who goes through a page by Tab sees what has the focus: in light and dark, on a desk and a phone. The pages of
+`PAGES` are gone through in `test_every_page`."""
 
 import shutil
 from collections.abc import Iterator
@@ -101,16 +102,6 @@ def in_both_schemes(page: Page) -> dict[str, list[str]]:
         found[scheme] = hidden_focus(page)
     page.emulate_media(color_scheme="light")
     return {scheme: wrong for scheme, wrong in found.items() if wrong}
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("path", PAGES)
-def test_the_focus_is_seen_on_every_page(opened, path, width):
-    with opened(width=width, reduced_motion="reduce", expected=["status of 404"]) as page:
-        page.goto(path, wait_until="load")
-        expect(page.locator(PAGES[path]).first).to_be_visible()
-        expect(page.locator("main [data-again]")).to_have_count(0)
-        assert in_both_schemes(page) == {}
 
 
 @pytest.mark.parametrize("width", [1280, 390])

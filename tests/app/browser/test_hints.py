@@ -1,4 +1,5 @@
-"""Hints on the words that a newcomer asks about, in headless Chromium: by pointer, focus and finger."""
+"""Hints on the words that a newcomer asks about, in headless Chromium: by pointer, focus and finger. The pages
+of `MET` are gone through in `test_every_page`."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -40,9 +41,8 @@ def box(of: Locator) -> dict[str, float]:
     return dict(found)
 
 
-@pytest.mark.parametrize("path", MET)
-def test_each_page_explains_its_words_once_to_a_keyboard_and_to_a_screen_reader(page, path):
-    start(page, path)
+def explains(page: Page, path: str) -> None:
+    """Each word of a page is explained once, to a keyboard and to a screen reader."""
     words = page.locator("main button.term")
     assert words.evaluate_all("found => found.map(one => one.dataset.hint)") == MET[path]
     for word in words.all():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -98,8 +99,8 @@ def test_an_import_over_which_workers_die_fails_in_the_end(sqlite_store):
     assert "3 workers in a row ended before they had got on with it." in get_job(sqlite_store, job.id).reason
 
 
-def test_killing_server_and_worker_during_an_import_leaves_all_or_nothing(tmp_path):
-    path = tmp_path / "store.db"
+def test_killing_server_and_worker_during_an_import_leaves_all_or_nothing(seeded_file, tmp_path):
+    path = shutil.copy(seeded_file, tmp_path / "store.db")
     with open_store(str(path)) as store:
         server, _ = serve(path)
         try:

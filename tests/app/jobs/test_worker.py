@@ -258,8 +258,8 @@ def serve(path):
     return process, re.search(r"http://127\.0\.0\.1:\d+", told)[0]
 
 
-def test_killing_server_and_worker_ends_with_every_trace_judged_exactly_once(tmp_path):
-    path = tmp_path / "store.db"
+def test_killing_server_and_worker_ends_with_every_trace_judged_exactly_once(seeded_file, tmp_path):
+    path = shutil.copy(seeded_file, tmp_path / "store.db")
     with open_store(str(path)) as store:
         add(store, [Trace.of(f"What is {n} + 3?", [f"{n} + 3 = {n + 3}.", "Done."], id=str(n)) for n in range(600)])
         dataset = find_dataset(store, "sums")

@@ -1,7 +1,6 @@
 import json
 import shlex
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -12,6 +11,7 @@ from stepsight.core.scores import Thresholds, judge_solution
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.app.markup import INJECTIONS
+from tests.forked import Forked
 
 WILD = Trace.of(
     "What's \"$2 + 3$\"?\n'''\\", ["It is 5.\\n", ["{value}", "$(touch x) `id` !! %s"], *INJECTIONS, "é 数 \u202e"]
@@ -24,16 +24,16 @@ def test_the_program_runs_and_prints_what_the_page_shows(evaluators, tiny, tiny_
     specs = {name: evaluators.spec(name) for name in ("tiny", "tiny-causal")}
     assert specs == {"tiny": str(tiny), "tiny-causal": str(tiny_causal)}
     program = python_snippet(trace, specs, thresholds)
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True
-    )
+    with Forked(program, []) as run:
+        printed, complaints = run.communicate()
+    assert run.returncode == 0, complaints
     expected = []
     for name in specs:
         hindsight = evaluators.judge(name, trace).hindsight
         for mode, scores in (("online", hindsight.online), ("offline", hindsight.offline)):
             verdict = "valid" if judge_solution(scores, thresholds).valid else "not valid"
             expected.append(" ".join([name, mode, *(f"{value:.4f}" for value in scores.validity), verdict]))
-    assert run.stdout.splitlines() == expected
+    assert printed.splitlines() == expected
 
 
 def test_the_program_holds_every_text_as_it_is():

@@ -1,11 +1,13 @@
-"""Every resample must have the value that scikit-learn gives on the items repeated as they were drawn."""
+"""Figures must have the value that scikit-learn gives, and every resample that on the items repeated as drawn."""
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import brier_score_loss, f1_score, precision_score, recall_score, roc_auc_score
 
+from stepsight.core.metrics import binary
 from stepsight.core.metrics.binary import auc_draws, macro_f1_draws
 from stepsight.core.metrics.bootstrap import interval, resamples
+from stepsight.core.metrics.calibration import brier
 from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.value import Value
 
@@ -31,6 +33,16 @@ def test_draws_equal_scikit_learn_on_the_repeated_items(items):
         chosen = repeated(items, row)
         assert f1 == pytest.approx(f1_score(items.gold[chosen], items.predicted[chosen], average="macro"))
         assert auc == pytest.approx(roc_auc_score(items.gold[chosen], items.scores[chosen]))
+
+
+def test_figures_without_resamples_equal_scikit_learn(items):
+    for row in resamples(40, 60, seed=4):
+        part = items.where(repeated(items, row))
+        assert binary.macro_f1(part).number == pytest.approx(f1_score(part.gold, part.predicted, average="macro"))
+        assert binary.auc(part).number == pytest.approx(roc_auc_score(part.gold, part.scores))
+        assert binary.precision(part).number == pytest.approx(precision_score(part.gold, part.predicted))
+        assert binary.recall(part).number == pytest.approx(recall_score(part.gold, part.predicted))
+        assert brier(part).number == pytest.approx(brier_score_loss(part.gold, part.scores))
 
 
 def test_chunks_change_nothing(items, monkeypatch):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, roc_auc_score
 
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import resamples
@@ -73,7 +73,13 @@ def test_draws_equal_the_metrics_on_repeated_steps():
         part = Classified(probs[chosen], golds[chosen], steps.predicted[chosen], trace[chosen])
         assert acc == pytest.approx(accuracy_score(part.gold, part.predicted))
         assert f1 == pytest.approx(f1_score(part.gold, part.predicted, average="macro"))
-        assert auc == pytest.approx(macro_auc(part).number)
+        mean = np.mean([roc_auc_score(part.gold == label, part.probs[:, label]) for label in Label])
+        assert auc == pytest.approx(mean)
+        # And so do the figures of these steps by themselves.
+        assert macro_auc(part).number == pytest.approx(mean)
+        assert macro_f1(part).number == pytest.approx(f1)
+        assert accuracy(part).number == pytest.approx(acc)
+        assert confusion(part).tolist() == confusion_matrix(part.gold, part.predicted).tolist()
 
 
 def test_a_resample_without_gold_of_a_class_leaves_it_out():

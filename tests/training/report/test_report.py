@@ -145,7 +145,7 @@ def test_a_browser_draws_it_and_asks_for_nothing(sqlite_store, tmp_path):
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-        page.goto(path.as_uri())
+        page.goto(path.as_uri(), timeout=120_000)
         page.wait_for_selector("html[data-drawn]", state="attached", timeout=120_000)
         plots = page.locator(".plot")
         assert plots.count() > 15
