@@ -120,7 +120,7 @@ def load_evaluator(
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
     return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
-        model=StepModel(loaded.backbone, loaded.head).eval(),
+        model=StepModel(loaded.backbone, loaded.head, loaded.mixture).eval(),
         encoder=encoder,
         fingerprint=_fingerprint(checkpoint, kind, template, loaded, place.dtype),
         format=format_of(checkpoint, kind),
@@ -142,7 +142,7 @@ def _fingerprint(
 ) -> str:
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.
-    more: tuple[object, ...] = () if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
+    more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
     if dtype != "float32":
         more = (*more, dtype)
     return fingerprint(checkpoint.folder, template.to_dict(), attention, *more)

@@ -23,14 +23,18 @@ from stepsight.core.models.placement import Placement
 ATTENTIONS = ("bidirectional", "causal")
 
 
-def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
+def load_backbone(
+    folder: Path, place: Placement | None = None, attention: str | None = None, layers: int | None = None
+) -> PreTrainedModel:
     """The network of hidden states of a folder, LLaDA's included, without its head.
 
-    `attention` sets the mask; None keeps the config's. Raises `UserError` naming the first
-    tensor that is missing or misshapen.
+    `attention` sets the mask; None keeps the config's. Of more than `layers` layers those above are left out.
+    Raises `UserError` naming the first tensor that is missing or misshapen.
     """
     values = read_json(folder / "config.json")
     config = read_config(folder, values, attention)
+    if layers is not None:
+        keep_layers(config, layers, str(folder))
     names = llada.NAMES if llada.recognises(values) else None
     if names is None and any(name.startswith("pretrained_model.") for name in tensor_files(folder)):
         # TRL's wrapper of a model with a value head, saved as it is.
@@ -64,6 +68,22 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
         raise UserError(f"{folder}/config.json: {message}", "Copy it again.") from None
     _set_attention(config, attention, folder, values)
     return config
+
+
+def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
+    """Leave the first `layers` layers of a config's network. Raises `UserError` where there are fewer, telling
+    `where`."""
+    there = int(config.num_hidden_layers)
+    if layers > there:
+        raise UserError(
+            f"{where}: the head is to read layer {layers}, the backbone has {there}.",
+            f"Give a number of 1 to {there}, or last.",
+        )
+    # Networks with layers of several kinds have a list of the layers' kinds.
+    for name, value in list(vars(config).items()):
+        if "layer" in name and isinstance(value, list) and len(value) == there:
+            setattr(config, name, value[:layers])
+    config.num_hidden_layers = layers
 
 
 def load_weights(
@@ -104,9 +124,9 @@ def load_weights(
         ) from None
 
 
-def backbone_of(checkpoint: Checkpoint, place: Placement) -> PreTrainedModel:
+def backbone_of(checkpoint: Checkpoint, place: Placement, layers: int | None = None) -> PreTrainedModel:
     """`load_backbone` of a checkpoint, with the mask that its stepsight.json names."""
-    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"))
+    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"), layers)
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:

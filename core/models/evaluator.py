@@ -21,7 +21,7 @@ from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import read_tensor, tensor_files
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.location import CARD, TOKENIZER, WEIGHTS
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
 from stepsight.core.scores import Outputs, Thresholds
@@ -126,6 +126,7 @@ def save_evaluator(
     card = {
         "format": "stepsight",
         "attention": ATTENTIONS[bool(getattr(model.config, "is_causal", True))],
+        "head": {"layers": LAST if model.mixture is None else MIXTURE},
         "template": encoder.template.to_dict(),
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
         "provenance": provenance,
@@ -139,8 +140,10 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
     prefix = model.model.base_model_prefix
     for name, value in model.model.state_dict().items():
         yield f"{prefix}.{name}" if prefix else name, value
-    for name, value in model.score.state_dict().items():
-        yield f"score.{name}", value
+    for part in ("score", "mixture"):
+        module: nn.Module | None = getattr(model, part)
+        for name, value in module.state_dict().items() if module is not None else ():
+            yield f"{part}.{name}", value
 
 
 def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
