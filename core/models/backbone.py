@@ -1,6 +1,6 @@
 """The backbone of a checkpoint: its network of hidden states, loaded by Transformers without remote code."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ from transformers.utils import logging
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
 from stepsight.core.models import llada
+from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.checkpoint import Checkpoint, tensor_files
 from stepsight.core.models.devices import check_split, torch_dtype
 from stepsight.core.models.location import CARD
@@ -35,12 +36,20 @@ def load_backbone(
     config = read_config(folder, values, attention)
     if layers is not None:
         keep_layers(config, layers, str(folder))
-    names = llada.NAMES if llada.recognises(values) else None
-    if names is None and any(name.startswith("pretrained_model.") for name in tensor_files(folder)):
-        # TRL's wrapper of a model with a value head, saved as it is.
-        names = {r"^pretrained_model\.model\.": ""}
-    options: dict[str, Any] = {"key_mapping": names, "attn_implementation": "sdpa"}
+    options: dict[str, Any] = {"key_mapping": _key_mapping(folder), "attn_implementation": "sdpa"}
     return load_weights(AutoModel, folder, config, place or Placement(), **options)
+
+
+def _key_mapping(folder: Path) -> Mapping[str, str] | None:
+    """Regular expressions over names of tensors that are others than Transformers'."""
+    names = tensor_files(folder)
+    if any(name.startswith("model.transformer.blocks.") for name in names):
+        # Also where the config is that of an adapter of ours, which is a Llama's.
+        return llada.NAMES
+    if any(name.startswith("pretrained_model.") for name in names):
+        # TRL's wrapper of a model with a value head, saved as it is.
+        return {r"^pretrained_model\.model\.": ""}
+    return None
 
 
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
@@ -113,6 +122,8 @@ def load_weights(
             **options,
         )
     _check_report(report, folder)
+    for adapter in unmerged(folder):
+        adapter.merge_into(model, int(config.num_hidden_layers))
     if place.device_map is not None:
         return cast(PreTrainedModel, model)
     try:

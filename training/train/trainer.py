@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from transformers import PretrainedConfig, TrainingArguments
 
 from stepsight.core.errors import UserError
@@ -20,6 +21,7 @@ from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
 from stepsight.training.train.config import TrainConfig
+from stepsight.training.train.lora import adapted, trained_weights
 
 # One without a label, for the part of a step that has too few traces for all parts.
 _EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORED, np.int64))
@@ -38,7 +40,7 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
 def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
     """A model of these weights, its head with a bias where they have one; without weights it holds none."""
     with torch.device("meta"):
-        whole = StepModel.from_config(config)
+        whole = StepModel.from_config(config, mixed="mixture.weight" in weights)
         if "score.bias" in weights:
             whole.score = nn.Linear(int(config.hidden_size), len(Label))
     if weights:
@@ -70,10 +72,13 @@ class StepTrainer(Resumable):
         )
         self.steps = len(self.batches) // config.accumulation * config.epochs
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        self.step_model = model
+        trained = adapted(model, config.lora, config.seed) if config.lora else model
+        self.trained = sum(weight.numel() for weight in trained_weights(trained).values())
         arguments.logging_steps = logging_steps(self.steps)
         self._loss: Tensor | float = 0.0
         super().__init__(
-            model=model,
+            model=trained,
             args=arguments,
             train_dataset=[*examples, _EMPTY],
             data_collator=partial(collate, limit=context_of(model.model)),
@@ -98,6 +103,15 @@ class StepTrainer(Resumable):
             return cast(StepModel, model)
         weights = self.accelerator.get_state_dict(model)
         return assembled(model.config, weights if self.args.should_save else {})
+
+    def adapter_weights(self) -> dict[str, Tensor]:
+        """The weights that are trained, by the names that PEFT's model has for them, whole in the main process;
+        every process has to call it."""
+        model: Any = self.model
+        if not self.is_fsdp_enabled:
+            return trained_weights(model)
+        options = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=True)
+        return cast(dict[str, Tensor], get_model_state_dict(model, options=options))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
         """The trainer's own; the loss of the parts is added up, for the error that tells of it."""
