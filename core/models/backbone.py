@@ -1,5 +1,6 @@
 """The backbone of a checkpoint: its network of hidden states, loaded by Transformers without remote code."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -123,7 +124,7 @@ def load_weights(
         )
     _check_report(report, folder)
     for adapter in unmerged(folder):
-        adapter.merge_into(model, int(config.num_hidden_layers))
+        adapter.merge_into(model, getattr(config, "num_hidden_layers", sys.maxsize))
     if place.device_map is not None:
         return cast(PreTrainedModel, model)
     try:

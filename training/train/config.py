@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.models.model import LAST, MIXTURE
 from stepsight.core.validation import STRICT, ListOf, Record, invalid, validate_yaml
 from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
 from stepsight.training.runs.optimisation import Optimisation
@@ -60,7 +59,7 @@ class Head(Record):
     """What a new head reads: the states after the `last` of the backbone's `layers`, those after the layer of that
     number, above which nothing is loaded or computed, or a learnt `mixture` of all."""
 
-    layers: PositiveInt | Literal["last", "mixture"] = LAST
+    layers: PositiveInt | Literal["last", "mixture"] = "last"
 
     @property
     def depth(self) -> int | None:
@@ -69,7 +68,7 @@ class Head(Record):
 
     @property
     def mixed(self) -> bool:
-        return self.layers == MIXTURE
+        return self.layers == "mixture"
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -20,7 +20,7 @@ from stepsight.core.models.backbone import keep_layers, load_backbone, looks_ahe
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.location import CARD, evaluator_folder
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import LAST, StepModel
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Separator
@@ -103,7 +103,8 @@ def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
 
 def _check_head(head: Head | None, checkpoint: Checkpoint) -> None:
     layers = read_layers(checkpoint)
-    if head is not None and head.layers not in (layers, checkpoint.config.get("num_hidden_layers")):
+    same = {layers, checkpoint.config.get("num_hidden_layers")} if layers == LAST else {layers}
+    if head is not None and head.layers not in same:
         raise UserError(
             f"{checkpoint.folder}: the head of this evaluator reads {layers}, head.layers is {head.layers}.",
             "Remove head, or start from the evaluator's backbone.",

@@ -4,13 +4,14 @@ The folder is in PEFT's own layout, with the base's config.json as it was traine
 tokenizer beside it; `core.models.adapter` reads it without PEFT.
 """
 
+import copy
 import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from safetensors.torch import save_file
@@ -91,28 +92,21 @@ def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
 
     Adapters and head are in float32, whatever the type of the frozen weights.
     """
-    from peft import get_peft_model
+    from peft import LoraConfig, get_peft_model
 
-    model.score.float()
-    if model.mixture is not None:
-        model.mixture.float()
-    torch.manual_seed(seed)
-    wrapped: Any = get_peft_model(model, _peft_config(model, lora))  # type: ignore[arg-type]
-    return wrapped  # type: ignore[no-any-return]
-
-
-def _peft_config(model: StepModel, lora: Lora, **more: Any) -> "LoraConfig":
-    from peft import LoraConfig
-
-    return LoraConfig(
+    heads = ["score"] if model.mixture is None else ["score", "mixture"]
+    for name in heads:
+        model.get_submodule(name).float()
+    config = LoraConfig(
         r=lora.rank,
-        lora_alpha=lora.scale,  # type: ignore[arg-type]
+        lora_alpha=cast(int, lora.scale),
         lora_dropout=lora.dropout,
         target_modules=trained_targets(lora, model.model),
-        modules_to_save=["score"] if model.mixture is None else ["score", "mixture"],
+        modules_to_save=heads,
         bias="none",
-        **more,
     )
+    torch.manual_seed(seed)
+    return cast("PeftModel", get_peft_model(cast(Any, model), config))
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -145,25 +139,26 @@ class Base:
 def save_adapter(
     folder: Path,
     model: StepModel,
+    config: "LoraConfig",
     weights: Mapping[str, Tensor],
     encoder: Encoder,
     base: Base,
     provenance: Mapping[str, Any],
-    lora: Lora,
     dtype: torch.dtype,
 ) -> None:
-    """Write the folder of an adapter; `weights` are those that were trained, by the name that PEFT's model has for
-    them."""
+    """Write the folder of an adapter with that `config`; `weights` are those that were trained, by the name that
+    PEFT's model has for them."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
     save_file(tensors, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
-    config = _peft_config(
-        model, lora, base_model_name_or_path=base.name, revision=base.revision, task_type="TOKEN_CLS"
-    )
-    config.inference_mode = True
-    config.save_pretrained(str(folder))
-    stored = read_json(base.folder / CONFIG)
-    kept = stored.get("dtype") or stored.get("torch_dtype") or dtype_name(model.model.dtype)
+    stored = copy.deepcopy(config)
+    # PEFT holds a set, whose order is another one in each process.
+    stored.target_modules = sorted(config.target_modules or ())
+    stored.base_model_name_or_path, stored.revision = base.name, base.revision
+    stored.task_type, stored.inference_mode = "TOKEN_CLS", True
+    stored.save_pretrained(str(folder))
+    held = read_json(base.folder / CONFIG)
+    kept = held.get("dtype") or held.get("torch_dtype") or dtype_name(model.model.dtype)
     write_description(folder, model, encoder, provenance, dtype=str(kept), **{BASE_HASH: base.sha256})
 
 

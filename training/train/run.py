@@ -173,9 +173,9 @@ def _save(
     rows, checkpoints = trainer.state.log_history, trainer.checkpoints
     made = checkpoints.partial
     try:
-        if config.lora and base:
+        if trainer.adapter_config is not None and base is not None:
             dtype = _saved_dtype(weights.values(), config.saved_dtype)
-            save_adapter(made, model, weights, encoder, base, record, config.lora, dtype)
+            save_adapter(made, model, trainer.adapter_config, weights, encoder, base, record, dtype)
         else:
             dtype = _saved_dtype(model.parameters(), config.saved_dtype)
             save_evaluator(made, model, encoder, record, dtype=dtype)

@@ -73,7 +73,8 @@ class StepTrainer(Resumable):
         self.steps = len(self.batches) // config.accumulation * config.epochs
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
         self.step_model = model
-        trained = adapted(model, config.lora, config.seed) if config.lora else model
+        trained: Any = adapted(model, config.lora, config.seed) if config.lora else model
+        self.adapter_config = trained.active_peft_config if config.lora else None
         self.trained = sum(weight.numel() for weight in trained_weights(trained).values())
         arguments.logging_steps = logging_steps(self.steps)
         self._loss: Tensor | float = 0.0
