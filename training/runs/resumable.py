@@ -149,8 +149,8 @@ class Resumable(Trainer):
 
     @property
     def _counted(self) -> str:
-        some = f"{self.trained:,} of " if self.trained not in (None, self.parameters) else ""
-        return f"{some}{self.parameters:,} parameters"
+        some = f", {self.trained:,} trained" if self.trained not in (None, self.parameters) else ""
+        return f"{self.parameters:,} parameters{some}"
 
     @property
     def devices(self) -> str:
