@@ -59,7 +59,7 @@ class Head(Record):
     """What a new head reads: the states after the `last` of the backbone's `layers`, those after the layer of that
     number, above which nothing is loaded or computed, or a learnt `mixture` of all."""
 
-    layers: PositiveInt | Literal["last", "mixture"] = "last"
+    layers: Literal["last", "mixture"] | PositiveInt = "last"
 
     @property
     def depth(self) -> int | None:

@@ -32,6 +32,7 @@ from tests.checkpoints import (
     write_llada,
 )
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, softmax
+from tests.core.formats.test_layers import mixture_of, rows_of
 from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, write_config
 
 # PEFT asks a Transformers model by an old name whether it computes activations again.
@@ -246,9 +247,8 @@ def test_the_head_of_an_adapter_reads_other_layers(trained, tmp_path, layers):
         torch.testing.assert_close(evaluator.model.mixture.weight, mixture)
     merged = write_merged(str(output), tmp_path / "merged")
     assert_same_scores(merged, output)
-    # The same from the outside: each layer of the base with its adapters beside it.
-    tensors_of_base = load_file(merged / "model.safetensors")
-    assert ("mixture.weight" in tensors_of_base) == (layers == "mixture")
+    read = mixture_of(merged) if layers == "mixture" else lambda layers, last: last
+    check_modes(evaluator, rows_of(merged, evaluator, read))
 
 
 @pytest.mark.parametrize("layers", ["mixture", 1])
