@@ -129,7 +129,7 @@ def write_description(
     provenance: Mapping[str, Any],
     thresholds: Thresholds | None = None,
     dtype: str = "float32",
-    **more: str,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Write what a folder has beside its weights, of type `dtype`: config.json, tokenizer.json and stepsight.json,
     which gets `more`."""
@@ -144,7 +144,7 @@ def write_description(
         "head": {"layers": LAST if model.mixture is None else MIXTURE},
         "template": encoder.template.to_dict(),
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
-        **more,
+        **(more or {}),
         "provenance": dict(provenance),
     }
     _write_json(folder / CARD, card)

@@ -251,7 +251,7 @@ class Estimate:
     def activations(self, checkpointing: bool) -> float:
         """Bytes kept for the backward pass on each device."""
         wide, fed = _LAYER[self.width]
-        layer = wide * self.network.hidden + fed * self.network.mlp
+        layer: float = wide * self.network.hidden + fed * self.network.mlp
         if self.config.lora and self.config.lora.dropout:
             # Each adapter keeps what dropout left of its input, and where.
             layer += (self.width + 1) * self.network.inputs / self.network.layers

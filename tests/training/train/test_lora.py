@@ -197,8 +197,10 @@ run.train(read_config(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[1]).parent)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (tmp_path / "adapter" / "stepsight.json").exists()
     run.train(RUN, tmp_path / "adapter", tmp_path)
-    for name in ("adapter_model.safetensors", "adapter_config.json", "config.json"):
-        assert (tmp_path / "adapter" / name).read_bytes() == (trained / "adapter" / name).read_bytes(), name
+    ours, theirs = tmp_path / "adapter", trained / "adapter"
+    assert (ours / "adapter_model.safetensors").read_bytes() == (theirs / "adapter_model.safetensors").read_bytes()
+    for name in ("adapter_config.json", "config.json"):
+        assert json.loads((ours / name).read_text()) == json.loads((theirs / name).read_text()), name
 
 
 @pytest.mark.parametrize("fsdp", [False, True])
