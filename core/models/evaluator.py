@@ -135,6 +135,8 @@ def write_description(
     which gets `more`."""
     thresholds = thresholds or Thresholds()
     config = model.config.to_dict() | {"dtype": dtype}
+    # Where the backbone lay concerns nobody else.
+    config.pop("_name_or_path", None)
     config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
     _write_json(folder / "config.json", config)
     encoder.tokenizer.save(str(folder / TOKENIZER))

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+import torch.distributed.checkpoint as dcp
+from accelerate.utils.constants import FSDP_MODEL_NAME
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from transformers import PretrainedConfig, TrainingArguments
@@ -113,6 +115,18 @@ class StepTrainer(Resumable):
             return trained_weights(model)
         options = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=True)
         return cast(dict[str, Tensor], get_model_state_dict(model, options=options))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """The trainer's own; adapters in shards are read into the weights themselves, for PEFT's way of setting
+        them leaves them as they were drawn."""
+        if self.adapter_config is None or not self.is_fsdp_enabled:
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            return
+        from peft import get_peft_model_state_dict
+
+        target = self.model_wrapped if model is None else model
+        state = {"model": get_peft_model_state_dict(target, adapter_name=target.active_adapter)}
+        dcp.load(state, storage_reader=dcp.FileSystemReader(f"{resume_from_checkpoint}/{FSDP_MODEL_NAME}_0"))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
         """The trainer's own; the loss of the parts is added up, for the error that tells of it."""
