@@ -37,8 +37,11 @@ def tiny_tokenizer() -> Tokenizer:
     return train_tokenizer(WORDS, 300)
 
 
-def write_evaluator(folder: Path, *, seed: int = 0, layers: int = 2, kv_heads: int = 2, **config) -> Path:
-    """An evaluator in StepSight's layout with weights large enough that every input matters."""
+def write_evaluator(
+    folder: Path, *, seed: int = 0, layers: int = 2, kv_heads: int = 2, mixed: bool = False, **config
+) -> Path:
+    """An evaluator in StepSight's layout with weights large enough that every input matters; `mixed`, its head
+    reads a mixture of the layers."""
     torch.manual_seed(seed)
     tokenizer = tiny_tokenizer()
     values = {"is_causal": False, "max_position_embeddings": 256} | config
@@ -53,7 +56,8 @@ def write_evaluator(folder: Path, *, seed: int = 0, layers: int = 2, kv_heads: i
             bos_token_id=None,
             eos_token_id=None,
             **values,
-        )
+        ),
+        mixed=mixed,
     )
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, mean=1.0 if parameter.ndim == 1 else 0.0, std=0.3)
@@ -197,6 +201,27 @@ QWEN_PRM = SMALL | {
 }
 QWEN2 = {key: value for key, value in QWEN_PRM.items() if key != "auto_map"} | {
     "architectures": ["Qwen2ForCausalLM"]
+}
+GEMMA3 = SMALL | {
+    "architectures": ["Gemma3ForCausalLM"],
+    "model_type": "gemma3_text",
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "bos_token_id": 2,
+    "eos_token_id": 1,
+    "pad_token_id": 0,
+    "head_dim": 8,
+    "hidden_activation": "gelu_pytorch_tanh",
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+    "num_hidden_layers": 3,
+    "query_pre_attn_scalar": 8,
+    "rms_norm_eps": 1e-06,
+    "rope_local_base_freq": 10000.0,
+    "rope_theta": 1000000.0,
+    "sliding_window": 9,
+    "tie_word_embeddings": True,
+    "torch_dtype": "float32",
+    "use_bidirectional_attention": False,
 }
 SKYWORK = QWEN_PRM | {
     "architectures": ["Qwen2ForPrmModel"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from torch import nn
 
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import THREE_WAY, Rows
+from stepsight.core.models.model import THREE_WAY, Mixture, Rows
 from stepsight.core.models.placement import Placement
 
 if TYPE_CHECKING:
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A backbone with the head that makes three logits of its hidden states; `rows` are the checkpoint's classes
-    that they stand for, `reading` what else the scores depend on and neither weights nor template tell."""
+    """A backbone with the head that makes three logits of its hidden states, or of a `mixture` of its layers'.
+
+    `rows` are the checkpoint's classes that they stand for, `reading` what else the scores depend on and neither
+    weights nor template tell.
+    """
 
     backbone: "PreTrainedModel"
     head: nn.Module
     rows: Rows = THREE_WAY
     reading: tuple[object, ...] = ()
+    mixture: Mixture | None = None
 
 
 class CheckpointFormat(Protocol):

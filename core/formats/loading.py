@@ -136,7 +136,7 @@ def load_evaluator(
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
     return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
-        model=StepModel(loaded.backbone, loaded.head).eval(),
+        model=StepModel(loaded.backbone, loaded.head, loaded.mixture).eval(),
         encoder=encoder,
         identify=_identity(checkpoint, kind, template, loaded, place.dtype),
         format=format_of(checkpoint, kind),
@@ -160,7 +160,7 @@ def _identity(
     first asked for, and then only of the files that it was loaded from."""
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.
-    more: tuple[object, ...] = () if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
+    more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
     if dtype != "float32":
         more = (*more, dtype)
     folder, before = checkpoint.folder, _state(checkpoint)

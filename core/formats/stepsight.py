@@ -3,13 +3,18 @@
 config.json is the backbone's; the tensors are the backbone's below the prefix that its class has (`model.*`,
 `bert.*`, `transformer.*`) and `score.weight`, shape (3, hidden); stepsight.json, abbreviated:
 
-    {"format": "stepsight", "attention": "bidirectional",
+    {"format": "stepsight", "attention": "bidirectional", "head": {"layers": "last"},
      "template": {"prompt": "Question:\\n{problem}\\n…", "separator": "<step>", "bos": null},
      "thresholds": {"validity": 0.5, "redundancy": 0.15}, "provenance": {…}}
+
+A head that reads layer 12 has `{"layers": 12}`: the backbone is used up to that layer, the norm after the last one
+included. With `{"layers": "mixture"}` there is `mixture.weight` too, shape (layers).
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+from torch import nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
@@ -19,13 +24,17 @@ from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, read_tensor
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.location import CARD
-from stepsight.core.models.model import linear_head
+from stepsight.core.models.model import LAST, MIXTURE, Layers, Mixture, linear_head
 from stepsight.core.models.placement import Placement
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 NAME = "stepsight"
 
 HEADS = ("score.weight", "score_head.weight", "model.score.weight")
 """Names that a score head goes by."""
+_MIXTURE = "mixture.weight"
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
@@ -41,8 +50,22 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     return {}
 
 
+def read_layers(checkpoint: Checkpoint) -> Layers:
+    """What the head reads, by stepsight.json. Raises `UserError` where that makes no sense."""
+    head = checkpoint.card.get("head", {})
+    layers = head.get("layers", LAST) if isinstance(head, dict) else head
+    if layers in (LAST, MIXTURE) or (isinstance(layers, int) and not isinstance(layers, bool) and layers > 0):
+        return cast(Layers, layers)
+    raise UserError(
+        f"{checkpoint.folder}/{CARD}: head is {head!r:.40}.",
+        f'Give {{"layers": "{LAST}"}}, {{"layers": "{MIXTURE}"}} or the number of a layer.',
+    )
+
+
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
-    backbone = backbone_of(checkpoint, place)
+    layers = read_layers(checkpoint)
+    depth = layers if isinstance(layers, int) else None
+    backbone = backbone_of(checkpoint, place, depth, all_states=layers == MIXTURE)
     name = next((name for name in HEADS if name in checkpoint.files), None)
     if name is None:
         raise UserError(
@@ -56,4 +79,16 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         raise UserError(
             f"{checkpoint.folder}: the score head has shape {tuple(weight.shape)}, expected {expected}."
         )
-    return Loaded(backbone, linear_head(weight, bias).to(main_device(backbone), torch_dtype(place.dtype)))
+    device, dtype = main_device(backbone), torch_dtype(place.dtype)
+    return Loaded(
+        backbone,
+        linear_head(weight, bias).to(device, dtype),
+        reading=() if layers == LAST else (layers,),
+        mixture=_mixture(checkpoint, backbone).to(device, dtype) if layers == MIXTURE else None,
+    )
+
+
+def _mixture(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> Mixture:
+    mixture = Mixture(int(backbone.config.num_hidden_layers))
+    mixture.weight = nn.Parameter(checkpoint.tensor(_MIXTURE, tuple(mixture.weight.shape)))
+    return mixture

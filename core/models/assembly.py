@@ -1,8 +1,9 @@
-"""A whole checkpoint from what a repository has: pickled weights made into safetensors, an adapter merged into its
-base, a config or a tokenizer from elsewhere.
+"""A whole checkpoint from what a repository has: pickled weights made into safetensors, an adapter beside its base,
+a config or a tokenizer from elsewhere.
 
 It is put together once, as a folder in Hugging Face layout below `assembled` in the folder of caches: links to the
-files that are whole, beside those that had to be written. What reads a checkpoint knows of nothing else.
+files that are whole, beside those that had to be written. What reads a checkpoint knows of nothing else. An adapter
+is merged into the layers as they are loaded, so that no copy of them is kept.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from tokenizers import AddedToken
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import CACHE_VARIABLE, cache_folder, read_json
-from stepsight.core.models.adapter import Adapter
+from stepsight.core.models.adapter import Adapter, keep_unmerged, unmerged_folders
 from stepsight.core.models.checkpoint import (
     Checkpoint,
     load_tokenizer,
@@ -29,6 +30,7 @@ from stepsight.core.models.checkpoint import (
     read_card,
     repository,
     tensor_files,
+    weights_sha256,
 )
 from stepsight.core.models.fetched import NEWEST, Fetched, find_fetched, part_key
 from stepsight.core.models.location import (
@@ -40,14 +42,17 @@ from stepsight.core.models.location import (
     WEIGHTS,
     is_hub_id,
     model_folder,
+    shipped_folder,
 )
 from stepsight.core.models.pickles import ShardWriter, pickle_files, read_pickle
 from stepsight.core.models.repositories import with_known
 
-_CONFIG = "config.json"
+BASE_HASH = "base_sha256"
+"""The key of stepsight.json with the hash of the weights that an adapter was trained on."""
+CONFIG = "config.json"
 _STAMP = "assembled.json"
 # Raised where what is written changes.
-_VERSION = 1
+_VERSION = 2
 _DESCRIBING = (
     TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json",
 )  # fmt: skip
@@ -61,7 +66,7 @@ def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) 
     """
     card = with_known(repository(folder), read_card(folder))
     whole = _whole(folder, card, _fetched_for(folder) if fetched is None else fetched)
-    config = read_json(whole / _CONFIG)
+    config = read_json(whole / CONFIG)
     return Checkpoint(whole, config, card, None if whole == folder else folder)
 
 
@@ -129,7 +134,7 @@ class _Parts:
         if self.own != self.folder or self.is_adapter or self.pickles:
             return False
         has_tokenizer = (self.folder / TOKENIZER).is_file() or not {"tokenizer", "base"} & set(self.card)
-        return has_tokenizer and ((self.folder / _CONFIG).is_file() or "base" not in self.card)
+        return has_tokenizer and ((self.folder / CONFIG).is_file() or "base" not in self.card)
 
     @cached_property
     def _has_safetensors(self) -> bool:
@@ -169,13 +174,23 @@ class _Parts:
             return folder
         return _whole(folder, with_known(repository(folder), read_card(folder)), self.fetched, above)
 
+    def check_base(self) -> None:
+        """Raises `UserError` where stepsight.json has the hash of other weights than those of its base."""
+        expected = self.card.get(BASE_HASH)
+        if expected is None or self.base is None or weights_sha256(self.base) == expected:
+            return
+        raise UserError(
+            f"{self.folder}: {self.base} is not the base that it was trained on, the weights differ.",
+            _name_base("OWNER/NAME"),
+        )
+
     @cached_property
     def config(self) -> Path:
         """Its config.json, else its base's. Raises `UserError` where there is none."""
         folders = [self.own, self.folder, *([self.base] if self.base else [])]
-        path = next((folder / _CONFIG for folder in folders if (folder / _CONFIG).is_file()), None)
+        path = next((folder / CONFIG for folder in folders if (folder / CONFIG).is_file()), None)
         if path is None:
-            raise UserError(f"{self.folder}: {_CONFIG} is missing.", _name_base("OWNER/NAME"))
+            raise UserError(f"{self.folder}: {CONFIG} is missing.", _name_base("OWNER/NAME"))
         return path
 
     @cached_property
@@ -211,6 +226,7 @@ class _Parts:
             "version": _VERSION,
             "files": [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files],
             "added_tokens": self.added_tokens,
+            "base": self.card.get(BASE_HASH),
         }
 
     @property
@@ -222,13 +238,15 @@ class _Parts:
         return tokens
 
     def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
-        """The folder of what was fetched for it, of that path, from here or from this folder, or of that id on the
+        """The folder of what was fetched for it, of that path, from this folder or from here, or of that id on the
         hub."""
         asked = revision if isinstance(revision, str) and revision else NEWEST
         pinned = self.fetched.get(part_key(named, asked))
         if pinned is not None:
             return pinned.folder
-        for folder in (Path(named), self.folder / named):
+        shipped = shipped_folder(named)
+        # A path that an adapter of ours has is one from its own folder.
+        for folder in (self.folder / named, Path(named), *([shipped] if shipped else [])):
             if folder.is_dir():
                 return folder
         hint = f'Name the folder or OWNER/NAME that has it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.'
@@ -253,6 +271,7 @@ def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
     try:
         partial.mkdir()
         merged = parts.adapter.size if parts.adapter else 0
+        parts.check_base()
         _check_room(partial, merged + sum(path.stat().st_size for path in parts.pickles))
         for path in parts.tokenizer:
             _link(path, partial / path.name)
@@ -277,8 +296,11 @@ def _write_weights(parts: _Parts, folder: Path) -> None:
         assert parts.base is not None
         # Where a tensor is in two files, the one that is later by name counts, for Transformers as for us.
         writer = ShardWriter(folder, "merged")
-        writer.write(parts.adapter.merged(tensor_files(parts.base)))
+        base = tensor_files(parts.base)
+        parts.adapter.check(base)
+        writer.write(parts.adapter.written(base))
         files |= writer.files
+        keep_unmerged(folder, [*unmerged_folders(parts.base), parts.own], _link)
     for number, path in enumerate(parts.pickles, start=1):
         writer = ShardWriter(folder, f"model-{number:05d}")
         writer.write(read_pickle(path).items())
@@ -298,7 +320,7 @@ def _write_config(parts: _Parts, folder: Path) -> None:
     if parts.config.parent not in (parts.own, parts.folder):
         vocabulary = _vocabulary(folder)
         config |= {"vocab_size": vocabulary} if vocabulary and "vocab_size" in config else {}
-    _write(folder / _CONFIG, config)
+    _write(folder / CONFIG, config)
 
 
 def _vocabulary(folder: Path) -> int | None:
@@ -349,7 +371,7 @@ def _link(path: Path, name: Path) -> None:
 
 def _is_current(target: Path, stamp: Mapping[str, Any]) -> bool:
     """Whether the folder is the one of these parts, and all that it links to is still there."""
-    if not (target / _STAMP).is_file() or any(not path.exists() for path in target.iterdir()):
+    if not (target / _STAMP).is_file() or any(not path.exists() for path in target.rglob("*")):
         return False
     try:
         return read_json(target / _STAMP) == stamp

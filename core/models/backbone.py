@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from stepsight.core.errors import UserError
+from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.decoder import Decoder, read_decoder
 from stepsight.core.models.devices import torch_dtype
@@ -17,22 +18,25 @@ if TYPE_CHECKING:
 ATTENTIONS = ("bidirectional", "causal")
 
 
-def backbone_of(checkpoint: Checkpoint, place: Placement) -> "PreTrainedModel":
+def backbone_of(
+    checkpoint: Checkpoint, place: Placement, layers: int | None = None, *, all_states: bool = False
+) -> "PreTrainedModel":
     """The backbone of a checkpoint, with the mask that its stepsight.json names: a `Decoder` where that can compute
-    it, else what Transformers loads. Raises `UserError` as `core.models.pretrained.load_backbone` does."""
-    decoder = decoder_of(checkpoint, place)
+    it, else what Transformers loads. Of more than `layers` layers those above are left out; with `all_states` it
+    can give the states of every layer. Raises `UserError` as `core.models.pretrained.load_backbone` does."""
+    decoder = None if layers is not None or all_states else decoder_of(checkpoint, place)
     if decoder is not None:
         return cast("PreTrainedModel", decoder)
     # It brings Transformers.
     from stepsight.core.models.pretrained import load_backbone
 
-    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"))
+    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"), layers)
 
 
 def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
     """The backbone as a `Decoder`, with its weights mapped from the files; None where the network, the device or a
     fault in the folder is for Transformers to deal with."""
-    if not place.on_processor:
+    if not place.on_processor or unmerged_folders(checkpoint.folder):
         return None
     attention = checkpoint.card.get("attention")
     return read_decoder(checkpoint.folder, checkpoint.config, torch_dtype(place.dtype), attention)

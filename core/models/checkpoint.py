@@ -1,5 +1,6 @@
 """A checkpoint on disk, a folder in Hugging Face layout: config, tokenizer and safetensors, sharded or not."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -167,6 +168,23 @@ def tensor_files(folder: Path) -> dict[str, Path]:
         except (SafetensorError, OSError) as error:
             raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
     return files
+
+
+def hash_tensors(digest: Any, folder: Path) -> None:
+    """Add every tensor of a folder (name, type, shape, bytes) to a hash, in whatever files they are."""
+    files = tensor_files(folder)
+    for name in sorted(files):
+        tensor = read_tensor(files, [name])
+        assert tensor is not None
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+
+
+def weights_sha256(folder: Path) -> str:
+    """SHA-256 over every tensor of a folder."""
+    digest = hashlib.sha256()
+    hash_tensors(digest, folder)
+    return digest.hexdigest()
 
 
 def _weight_files(folder: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +16,13 @@ from torch import Tensor, nn
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
-from stepsight.core.models.checkpoint import read_tensor, tensor_files
+from stepsight.core.models.checkpoint import hash_tensors
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.location import CARD, TOKENIZER, WEIGHTS
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
 from stepsight.core.scores import Outputs, Thresholds
@@ -123,24 +124,41 @@ def save_evaluator(
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
         raise UserError("the evaluator's head is not a linear one of neg, neu and pos.", "Train one that is.")
-    thresholds = thresholds or Thresholds()
     folder.mkdir(parents=True, exist_ok=True)
-    config = model.config.to_dict() | {"dtype": dtype_name(dtype)}
-    config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
-    _write_json(folder / "config.json", config)
     tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in _named_tensors(model)}
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    # float16 is how a small file is made of it, and not what it was trained and measured in.
+    more = {"dtype": "float32"} if dtype == torch.float16 else None
+    write_description(folder, model, encoder, provenance, thresholds, dtype_name(dtype), more)
+
+
+def write_description(
+    folder: Path,
+    model: StepModel,
+    encoder: Encoder,
+    provenance: Mapping[str, Any],
+    thresholds: Thresholds | None = None,
+    dtype: str = "float32",
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write what a folder has beside its weights, of type `dtype`: config.json, tokenizer.json and stepsight.json,
+    which gets `more`."""
+    thresholds = thresholds or Thresholds()
+    config = model.config.to_dict() | {"dtype": dtype}
+    # Where the backbone lay concerns nobody else.
+    config.pop("_name_or_path", None)
+    config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
+    _write_json(folder / "config.json", config)
     encoder.tokenizer.save(str(folder / TOKENIZER))
     card = {
         "format": "stepsight",
         "attention": ATTENTIONS[bool(getattr(model.config, "is_causal", True))],
+        "head": {"layers": LAST if model.mixture is None else MIXTURE},
         "template": encoder.template.to_dict(),
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
-        "provenance": provenance,
+        **(more or {}),
+        "provenance": dict(provenance),
     }
-    if dtype == torch.float16:
-        # That is how a small file is made of it, and not what it was trained and measured in.
-        card["dtype"] = "float32"
     _write_json(folder / CARD, card)
 
 
@@ -150,20 +168,19 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
     prefix = model.model.base_model_prefix
     for name, value in model.model.state_dict().items():
         yield f"{prefix}.{name}" if prefix else name, value
-    for name, value in model.score.state_dict().items():
-        yield f"score.{name}", value
+    for part in ("score", "mixture"):
+        module: nn.Module | None = getattr(model, part)
+        for name, value in module.state_dict().items() if module is not None else ():
+            yield f"{part}.{name}", value
 
 
 def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
-    """SHA-256 over every tensor (name, type, shape, bytes), the tokenizer, the template, the mask, and `more` that
-    tells how the weights are read."""
+    """SHA-256 over every tensor (name, type, shape, bytes), adapters that are merged in memory, the tokenizer, the
+    template, the mask, and `more` that tells how the weights are read."""
     digest = hashlib.sha256()
-    files = tensor_files(folder)
-    for name in sorted(files):
-        tensor = read_tensor(files, [name])
-        assert tensor is not None
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    hash_tensors(digest, folder)
+    for adapter in unmerged(folder):
+        adapter.update(digest)
     digest.update((folder / TOKENIZER).read_bytes())
     digest.update(json.dumps([template, attention, *more], sort_keys=True).encode())
     return digest.hexdigest()

@@ -157,6 +157,11 @@ def _pinned(repo: str) -> Path | None:
     return fetched.folder if fetched is not None else None
 
 
+def shipped_folder(name: str) -> Path | None:
+    """The folder of a shipped evaluator, None where there is none of that name."""
+    return asset("evaluators", name) if name in shipped_evaluators() else None
+
+
 def _local(spec: str | Path) -> Path | None:
-    folder = asset("evaluators", str(spec)) if str(spec) in shipped_evaluators() else Path(spec)
+    folder = shipped_folder(str(spec)) or Path(spec)
     return folder if os.path.isdir(folder) else None

@@ -1,8 +1,10 @@
 """The step model: a Transformers backbone with a score head, read at step ends."""
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -16,9 +18,39 @@ if TYPE_CHECKING:
 IGNORED = -100
 """The label value of a step end that is not supervised."""
 
+Layers = int | Literal["last", "mixture"]
+"""What a head reads: the states after the backbone's last layer, as the paper has it; those after the layer of that
+number, counted from 1, which then is the last; or a learnt mixture of all layers' states."""
+LAST: Literal["last"] = "last"
+MIXTURE: Literal["mixture"] = "mixture"
+
+_EPS = 1e-6
+
+
+class Mixture(nn.Module):
+    """A learnt mixture of the states after each layer: the sum of `softmax(w)_l · h_l / rms(h_l)`.
+
+    It is ELMo's (Peters et al. 2018, equation 1) with each layer's states scaled to a root mean square of 1, since
+    they grow from layer to layer. It begins as the mean of all layers.
+    """
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(layers))
+
+    def forward(self, states: Sequence[Tensor]) -> Tensor:
+        """The mixture, of the shape (…, hidden) that the states of each layer have."""
+        shares = self.weight.softmax(0)
+        mixed = torch.zeros_like(states[-1])
+        for share, state in zip(shares, states, strict=True):
+            normed = functional.rms_norm(state, state.shape[-1:], eps=_EPS)
+            mixed = mixed + share.to(state.device) * normed.to(mixed.device)
+        return mixed
+
 
 class StepModel(nn.Module):
-    """`p_i = softmax(W h_i)` with `h_i` the backbone's hidden state at the end of step `i` (paper, §3.3).
+    """`p_i = softmax(W h_i)` with `h_i` the backbone's hidden state at the end of step `i` (paper, §3.3), or a
+    mixture of its layers' states.
 
     The attention mask is the backbone's own: `config.is_causal` false lets every position see the whole input.
     """
@@ -26,34 +58,38 @@ class StepModel(nn.Module):
     accepts_loss_kwargs = True
     """Tells the trainer that `forward` takes the number of supervised ends of the whole optimiser step."""
 
-    def __init__(self, backbone: "PreTrainedModel", head: nn.Module | None = None) -> None:
-        """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one."""
+    def __init__(
+        self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: Mixture | None = None
+    ) -> None:
+        """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one. They
+        are those of the last layer where there is no `mixture`."""
         super().__init__()
         self.model = backbone
         self.config: PretrainedConfig = backbone.config
         # The modules that FSDP shards one by one.
         self._no_split_modules = backbone._no_split_modules
         self.score: nn.Module = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
+        self.mixture = mixture
         # Encoders keep no cache, and some do not take the argument.
         cached = "use_cache" in inspect.signature(backbone.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if cached else {}
 
     @classmethod
-    def from_config(cls, config: "PretrainedConfig") -> "StepModel":
+    def from_config(cls, config: "PretrainedConfig", *, mixed: bool = False) -> "StepModel":
         """A model with random weights, drawn from torch's global generator."""
         # It takes seconds, and to score is possible without.
         from transformers import AutoModel
 
         backbone = AutoModel.from_config(config, attn_implementation="sdpa")  # type: ignore[no-untyped-call]
-        return cls.with_new_head(backbone)
+        return cls.with_new_head(backbone, mixed=mixed)
 
     @classmethod
-    def with_new_head(cls, backbone: "PreTrainedModel") -> "StepModel":
-        """A model whose head is drawn from torch's global generator."""
+    def with_new_head(cls, backbone: "PreTrainedModel", *, mixed: bool = False) -> "StepModel":
+        """A model whose head is drawn from torch's global generator; `mixed`, it reads a mixture of the layers."""
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
         nn.init.normal_(head.weight, std=width**-0.5)
-        return cls(backbone, head)
+        return cls(backbone, head, Mixture(int(backbone.config.num_hidden_layers)) if mixed else None)
 
     def forward(
         self,
@@ -70,7 +106,7 @@ class StepModel(nn.Module):
         supervised ends of an optimiser step of which this is a part, the loss is this part's share of their mean:
         the shares add up to it, where the means of parts with different numbers of ends would not average to it.
         """
-        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
+        hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         logits = self.logits(hidden, ends)
         if labels is None:
             return {"logits": logits}
@@ -79,6 +115,16 @@ class StepModel(nn.Module):
         )
         count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
         return {"loss": losses / count, "logits": logits}
+
+    def states(self, **inputs: Any) -> Tensor:
+        """What the head reads, shape (batch, tokens, hidden), for the backbone's own arguments."""
+        if self.mixture is None:
+            last: Tensor = self.model(**inputs)[0]
+            return last
+        # The first are what goes into the first layer.
+        states = self.model(**inputs, output_hidden_states=True).hidden_states[1:]
+        mixed: Tensor = self.mixture(states)
+        return mixed
 
     def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
         """The head at the positions `ends`, shape (batch, steps), of hidden states, shape (batch, tokens, hidden):

@@ -3,7 +3,8 @@
 Importing it takes seconds: `core.models.backbone` does so where it has to.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from transformers.utils import logging
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
 from stepsight.core.models import llada
+from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import ATTENTIONS
 from stepsight.core.models.checkpoint import tensor_files
 from stepsight.core.models.devices import check_split, torch_dtype
@@ -23,20 +25,33 @@ from stepsight.core.models.location import CARD
 from stepsight.core.models.placement import Placement
 
 
-def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
+def load_backbone(
+    folder: Path, place: Placement | None = None, attention: str | None = None, layers: int | None = None
+) -> PreTrainedModel:
     """The network of hidden states of a folder, LLaDA's included, without its head.
 
-    `place` is the processor in float32 where it is None. `attention` sets the mask; None keeps the config's. Raises
-    `UserError` naming the first tensor that is missing or misshapen.
+    `place` is the processor in float32 where it is None. `attention` sets the mask; None keeps the config's. Of
+    more than `layers` layers those above are left out. Raises `UserError` naming the first tensor that is missing
+    or misshapen.
     """
     values = read_json(folder / "config.json")
     config = read_config(folder, values, attention)
-    names = llada.NAMES if llada.recognises(values) else None
-    if names is None and any(name.startswith("pretrained_model.") for name in tensor_files(folder)):
-        # TRL's wrapper of a model with a value head, saved as it is.
-        names = {r"^pretrained_model\.model\.": ""}
-    options: dict[str, Any] = {"key_mapping": names, "attn_implementation": "sdpa"}
+    if layers is not None:
+        keep_layers(config, layers, str(folder))
+    options: dict[str, Any] = {"key_mapping": _key_mapping(folder), "attn_implementation": "sdpa"}
     return load_weights(AutoModel, folder, config, place or Placement(dtype="float32"), **options)
+
+
+def _key_mapping(folder: Path) -> Mapping[str, str] | None:
+    """Regular expressions over names of tensors that are others than Transformers'."""
+    names = tensor_files(folder)
+    if any(name.startswith("model.transformer.blocks.") for name in names):
+        # Also where the config is that of an adapter of ours, which is a Llama's.
+        return llada.NAMES
+    if any(name.startswith("pretrained_model.") for name in names):
+        # TRL's wrapper of a model with a value head, saved as it is.
+        return {r"^pretrained_model\.model\.": ""}
+    return None
 
 
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
@@ -66,6 +81,22 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
     return config
 
 
+def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
+    """Leave the first `layers` layers of a config's network. Raises `UserError` where there are fewer, telling
+    `where`."""
+    there = int(config.num_hidden_layers)
+    if layers > there:
+        raise UserError(
+            f"{where}: the head is to read layer {layers}, the backbone has {there}.",
+            f"Give a number of 1 to {there}, or last.",
+        )
+    # Networks with layers of several kinds have a list of the layers' kinds.
+    for name, value in list(vars(config).items()):
+        if "layer" in name and isinstance(value, list) and len(value) == there:
+            setattr(config, name, value[:layers])
+    config.num_hidden_layers = layers
+
+
 def load_weights(
     kind: Any, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
 ) -> PreTrainedModel:
@@ -93,6 +124,8 @@ def load_weights(
             **options,
         )
     _check_report(report, folder)
+    for adapter in unmerged(folder):
+        adapter.merge_into(model, getattr(config, "num_hidden_layers", sys.maxsize))
     if place.device_map is not None:
         return cast(PreTrainedModel, model)
     try:

@@ -131,6 +131,7 @@ class CpuForward:
         head: Any = model.score
         self.head: Tensor = head.weight.detach()
         self.shift: Tensor | None = None if head.bias is None else head.bias.detach()
+        self.mixture = model.mixture
         self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
         cores = torch.get_num_threads()
         self.workers = workers or min(cores, _MAX_WORKERS)
@@ -197,12 +198,15 @@ class CpuForward:
         reads = torch.from_numpy(padded_rows(wanted))
         states, attended = self._first_attention(batch, spans)
         positions = torch.cat([self.rotation[: item.length] for item in batch])
+        inner: list[Tensor] = []
         for layer in self.layers[:-1]:
             if layer is not self.layers[0]:
                 qkv = layer.projections[0](self._normed(states))
                 self._rotate(qkv[: len(positions)], positions)
                 self._attend(qkv, spans, attended)
             states = self._mlp(layer.out.plus(attended, states), layer)
+            if self.mixture is not None:
+                inner.append(states[reads][: len(wanted)])
         last = self.layers[-1]
         if last is self.layers[0]:
             attended = attended[reads]
@@ -210,6 +214,8 @@ class CpuForward:
             attended = self._last_attention(states, last, positions, batch, spans, reads)
         states = self._mlp(last.out.plus(attended, states[reads]), last)[: len(wanted)]
         states = functional.rms_norm(states, states.shape[-1:], self.norm, self.eps)
+        if self.mixture is not None:
+            states = self.mixture([*inner, states])
         probs = functional.linear(states, self.head, self.shift).softmax(-1).numpy()
         return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
 

@@ -1,7 +1,7 @@
 """The KV cache: keys and values of prefixes that a causal backbone has read, to continue from."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,10 @@ class Prefixes:
     the tokens that are the same.
     """
 
-    def __init__(self, backbone: nn.Module, kept: int = _KEPT) -> None:
+    def __init__(self, backbone: nn.Module, kept: int = _KEPT, states: Callable[..., Tensor] | None = None) -> None:
+        """`states` runs the backbone for other states than those of its last layer."""
         self._backbone = backbone
+        self._states = states or (lambda **inputs: backbone(**inputs)[0])
         self._kept = kept
         self._prefixes: list[Prefix] = []
 
@@ -77,8 +79,7 @@ class Prefixes:
     @torch.inference_mode()
     def _run(self, cache: "DynamicCache", rows: Ints) -> Tensor:
         ids = torch.from_numpy(rows).to(main_device(self._backbone))
-        hidden: Tensor = self._backbone(input_ids=ids, past_key_values=cache, use_cache=True)[0]
-        return hidden
+        return self._states(input_ids=ids, past_key_values=cache, use_cache=True)
 
 
 def shared(inputs: Sequence[Ints]) -> int:

@@ -63,7 +63,7 @@ class NextSteps:
         """None where every input is read from its start."""
         if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
             return None
-        return Prefixes(self._evaluator.model.model)
+        return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)
 
     def _encode(self, problem: str, steps: Sequence[str | Sequence[str]], which: str) -> Encoded:
         try:

@@ -88,11 +88,12 @@ def logging_steps(steps: int) -> int:
 
 class Resumable(Trainer):
     """A trainer with `checkpoints`, which `begin` sets before it is initialised. `steps` counts those of the whole
-    run, `parameters` those of its model."""
+    run, `parameters` those of its model, `trained` those that are learnt."""
 
     checkpoints: Checkpoints
     steps: int
     parameters: int
+    trained: int | None = None
     _begun: float
 
     def begin(self, checkpoints: Checkpoints) -> None:
@@ -142,10 +143,14 @@ class Resumable(Trainer):
         done, epochs = self.checkpoints.last_step(), int(self.args.num_train_epochs)
         print(
             f"{learnt}; {self.steps:,} steps of {batch_size} in {epochs:,} {'epoch' if epochs == 1 else 'epochs'}; "
-            f"{self.parameters:,} parameters; {self.devices}"
-            + (f"; going on from step {done:,}." if done else "."),
+            f"{self._counted}; {self.devices}" + (f"; going on from step {done:,}." if done else "."),
             file=sys.stderr,
         )
+
+    @property
+    def _counted(self) -> str:
+        some = f", {self.trained:,} trained" if self.trained not in (None, self.parameters) else ""
+        return f"{self.parameters:,} parameters{some}"
 
     @property
     def devices(self) -> str:
@@ -155,8 +160,10 @@ class Resumable(Trainer):
     def outcome(self) -> dict[str, Any]:
         """What became of the run, for its record; `seconds` are those of all calls."""
         rows = self.state.log_history
+        some = {} if self.trained in (None, self.parameters) else {"trained_parameters": self.trained}
         return {
             "parameters": self.parameters,
+            **some,
             "steps": self.state.global_step,
             "final_loss": final_loss(rows),
             "seconds": rows[-1]["seconds"],

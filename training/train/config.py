@@ -2,12 +2,12 @@
 
 from dataclasses import field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.validation import STRICT, Record, invalid, validate_yaml
+from stepsight.core.validation import STRICT, ListOf, Record, invalid, validate_yaml
 from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
 from stepsight.training.runs.optimisation import Optimisation
 
@@ -58,6 +58,42 @@ class Expected(Record):
 
 
 @dataclass(frozen=True, config=STRICT)
+class Head(Record):
+    """What a new head reads: the states after the `last` of the backbone's `layers`, those after the layer of that
+    number, above which nothing is loaded or computed, or a learnt `mixture` of all."""
+
+    layers: Literal["last", "mixture"] | PositiveInt = "last"
+
+    @property
+    def depth(self) -> int | None:
+        """The layers that are computed; None for all."""
+        return self.layers if isinstance(self.layers, int) else None
+
+    @property
+    def mixed(self) -> bool:
+        return self.layers == "mixture"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Lora(Record):
+    """Adapters `W + alpha / rank · B A` beside frozen weights `W` (Hu et al. 2022), trained in their place.
+
+    `alpha` is twice the rank if it is not given. `dropout` is that of an adapter's input. `targets` are the layers
+    that get one, by the ends of their names, as PEFT has them: if there are none, all linear layers of the blocks.
+    """
+
+    rank: PositiveInt = 16
+    alpha: PositiveFloat | None = None
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    targets: ListOf[str] = ()
+
+    @property
+    def scale(self) -> float:
+        """`alpha`, or its default."""
+        return 2 * self.rank if self.alpha is None else self.alpha
+
+
+@dataclass(frozen=True, config=STRICT)
 class TrainConfig(Optimisation):
     """The configuration of a training run.
 
@@ -74,6 +110,9 @@ class TrainConfig(Optimisation):
     it one of that size is learnt from the data. `initialisation` mitchell is LLaDA's (`training.train.init`).
     `order` sorted takes the traces of an epoch from the longest to the shortest; mixed is in
     `training.runs.batches`. `plan` changes nothing of what is learnt.
+
+    `head` is that of an evaluator that has none yet. With `lora`, `init` is left as it is: adapters are trained
+    beside it, and the head; with `bf16` the frozen weights are held in bfloat16.
     """
 
     attention: Attention
@@ -85,6 +124,8 @@ class TrainConfig(Optimisation):
     numbers: Numbers = "digits"
     tokenizer: str | None = None
     initialisation: Literal["library", "mitchell"] = "library"
+    head: Head | None = None
+    lora: Lora | None = None
     order: Literal["mixed", "sorted"] = "mixed"
     truncation: Truncation = "random"
     max_length: PositiveInt | None = None
@@ -103,6 +144,13 @@ class TrainConfig(Optimisation):
         for key, changed in scratch:
             if self.init is not None and changed:
                 raise invalid(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
+        if self.lora is not None and self.objective != "steps":
+            raise invalid("lora goes with objective steps.", "Remove one.")
+        if self.lora is not None and self.init is None:
+            raise invalid("lora means nothing without init: from scratch everything is trained.", "Remove lora.")
+        depth = self.head.depth if self.head else None
+        if self.backbone and (depth or 0) > self.backbone.layers:
+            raise invalid(f"head.layers is {depth}, over backbone.layers {self.backbone.layers}.")
         if self.backbone and (self.max_length or 0) > self.backbone.context:
             raise invalid(f"max_length is {self.max_length}, over backbone.context {self.backbone.context}.")
         if self.numbers == "groups" and self.vocabulary < _LEAST_WITH_GROUPS:

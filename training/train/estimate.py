@@ -19,10 +19,11 @@ from stepsight.core.errors import UserError
 from stepsight.core.files import asset, read_json
 from stepsight.core.models.location import cached, is_hub_id
 from stepsight.core.models.model import StepModel
-from stepsight.core.models.pretrained import read_config
+from stepsight.core.models.pretrained import keep_layers, read_config
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.train.config import Expected, TrainConfig
+from stepsight.training.train.config import Expected, Head, TrainConfig
 from stepsight.training.train.init import llama_config
+from stepsight.training.train.lora import adapted_layers
 
 GIB = 2**30
 # The share of the memory that a run may fill: the rest goes to the driver, the library and what lies idle between.
@@ -85,7 +86,11 @@ def find_gpu(name: str) -> Gpu:
 @dataclass(frozen=True)
 class Network:
     """The size of a network: `parameters` of the backbone and the score head, of which `layer` are in the largest
-    layer and `rest` in none; `embedding` of them only look tokens up. `layers`, `hidden`, `mlp` are dimensions."""
+    layer and `rest` in none; `embedding` of them only look tokens up. `layers`, `hidden`, `mlp` are dimensions.
+
+    With LoRA `adapters` are the parameters beside these, `head` those of the score head, and `inputs` the width of
+    the inputs of all layers that have an adapter, added up.
+    """
 
     parameters: int
     layer: int
@@ -94,6 +99,19 @@ class Network:
     layers: int
     hidden: int
     mlp: int
+    adapters: int = 0
+    head: int = 0
+    inputs: int = 0
+
+    @property
+    def frozen(self) -> int:
+        """The parameters that stay as they are."""
+        return self.parameters - self.head if self.adapters else 0
+
+    @property
+    def trained(self) -> int:
+        """The parameters that have a gradient."""
+        return self.parameters + self.adapters - self.frozen
 
 
 def network_of(config: TrainConfig, root: Path) -> Network:
@@ -102,8 +120,12 @@ def network_of(config: TrainConfig, root: Path) -> Network:
     That of `init` is in its config.json where it is on this machine, and else in the recipe's `plan`. Nothing is
     fetched. Raises `UserError` where neither has it.
     """
+    head = config.head or Head()
+    values = _config(config, root)
+    if head.depth:
+        keep_layers(values, head.depth, "head.layers")
     with torch.device("meta"):
-        model = StepModel.from_config(_config(config, root))
+        model = StepModel.from_config(values, mixed=head.mixed)
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     layers: dict[str, int] = {}
     for name, size in sizes.items():
@@ -111,6 +133,8 @@ def network_of(config: TrainConfig, root: Path) -> Network:
             layers[match[1]] = layers.get(match[1], 0) + size
     total = sum(sizes.values())
     hidden = int(model.config.hidden_size)
+    adapted = adapted_layers(config.lora, model.model) if config.lora else []
+    rank = config.lora.rank if config.lora else 0
     return Network(
         parameters=total,
         layer=max(layers.values(), default=0),
@@ -120,6 +144,9 @@ def network_of(config: TrainConfig, root: Path) -> Network:
         hidden=hidden,
         # GPT-2 and its like name no width of the feed-forward layer where it is four times the model's.
         mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
+        adapters=sum(rank * (layer.in_features + layer.out_features) for layer in adapted),
+        head=sum(size for name, size in sizes.items() if not name.startswith("model.")),
+        inputs=sum(layer.in_features for layer in adapted),
     )
 
 
@@ -194,31 +221,40 @@ class Estimate:
         backbone = self.config.backbone or (self.config.plan.backbone if self.config.plan else None)
         return backbone.context if backbone else 4096
 
+    @property
+    def width(self) -> int:
+        """Bytes of a number that is computed with."""
+        return 2 if self.config.bf16 else 4
+
     @cached_property
     def memory(self) -> Mapping[str, float]:
         """Bytes on each device, at the longest traces.
 
-        Weights, gradients and AdamW's two moments in float32 for each parameter; what FSDP gathers, the two layers
-        at hand beside what is in no layer, with a layer's gradients; without it the copy that mixed precision works
-        with, and among several devices the gradients once more, as they are sent; and what is kept for the backward
-        pass (with checkpointing, the layers' inputs and one layer's rest).
+        Weights, gradients and AdamW's two moments in float32 for each parameter that is trained, the others as they
+        are held; what FSDP gathers, the two layers at hand beside what is in no layer, with a layer's gradients;
+        without it the copy that mixed precision works with, and among several devices the gradients once more, as
+        they are sent; and what is kept for the backward pass (with checkpointing, the layers' inputs and all of one
+        layer).
         """
-        net, share = self.network, self.devices if self.sharded else 1
-        width = 2 if self.config.bf16 else 4
-        gathered = (net.rest + 2 * net.layer + max(net.rest, net.layer)) * width if self.sharded else 0
-        copy = net.parameters * width if self.config.bf16 and not self.sharded else 0
+        net, share, width = self.network, self.devices if self.sharded else 1, self.width
+        returned = 0 if net.frozen else max(net.rest, net.layer)
+        gathered = (net.rest + 2 * net.layer + returned) * width if self.sharded else 0
+        copy = net.trained * width if self.config.bf16 and not self.sharded else 0
         return {
-            "weights": 4 * net.parameters / share,
-            "gradients": 4 * net.parameters / share * (1 if share == self.devices else 2),
-            "optimiser": 4 * _STATES * net.parameters / share,
+            "weights": (4 * net.trained + width * net.frozen) / share,
+            "gradients": 4 * net.trained / share * (1 if share == self.devices else 2),
+            "optimiser": 4 * _STATES * net.trained / share,
             "gathered weights" if self.sharded else "bfloat16 copy": float(gathered or copy),
             "activations": self.activations(self.config.activation_checkpointing),
         }
 
     def activations(self, checkpointing: bool) -> float:
         """Bytes kept for the backward pass on each device."""
-        wide, fed = _LAYER[2 if self.config.bf16 else 4]
-        layer = wide * self.network.hidden + fed * self.network.mlp
+        wide, fed = _LAYER[self.width]
+        layer: float = wide * self.network.hidden + fed * self.network.mlp
+        if self.config.lora and self.config.lora.dropout:
+            # Each adapter keeps what dropout left of its input, and where.
+            layer += (self.width + 1) * self.network.inputs / self.network.layers
         kept = (
             4 * self.network.hidden * self.network.layers + layer if checkpointing else layer * self.network.layers
         )
@@ -242,11 +278,12 @@ class Estimate:
     def computing(self) -> float:
         """Hours of arithmetic: 6 operations for each weight and token, 8 with checkpointing, and as many times two
         for each pair of tokens and unit of width in every layer's attention (Kaplan et al. 2020; Korthikanti et al.
-        2022)."""
-        passes = 4 if self.config.activation_checkpointing else 3
-        matrices = 2 * (self.network.parameters - self.network.embedding)
-        attention = 4 * self.network.layers * self.network.hidden * self.work.tokens
-        operations = passes * (matrices + attention) * self.tokens
+        2022). A frozen weight has no gradient: two operations fewer."""
+        passes, net = 4 if self.config.activation_checkpointing else 3, self.network
+        frozen = 2 * max(net.frozen - net.embedding, 0)
+        trained = 2 * (net.parameters + net.adapters - net.embedding) - frozen
+        attention = 4 * net.layers * net.hidden * self.work.tokens
+        operations = (passes * (trained + attention) + (passes - 1) * frozen) * self.tokens
         return operations / (self.devices * self.gpu.peak * UTILISATION) / 3600
 
     @property
@@ -255,10 +292,10 @@ class Estimate:
         gradients scattered once, in each part of a step; without it the gradients are summed once a step."""
         if self.devices == 1:
             return 0.0
-        others = (self.devices - 1) / self.devices
-        parts = 3 * (2 if self.config.bf16 else 4) * self.config.accumulation
-        size = parts if self.sharded else 2 * 4
-        return self.steps * size * self.network.parameters * others / self.gpu.link / 3600
+        others, net = (self.devices - 1) / self.devices, self.network
+        part = self.width * (2 * (net.parameters + net.adapters) + net.trained)
+        size = part * self.config.accumulation if self.sharded else 2 * 4 * net.trained
+        return self.steps * size * others / self.gpu.link / 3600
 
     @property
     def hours(self) -> float:
@@ -290,6 +327,8 @@ class Estimate:
             remedies.append(f"use more than {self.devices} {'device' if self.devices == 1 else 'devices'}")
         elif self.states > self.gpu.usable / 2:
             remedies.append("set fsdp: true and use several devices")
+        if self.config.init and not self.config.lora and self.states > self.gpu.usable / 2:
+            remedies.append("train adapters with lora: {rank: 16}")
         if self.longest > 512:
             remedies.append("lower max_length")
         return [*remedies, "take a GPU with more memory"]
@@ -300,7 +339,8 @@ class Estimate:
     def _lines(self) -> Iterator[tuple[str, str]]:
         config, net, gpu = self.config, self.network, self.gpu
         source = "counted" if self.work.counted else "as the recipe says"
-        yield "parameters", f"{net.parameters:,}"
+        beside = f" and {net.adapters:,} in adapters; {net.trained:,} are trained" if net.adapters else ""
+        yield "parameters", f"{net.parameters:,}{beside}"
         yield "data", f"{self.work.traces:,} traces of {self.work.tokens:.0f} tokens ({source})"
         shares = f"{self.devices} devices x {self.per_device} traces x {config.accumulation} parts"
         yield "batch", f"{config.batch_size} traces = {shares}"

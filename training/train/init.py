@@ -15,19 +15,23 @@ from transformers import LlamaConfig, PreTrainedModel, set_seed
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.formats.stepsight import HEADS
+from stepsight.core.formats.stepsight import HEADS, read_layers
+from stepsight.core.models.adapter import unmerged_folders
+from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import looks_ahead
-from stepsight.core.models.checkpoint import load_tokenizer, tensor_files
+from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.location import CARD, evaluator_folder, is_hub_id, model_folder
-from stepsight.core.models.model import StepModel
-from stepsight.core.models.pretrained import load_backbone
+from stepsight.core.models.model import LAST, StepModel
+from stepsight.core.models.placement import Placement
+from stepsight.core.models.pretrained import keep_layers, load_backbone, read_config
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.core.prompts.template import PromptTemplate
+from stepsight.core.prompts.template import PromptTemplate, Separator
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.train.config import Backbone, Numbers, TrainConfig
+from stepsight.training.train.config import Backbone, Head, Lora, Numbers, TrainConfig
+from stepsight.training.train.lora import trained_targets
 
 PAD, SEPARATOR = "<pad>", "<step>"
 # What stands in the place of a hidden token, of BERT, of LLaDA, and of tokenizers that have neither.
@@ -54,13 +58,15 @@ _TOKENIZER_TRACES = 4000
 
 
 class InitialModel(NamedTuple):
-    """`origin`: name and fingerprint of what is trained further, None from scratch. An evaluator's fingerprint is
-    its own, whatever the mask of the run; a backbone's is that with the template and the mask it is trained with.
+    """`origin`: name and fingerprint of what is trained further, None from scratch; `folder` is where that is. An
+    evaluator's fingerprint is its own, whatever the mask of the run; a backbone's is that with the template and the
+    mask it is trained with.
     """
 
     encoder: Encoder
     model: StepModel
     origin: dict[str, str] | None
+    folder: Path | None = None
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
@@ -69,17 +75,23 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further,
     or the folder of a backbone: a plain Hugging Face one or LLaDA's, with or without a language-modelling head,
     which is never read. Such a one gets a head, and the template that its `stepsight.json` has; without one, the
-    default template, for which a token that closes a step is added to the tokenizer. Raises `UserError` where the
-    folder cannot be read, its architecture cannot have the mask that `config.attention` asks for, or its head has
-    two classes.
+    default template, for which a token that closes a step is added to the tokenizer; with `config.lora`, which
+    leaves the embedding as it is, a step is closed by a line break. Frozen weights are in bfloat16 where `bf16` is
+    set. Raises `UserError` where the folder cannot be read, its architecture cannot have the mask that
+    `config.attention` asks for, its head has two classes or reads other layers than `config.head` asks for, or
+    `config.lora` does not fit.
     """
     if config.init is None:
         encoder, model = _from_scratch(config, mixture, root)
         if config.objective == "masked-tokens":
             encoder = _with_mask(encoder, model)
-        return InitialModel(encoder, model, None)
+        return InitialModel(encoder, model, None, None)
     folder = init_folder(config.init, root)
-    if any(name in tensor_files(folder) for name in HEADS):
+    checkpoint = open_checkpoint(folder)
+    if config.lora is not None:
+        _check_lora(config.lora, checkpoint)
+    if any(name in checkpoint.files for name in HEADS):
+        _check_head(config.head, checkpoint)
         evaluator = load_evaluator(folder, dtype="float32")
         if not isinstance(evaluator, ModelEvaluator) or evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
@@ -87,15 +99,41 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
                 "Start from its backbone, or from an evaluator of three classes.",
             )
         # What scores is not always what can be trained.
-        model = StepModel(load_backbone(folder), evaluator.model.score)
+        layers = read_layers(checkpoint)
+        backbone = load_backbone(checkpoint.folder, layers=layers if isinstance(layers, int) else None)
+        model = StepModel(backbone, evaluator.model.score, evaluator.model.mixture)
         encoder, mark = evaluator.encoder, evaluator.fingerprint
     else:
-        encoder, model = _from_backbone(folder, config.seed)
-        mark = fingerprint(folder, encoder.template.to_dict(), config.attention)
+        encoder, model = _from_backbone(checkpoint.folder, config)
+        mark = fingerprint(checkpoint.folder, encoder.template.to_dict(), config.attention)
     if config.objective == "masked-tokens":
         encoder = _with_mask(encoder, model)
+    if config.lora is not None and config.bf16:
+        model.model.to(torch.bfloat16)  # type: ignore[arg-type]
     _set_mask(model.model, config.attention, folder)
-    return InitialModel(encoder, model, {"name": folder.resolve().name, "fingerprint": mark})
+    return InitialModel(encoder, model, {"name": folder.resolve().name, "fingerprint": mark}, folder)
+
+
+def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
+    """Raises `UserError` before any weight is read where the targets are not there, or adapters are the start."""
+    if unmerged_folders(checkpoint.folder):
+        raise UserError(
+            f"{checkpoint.source}: this is an adapter, which adapters cannot be trained on.",
+            "Merge it first: stepsight evaluators merge FOLDER --output FOLDER",
+        )
+    config = read_config(checkpoint.folder, checkpoint.config)
+    with torch.device("meta"):
+        trained_targets(lora, StepModel.from_config(config).model)
+
+
+def _check_head(head: Head | None, checkpoint: Checkpoint) -> None:
+    layers = read_layers(checkpoint)
+    same = {layers, checkpoint.config.get("num_hidden_layers")} if layers == LAST else {layers}
+    if head is not None and head.layers not in same:
+        raise UserError(
+            f"{checkpoint.folder}: the head of this evaluator reads {layers}, head.layers is {head.layers}.",
+            "Remove head, or start from the evaluator's backbone.",
+        )
 
 
 def init_folder(init: str, root: Path) -> Path:
@@ -131,7 +169,11 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
     assert config.backbone is not None
     encoder, vocabulary = _encoder(config, mixture, root)
     set_seed(config.seed)
-    model = StepModel.from_config(llama_config(config.backbone, vocabulary, config.attention))
+    llama = llama_config(config.backbone, vocabulary, config.attention)
+    head = config.head or Head()
+    if head.depth:
+        keep_layers(llama, head.depth, "head.layers")
+    model = StepModel.from_config(llama, mixed=head.mixed)
     if config.initialisation == "mitchell":
         initialise(model.model)
     if config.numbers == "groups":
@@ -193,30 +235,42 @@ def _texts(traces: Iterable[Trace]) -> Iterator[str]:
         yield from trace.substeps
 
 
-def _from_backbone(folder: Path, seed: int) -> tuple[Encoder, StepModel]:
+def _from_backbone(folder: Path, config: TrainConfig) -> tuple[Encoder, StepModel]:
+    head, frozen = config.head or Head(), config.lora is not None
+    place = Placement(dtype="bfloat16" if frozen and config.bf16 else "float32")
     try:
-        backbone = load_backbone(folder)
+        backbone = load_backbone(folder, place, layers=head.depth)
     except ValueError as error:
         # Not every architecture has the attention that the masks are written for.
         raise UserError(f"{folder}: {' '.join(str(error).split())}", "Choose another backbone.") from None
     try:
         tokenizer = load_tokenizer(folder)
-        encoder = Encoder(tokenizer, _template(folder, tokenizer))
+        encoder = Encoder(tokenizer, _template(folder, tokenizer, frozen))
     except UserError as error:
         raise error.at(str(folder)) from None
-    set_seed(seed)
+    set_seed(config.seed)
+    if frozen and tokenizer.get_vocab_size() > int(backbone.config.vocab_size):
+        raise UserError(
+            f"{folder}: the tokenizer has {tokenizer.get_vocab_size():,} tokens, the embedding, which lora leaves "
+            f"as it is, {int(backbone.config.vocab_size):,} rows.",
+            "Use the tokenizer that the backbone came with.",
+        )
     _make_room(backbone, tokenizer.get_vocab_size())
-    return encoder, StepModel.with_new_head(backbone)
+    return encoder, StepModel.with_new_head(backbone, mixed=head.mixed)
 
 
-def _template(folder: Path, tokenizer: Tokenizer) -> PromptTemplate:
+def _template(folder: Path, tokenizer: Tokenizer, frozen: bool = False) -> PromptTemplate:
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     if isinstance(card.get("template"), dict):
         return PromptTemplate.from_dict(card["template"])
     # A tokenizer that begins an input with a token of its own does so for an empty one.
     first = tokenizer.encode("", add_special_tokens=True).tokens[:1]
+    bos = first[0] if first else None
+    if frozen:
+        # A new token would mean nothing to an embedding that stays as it is.
+        return PromptTemplate(separator="\n", separator_is=Separator.TEXT, opening=False, bos=bos)
     tokenizer.add_special_tokens([SEPARATOR])
-    return PromptTemplate(separator=SEPARATOR, bos=first[0] if first else None)
+    return PromptTemplate(separator=SEPARATOR, bos=bos)
 
 
 def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:

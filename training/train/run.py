@@ -7,13 +7,14 @@ torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from torch import Tensor
 from tqdm import tqdm
 
 from stepsight.core.errors import UserError
@@ -30,6 +31,7 @@ from stepsight.training.runs.curves import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, mask_token
+from stepsight.training.train.lora import Base, check_peft, save_adapter
 from stepsight.training.train.masked import MaskedTokenModel, MaskedTrainer
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 
@@ -49,6 +51,8 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
     left as it is. Raises `UserError` where `output` cannot be written, holds another run or one on other traces, or
     another process is at it; where a data file has a bad line, memory or disk run out, or the loss is no number.
     """
+    if config.lora is not None:
+        check_peft()
     folder = RunFolder(output, RECORD, _FREE)
     folder.check(settings(config), free=[_EXAMPLES])
     if (output / CARD).is_file():
@@ -64,11 +68,14 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     arguments = arguments_of(config, checkpoints.folder)
     labelled = config.objective == "steps"
     mixture = Mixture(config.data, root, config.truncation, config.seed, labelled)
-    encoder, model, origin = initial_model(config, mixture, root)
+    encoder, model, origin, start = initial_model(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
         _begin(folder, config, examples)
         checkpoints.clear()
+    base = None
+    if config.lora and config.init and start and arguments.should_save:
+        base = Base.of(config.init, start, folder.path)
     if labelled:
         trainer = StepTrainer(config, model, examples, arguments, checkpoints)
     else:
@@ -78,7 +85,7 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     with trainer.whole_run(f"{len(examples):,} traces, {_tokens(examples):,} tokens", config.batch_size):
         trainer.finish()
         sources = _sources(config, origin, mixture, examples, left_out)
-        _save(trainer, encoder, folder.path, sources | trainer.outcome())
+        _save(trainer, config, encoder, folder.path, base, sources | trainer.outcome())
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:
@@ -159,15 +166,28 @@ def _tokens(examples: Sequence[Example]) -> int:
     return sum(len(example.ids) for example in examples)
 
 
-def _save(trainer: StepTrainer, encoder: Encoder, output: Path, record: dict[str, Any]) -> None:
+def _save(
+    trainer: StepTrainer,
+    config: TrainConfig,
+    encoder: Encoder,
+    output: Path,
+    base: Base | None,
+    record: dict[str, Any],
+) -> None:
     """Write the evaluator, what was logged and its figure; every process takes part in collecting the weights."""
-    model = trainer.whole_model()
+    weights = trainer.adapter_weights() if config.lora else {}
+    model = trainer.step_model if config.lora else trainer.whole_model()
     if not trainer.args.should_save:
         return
     rows, checkpoints = trainer.state.log_history, trainer.checkpoints
     made = checkpoints.partial
     try:
-        save_evaluator(made, model, encoder, record, dtype=_saved_dtype(model, record["config"]["saved_dtype"]))
+        if trainer.adapter_config is not None and base is not None:
+            dtype = _saved_dtype(weights.values(), config.saved_dtype)
+            save_adapter(made, model, trainer.adapter_config, weights, encoder, base, record, dtype)
+        else:
+            dtype = _saved_dtype(model.parameters(), config.saved_dtype)
+            save_evaluator(made, model, encoder, record, dtype=dtype)
         (made / "log_history.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         write_figure(draw_history(rows, output.resolve().name), made / "training")
         checkpoints.adopt(output, last=CARD)
@@ -178,10 +198,10 @@ def _save(trainer: StepTrainer, encoder: Encoder, output: Path, record: dict[str
         ) from None
 
 
-def _saved_dtype(model: StepModel, name: str) -> torch.dtype:
+def _saved_dtype(weights: Iterable[Tensor], name: str) -> torch.dtype:
     """The type of that name, or float32 where a weight is beyond it."""
     dtype: torch.dtype = getattr(torch, name)
-    largest = max(float(weight.detach().abs().max()) for weight in model.parameters())
+    largest = max(float(weight.detach().abs().max()) for weight in weights)
     if largest <= torch.finfo(dtype).max:
         return dtype
     print(f"The weights are saved in float32: {name} cannot hold {largest:g}.", file=sys.stderr)

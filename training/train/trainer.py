@@ -7,7 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from accelerate.utils.constants import FSDP_MODEL_NAME
 from torch import Tensor, nn
+from torch.distributed.checkpoint.filesystem import FileSystemReader
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.checkpoint.state_dict_loader import load
 from transformers import PretrainedConfig, TrainingArguments
 
 from stepsight.core.errors import UserError
@@ -20,6 +24,7 @@ from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
 from stepsight.training.train.config import TrainConfig
+from stepsight.training.train.lora import adapted, trained_weights
 
 # Up to this width plain products take less time on a processor than the fused attention, whose backward pass is
 # slow there; they take memory with the square of the width.
@@ -42,7 +47,7 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
 def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
     """A model of these weights, its head with a bias where they have one; without weights it holds none."""
     with torch.device("meta"):
-        whole = StepModel.from_config(config)
+        whole = StepModel.from_config(config, mixed="mixture.weight" in weights)
         if "score.bias" in weights:
             whole.score = nn.Linear(int(config.hidden_size), len(Label))
     if weights:
@@ -74,12 +79,17 @@ class StepTrainer(Resumable):
         )
         self.steps = len(self.batches) // config.accumulation * config.epochs
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        self.step_model = model
+        self._computes_again = config.activation_checkpointing
+        trained: Any = adapted(model, config.lora, config.seed) if config.lora else model
+        self.adapter_config = trained.active_peft_config if config.lora else None
+        self.trained = sum(weight.numel() for weight in trained_weights(trained).values())
         arguments.logging_steps = logging_steps(self.steps)
         self._backbone = model.model
         self._loss: Tensor | float = 0.0
         dataset, collator = self.learning(config, model, examples)
         super().__init__(
-            model=model,
+            model=trained,
             args=arguments,
             train_dataset=dataset,
             data_collator=partial(collator, limit=context_of(model.model)),
@@ -108,6 +118,33 @@ class StepTrainer(Resumable):
             return cast(StepModel, model)
         weights = self.accelerator.get_state_dict(model)
         return assembled(model.config, weights if self.args.should_save else {})
+
+    def adapter_weights(self) -> dict[str, Tensor]:
+        """The weights that are trained, by the names that PEFT's model has for them, whole in the main process;
+        every process has to call it."""
+        model: Any = self.model
+        if not self.is_fsdp_enabled:
+            return trained_weights(model)
+        options = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=True)
+        return cast(dict[str, Tensor], get_model_state_dict(model, options=options))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """The trainer's own; adapters in shards are read into the weights themselves, for PEFT's way of setting
+        them leaves them as they were drawn."""
+        if self.adapter_config is None or not self.is_fsdp_enabled:
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            return
+        if self._computes_again:
+            # The wrappers around the layers hide the adapters: the run would go on with new ones.
+            raise UserError(
+                "adapters in shards cannot go on from a checkpoint with activation_checkpointing.",
+                "Set activation_checkpointing: false, or choose another --output.",
+            )
+        from peft import get_peft_model_state_dict
+
+        target: Any = self.model_wrapped if model is None else model
+        state = {"model": get_peft_model_state_dict(target, adapter_name=target.active_adapter)}
+        load(state, storage_reader=FileSystemReader(f"{resume_from_checkpoint}/{FSDP_MODEL_NAME}_0"))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
         """The trainer's own; the loss of the parts is added up, for the error that tells of it."""

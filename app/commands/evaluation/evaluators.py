@@ -1,8 +1,10 @@
-"""Evaluators that are here, public ones to fetch from the model hub, and whether their published figures hold here.
+"""Evaluators that are here, public ones to fetch from the model hub, whether their published figures hold here, and
+adapters as evaluators of their own.
 
 stepsight evaluators
 stepsight evaluators fetch Qwen/Qwen2.5-Math-PRM-7B
 stepsight evaluators verify Qwen/Qwen2.5-Math-PRM-7B --part gsm8k
+stepsight evaluators merge runs/qwen-7b-lora --output runs/qwen-7b --dtype bfloat16
 """
 
 import argparse
@@ -10,6 +12,7 @@ import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stepsight.app.commands.options import add_db, progress
@@ -22,7 +25,7 @@ from stepsight.core.models.fetched import NEWEST, Fetched, find_fetched, list_fe
 from stepsight.core.models.hub import fetch, terminal_bar
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, memory_of, needed_memory
-from stepsight.core.models.placement import Placement
+from stepsight.core.models.placement import DTYPES, Placement
 from stepsight.core.models.public import Part, PublicEvaluator, find_public
 from stepsight.core.models.remote import Remote, look_up
 from stepsight.core.scores import StepScores
@@ -55,15 +58,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--input", metavar="FILE", help="the part's file; without, its dataset in the store")
     one.add_argument("--limit", type=int, metavar="N", help="so many of its traces, drawn at random")
     add_placement(one)
+    one = actions.add_parser("merge", help="write an adapter that was trained here and its base as one evaluator")
+    one.add_argument("adapter", metavar="ADAPTER", help="the adapter's folder, or OWNER/NAME")
+    one.add_argument("--output", metavar="FOLDER", required=True, help="a folder that is not there, or empty")
+    one.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the weights (default: %(default)s)")
     # Before or after the action; a default of its own would undo the one before.
     for action in actions.choices.values():
         action.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> None:
-    """List, fetch or verify."""
+    """List, fetch, verify or merge."""
     if args.action == "fetch":
         _fetch(args.repo, args.revision, read_placement(args) if is_placed(args) else Placement())
+        return
+    if args.action == "merge":
+        from stepsight.core.formats.merging import write_merged
+
+        print(write_merged(args.adapter, Path(args.output), args.dtype))
         return
     with open_store(args.db) as store:
         if args.action == "verify":

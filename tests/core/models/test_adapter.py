@@ -179,12 +179,16 @@ def test_an_adapter_of_our_own_format_with_more_tokens_than_its_base(tmp_path):
     check_modes(evaluator, rows_of)
 
 
-def test_what_was_merged_is_kept_until_a_part_of_it_changes(tmp_path, cache):
+def test_what_was_put_together_is_kept_until_a_part_of_it_changes(tmp_path, cache):
     _, _, base = write(tmp_path)
     first = load_evaluator(tmp_path / "Math-psa").fingerprint
-    (made,) = cache.glob("assembled/Math-psa-*/merged-00001.safetensors")
-    (linked,) = cache.glob("assembled/Math-psa-*/base-00001.safetensors")
-    assert linked.resolve() == (base / "model.safetensors").resolve()
+    (made,) = cache.glob("assembled/Math-psa-*/assembled.json")
+    # Nothing but links: what is merged is merged in memory.
+    linked = {path.name: path.resolve() for path in made.parent.rglob("*.safetensors")}
+    assert linked == {
+        "base-00001.safetensors": (base / "model.safetensors").resolve(),
+        "adapter_model.safetensors": tmp_path / "Math-psa" / "checkpoint-2127" / "adapter_model.safetensors",
+    }
     when = made.stat().st_mtime_ns
     assert load_evaluator(tmp_path / "Math-psa").fingerprint == first
     assert made.stat().st_mtime_ns == when
@@ -266,15 +270,32 @@ def test_a_folder_that_was_merged_already_is_read_as_it_is(tmp_path):
 
 
 def test_room_is_looked_for_first(tmp_path, monkeypatch, cache):
-    write(tmp_path)
+    write(tmp_path, whole={"score.weight": torch.randn(3, 24)}, targets=("q_proj", "embed_tokens"))
+    path = tmp_path / "Math-psa" / "checkpoint-2127" / "adapter_model.safetensors"
+    tensors = load_file(path)
+    for side, ours in (("A", "embedding_A"), ("B", "embedding_B")):
+        matrix = tensors.pop(f"base_model.model.model.embed_tokens.lora_{side}.weight")
+        tensors[f"base_model.model.model.embed_tokens.lora_{ours}"] = matrix
+    first = tensors["base_model.model.model.embed_tokens.lora_embedding_A"]
+    tensors["base_model.model.model.embed_tokens.lora_embedding_A"] = 0.2 * torch.randn(
+        4, len(load_file(tmp_path / "Qwen2.5-Math-7B-Instruct" / "model.safetensors")["model.embed_tokens.weight"])
+    )
+    tensors["base_model.model.model.embed_tokens.lora_embedding_B"] = first.T.contiguous()
+    save_file(tensors, path, {"format": "pt"})
+    rows = tensors["base_model.model.model.embed_tokens.lora_embedding_A"].shape[1]
+    # The embedding, which heads may read, and the head: four bytes each. Layers are merged in memory.
+    needed = 4 * (rows * 24 + 3 * 24)
     used = shutil.disk_usage(tmp_path)
-    # Two layers of two square matrices of 24 by 24 and 24 by 12, four bytes each: 6,912.
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=6_911))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=needed - 1))
     with pytest.raises(UserError, match=r"0\.0 GB are free, the weights need 0\.0 GB\. Make room, or name another"):
         load_evaluator(tmp_path / "Math-psa")
     assert [path.suffix for path in (cache / "assembled").iterdir()] == [".lock"]
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=6_912))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=needed))
     assert load_evaluator(tmp_path / "Math-psa").format == "two-token"
+    (made,) = cache.glob("assembled/Math-psa-*/merged-00001.safetensors")
+    base = load_file(tmp_path / "Qwen2.5-Math-7B-Instruct" / "model.safetensors")["model.embed_tokens.weight"]
+    change = tensors["base_model.model.model.embed_tokens.lora_embedding_A"].T @ first
+    torch.testing.assert_close(load_file(made)["model.embed_tokens.weight"], base + 8 * change)
 
 
 def test_a_full_disk_leaves_nothing_half_made(tmp_path, monkeypatch, cache):

@@ -9,7 +9,7 @@ import stepsight.training.data.sources_config
 from stepsight.core.errors import UserError
 from stepsight.training.data.sources_config import Data, Source, TraceOrigin
 from stepsight.training.synth.corpus import generate
-from stepsight.training.train.config import Backbone, Expected, TrainConfig, read_config
+from stepsight.training.train.config import Backbone, Expected, Lora, TrainConfig, read_config
 from tests.conftest import ROOT
 
 SHIPPED = ROOT / "training" / "configs"
@@ -17,6 +17,7 @@ FAMILY = next(generate(0, 1)).meta["family"]
 BACKBONE = {"hidden": 32, "layers": 1, "heads": 2, "mlp": 48}
 SYNTHETIC = {"kind": "synthetic", "size": 10}
 SMALL = {"attention": "causal", "data": {"sources": [SYNTHETIC]}, "backbone": BACKBONE}
+INIT = SMALL | {"backbone": None, "init": "a"}
 
 
 @pytest.fixture
@@ -70,6 +71,7 @@ def test_every_key_can_be_set(read):
         "numbers": "groups",
         "tokenizer": "folder",
         "initialisation": "mitchell",
+        "head": {"layers": "mixture"},
         "order": "sorted",
         "plan": {"gpu": "h200", "devices": 2, "traces": 5, "tokens": 6, "backbone": BACKBONE, "vocabulary": 7},
     }
@@ -87,9 +89,20 @@ def test_every_key_can_be_set(read):
     # Whole numbers become real ones where those are meant.
     assert (config.learning_rate, config.betas, config.weight_decay) == (1.0, (0.0, 0.5), 0.0)
     assert isinstance(config.learning_rate, float)
-    given = {key: getattr(config, key) for key in values if key not in ("data", "backbone", "betas", "plan")}
+    others = ("data", "backbone", "betas", "plan", "head")
+    given = {key: getattr(config, key) for key in values if key not in others}
     assert given == {key: values[key] for key in given}
-    assert set(values) | {"init"} == {field.name for field in dataclasses.fields(TrainConfig)}
+    assert (config.head.mixed, config.head.depth) == (True, None)
+    assert set(values) | {"init", "lora"} == {field.name for field in dataclasses.fields(TrainConfig)}
+
+
+def test_the_keys_of_adapters(read):
+    assert read(INIT | {"lora": {}}).lora == Lora(16, None, 0.0, ())
+    assert read(INIT | {"lora": {}}).lora.scale == 32
+    values = {"rank": 4, "alpha": 2, "dropout": 0.1, "targets": ["q_proj", "v_proj"]}
+    assert read(INIT | {"lora": values}).lora == Lora(4, 2.0, 0.1, ("q_proj", "v_proj"))
+    assert read(INIT | {"lora": values}).lora.scale == 2
+    assert read(INIT | {"head": {"layers": 12}}).head.depth == 12
 
 
 def test_an_evaluator_can_be_the_start(read):
@@ -169,6 +182,17 @@ BAD = [
     ({"order": "shuffled"}, "order is 'shuffled', expected one of mixed, sorted"),
     ({"backbone": None, "init": "a", "tokenizer": "b"}, "tokenizer means nothing with init"),
     ({"backbone": None, "init": "a", "initialisation": "mitchell"}, "initialisation means nothing with init"),
+    (INIT | {"lora": {"rank": 0}}, r"lora\.rank is 0, expected more than 0"),
+    (INIT | {"lora": {"rnk": 4}}, r"unknown key lora\.rnk\. Did you mean lora\.rank\?"),
+    (INIT | {"lora": {"alpha": 0}}, r"lora\.alpha is 0, expected more than 0"),
+    (INIT | {"lora": {"dropout": 1}}, r"lora\.dropout is 1, expected less than 1"),
+    (INIT | {"lora": {"targets": "q_proj"}}, r"lora\.targets is 'q_proj', expected a list"),
+    (INIT | {"lora": True}, "lora is True, expected keys with values"),
+    ({"lora": {}}, r"lora means nothing without init: from scratch everything is trained\. Remove lora"),
+    ({"head": {"layers": "lst"}}, r"head\.layers is 'lst', expected a whole number or one of last, mixture"),
+    ({"head": {"layers": 0}}, r"head\.layers is 0, expected more than 0"),
+    ({"head": {"layers": 2}}, r"head\.layers is 2, over backbone\.layers 1"),
+    ({"head": {"layer": 1}}, r"unknown key head\.layer\. Did you mean head\.layers\?"),
     ({"plan": {"devices": 0}}, r"plan\.devices is 0, expected more than 0"),
     ({"plan": {"traces": -1}}, r"plan\.traces is -1, expected more than 0"),
     (

@@ -8,9 +8,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.models.model import StepModel
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.synth.corpus import generate
-from stepsight.training.train.config import Backbone, Expected, read_config
+from stepsight.training.train.config import Backbone, Expected, Head, Lora, read_config
 from stepsight.training.train.estimate import GIB, Estimate, Gpu, Network, Work, estimate_run, work_of
 from stepsight.training.train.init import llama_config
+from stepsight.training.train.lora import adapted
 from tests.conftest import ROOT
 from tests.training.small_runs import CONFIG, synthetic
 
@@ -49,11 +50,14 @@ def test_the_memory_of_the_papers_run_by_hand():
     assert found["activations"] == 4096 * (32 * 4 * 4096 + 34 * 4096 + 8 * 12288 + 14 * 4096)
 
 
-def saved_bytes(hidden, mlp, layers, bf16):
+def saved_bytes(hidden, mlp, layers, bf16, lora=None):
     """What PyTorch itself keeps for the backward pass for each token, without the weights and their copies."""
     torch.manual_seed(0)
     tokens = 256
     model = StepModel.from_config(llama_config(Backbone(hidden, layers, 2, mlp), 64, "bidirectional"))
+    if lora:
+        model.model.to(torch.bfloat16 if bf16 else torch.float32)
+        model = adapted(model, lora, 0)
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     seen, alive = {}, []
 
@@ -71,7 +75,7 @@ def saved_bytes(hidden, mlp, layers, bf16):
         torch.autocast("cpu", torch.bfloat16, enabled=bf16, cache_enabled=False),
     ):
         model(ids, torch.ones_like(ids), ends, torch.zeros((2, 1), dtype=torch.long))
-    copies = 2 * layers * (4 * hidden * hidden + 3 * hidden * mlp) if bf16 else 0
+    copies = 2 * layers * (4 * hidden * hidden + 3 * hidden * mlp) if bf16 and not lora else 0
     return (sum(seen.values()) - copies) / (2 * tokens)
 
 
@@ -82,6 +86,17 @@ def test_activations_are_what_pytorch_keeps(bf16):
     config = replace(CONFIG, bf16=bf16, batch_size=1, max_length=1)
     estimated = Estimate(config, net, Work(1, 1, counted=True), GPU, 1).activations(False)
     assert estimated == pytest.approx(saved_bytes(hidden, mlp, layers, bf16), rel=0.03)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize("bf16", [True, False])
+def test_activations_beside_frozen_weights_are_a_little_less_than_is_said(bf16, dropout):
+    hidden, mlp, layers = 64, 192, 3
+    lora = Lora(rank=2, dropout=dropout)
+    net = Network(1, 1, 1, 1, layers, hidden, mlp, adapters=1, head=1, inputs=layers * (6 * hidden + mlp))
+    config = replace(CONFIG, bf16=bf16, batch_size=1, max_length=1, lora=lora, init="a", backbone=None)
+    estimated = Estimate(config, net, Work(1, 1, counted=True), GPU, 1).activations(False)
+    assert 1 <= estimated / saved_bytes(hidden, mlp, layers, bf16, lora) <= 1.2
 
 
 def test_one_device_holds_everything_and_sends_nothing():
@@ -129,6 +144,42 @@ def test_one_gpu_is_too_small_for_the_8b_evaluator_and_four_are_not():
     estimate_run(LLADA, CONFIGS, "h100-80gb").check()
     with pytest.raises(UserError, match=r"of 1 x h100-80gb 73\.6 GiB can be filled\. .*use more than 1 device"):
         estimate_run(LLADA, CONFIGS, "h100-80gb", 1).check()
+
+
+def test_a_7b_backbone_with_adapters_on_one_small_gpu():
+    recipe = read_config(CONFIGS / "qwen-7b-lora.yaml")
+    found = estimate_run(recipe, CONFIGS)
+    found.check()
+    # Seven layers in each of 28 blocks, rank 16: as many rows as inputs, as many columns as outputs.
+    adapters = 28 * 16 * (2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18944))
+    assert (found.network.adapters, found.network.head) == (adapters, 3 * 3584)
+    frozen = found.network.parameters - 3 * 3584
+    assert found.memory["weights"] == 2 * frozen + 4 * (adapters + 3 * 3584)
+    # What stays has neither gradient nor moments.
+    assert found.memory["gradients"] == 4 * (adapters + 3 * 3584)
+    assert found.memory["optimiser"] == 8 * (adapters + 3 * 3584)
+    assert f"and {adapters:,} in adapters; {adapters + 3 * 3584:,} are trained" in str(found)
+    # Trained whole it needs several, or adapters.
+    with pytest.raises(UserError, match=r"of 1 x rtx-4090 .*train adapters with lora: \{rank: 16\}"):
+        estimate_run(replace(recipe, lora=None), CONFIGS).check()
+
+
+def test_a_frozen_weight_costs_two_operations_fewer():
+    net = replace(NETWORK, adapters=10_000, head=192, inputs=5_000)
+    found = replace(plan(lora=Lora(), init="a", backbone=None), network=net)
+    trained, frozen, attention = 2 * 10_192, 2 * (1_000_000 - 192 - 80_000), 4 * 10 * 64 * 100
+    operations = (3 * (trained + attention) + 2 * frozen) * 200_000
+    assert found.computing * 3600 == pytest.approx(operations / 4e11)
+    # Among four devices, 250 steps exchange what is trained alone.
+    four = replace(found, devices=4)
+    assert four.sending * 3600 == pytest.approx(250 * 2 * 4 * 10_192 * 0.75 / 1e9)
+
+
+def test_the_layers_that_a_head_leaves_out_cost_nothing():
+    whole, half = (estimate_run(replace(LLADA, head=Head(layers)), CONFIGS).network for layers in ("last", 16))
+    assert (half.layers, whole.parameters - half.parameters) == (16, 16 * whole.layer)
+    mixed = estimate_run(replace(LLADA, head=Head("mixture")), CONFIGS).network
+    assert mixed.parameters == whole.parameters + 32
 
 
 def test_without_the_recipes_word_the_traces_are_counted():

@@ -1,0 +1,51 @@
+"""Writing an adapter of ours and its base as one evaluator, which needs neither."""
+
+import os
+import shutil
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.formats.stepsight import NAME
+from stepsight.core.models.adapter import unmerged_folders
+from stepsight.core.models.assembly import open_checkpoint
+from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.evaluator import ModelEvaluator, save_evaluator
+from stepsight.core.models.location import evaluator_folder
+
+
+def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
+    """Write the evaluator of an adapter to `output`, with weights of that type; returns it.
+
+    In float32 its scores are the adapter's. Raises `UserError` where it is no adapter of ours, the folder holds
+    something, or it cannot be written; then nothing is left.
+    """
+    folder = evaluator_folder(spec)
+    checkpoint = open_checkpoint(folder)
+    if not unmerged_folders(checkpoint.folder):
+        raise UserError(f"{spec} is no adapter, so there is nothing to merge.", "Use it as it is.")
+    if checkpoint.card.get("format") != NAME:
+        raise UserError(
+            f"{spec} was not trained with StepSight; only adapters that were are merged into a folder.",
+            "Use it as it is, or merge it with PEFT.",
+        )
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UserError(f"{output} holds something else.", "Choose another --output, or an empty folder.")
+    evaluator = load_evaluator(folder, dtype=dtype)
+    assert isinstance(evaluator, ModelEvaluator)
+    partial = output.with_name(f"{output.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        model, encoder = evaluator.model, evaluator.encoder
+        save_evaluator(partial, model, encoder, evaluator.provenance, evaluator.thresholds, torch_dtype(dtype))
+        os.replace(partial, output)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"{output}: cannot be written ({reason}).", "Make room, or choose another --output."
+        ) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return output

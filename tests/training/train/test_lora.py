@@ -1,0 +1,408 @@
+"""Runs that train adapters, and the folders that they make."""
+
+import json
+import shutil
+import signal
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForSequenceClassification
+
+from stepsight.app.commands.cli import main
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.formats.merging import write_merged
+from stepsight.core.models.checkpoint import weights_sha256
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.training.train import lora, run
+from stepsight.training.train.config import Head, Lora
+from tests.checkpoints import (
+    GEMMA3,
+    LLAMA3,
+    QWEN2,
+    tiny_tokenizer,
+    write_backbone,
+    write_evaluator,
+    write_language_model,
+    write_llada,
+)
+from tests.core.formats.by_hand import EXACT, TRACES, check_modes, softmax
+from tests.core.formats.test_layers import mixture_of, rows_of
+from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, write_config
+
+# PEFT asks a Transformers model by an old name whether it computes activations again.
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
+
+KINDS = {"llama": LLAMA3, "qwen2": QWEN2, "gemma3": GEMMA3}
+# Three steps of 8 traces, a checkpoint after each.
+RUN = replace(
+    CONFIG,
+    backbone=None,
+    init="base",
+    attention="causal",
+    lora=Lora(rank=4),
+    data=synthetic(24),
+    truncation="as-labelled",
+    epochs=1,
+    learning_rate=1e-2,
+    warmup_steps=0,
+    save_steps=1,
+    saved_dtype="float32",
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path_factory):
+    """A folder of caches of the test's own."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("STEPSIGHT_CACHE", str(folder))
+    return folder
+
+
+def write_base(folder, kind="llama", **changes):
+    return write_language_model(folder, KINDS[kind] | {"max_position_embeddings": 1024} | changes, tiny_tokenizer())
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a base and the adapter of a whole run on it; not to be changed."""
+    folder = tmp_path_factory.mktemp("lora")
+    write_base(folder / "base")
+    run.train(RUN, folder / "adapter", folder)
+    return folder
+
+
+def copied(trained, tmp_path):
+    return shutil.copytree(trained, tmp_path / "copy")
+
+
+def offline(folder):
+    return [judged.offline.probs for judged in Scorer(load_evaluator(folder)).score([*TRACES, TRACE])]
+
+
+def assert_same_scores(ours, theirs, atol=EXACT):
+    for left, right in zip(offline(ours), offline(theirs), strict=True):
+        np.testing.assert_allclose(left, right, rtol=0, atol=atol)
+
+
+def by_peft(base, adapter, evaluator):
+    """What `check_modes` compares with: PEFT's own model, with base and adapter side by side."""
+    whole = AutoModelForSequenceClassification.from_pretrained(base, num_labels=3)
+    whole.config.is_causal = evaluator.attention == "causal"
+    model = PeftModel.from_pretrained(whole, adapter).eval().base_model.model
+
+    @torch.inference_mode()
+    def rows(trace, j):
+        encoded = evaluator.encode(trace)
+        ids = torch.tensor(encoded.ids[None, : encoded.reads[j] + 1])
+        hidden = model.model(input_ids=ids)[0][0, encoded.reads[: j + 1]]
+        return softmax(model.score(hidden).numpy())
+
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "attention"),
+    [("llama", "causal"), ("llama", "bidirectional"), ("qwen2", "causal"), ("gemma3", "causal")],
+)
+def test_an_adapter_gives_the_scores_that_peft_gives(tmp_path, kind, attention):
+    write_base(tmp_path / "base", kind)
+    config = replace(RUN, attention=attention, lora=Lora(rank=3, alpha=4.0, dropout=0.1))
+    output = run.train(config, tmp_path / "adapter", tmp_path)
+    tensors = load_file(output / "adapter_model.safetensors")
+    layers = KINDS[kind]["num_hidden_layers"]
+    # All seven linear layers of each block, and the head; nothing of the base.
+    assert len(tensors) == layers * 7 * 2 + 1
+    assert all(tensor.abs().max() > 0 for tensor in tensors.values())
+    evaluator = load_evaluator(output)
+    assert (evaluator.format, evaluator.attention) == ("stepsight", attention)
+    check_modes(evaluator, by_peft(tmp_path / "base", output, evaluator))
+
+
+def test_the_folder_is_peft_s_with_ours_beside_it(trained):
+    names = {path.name for path in (trained / "adapter").iterdir()}
+    ours = {"config.json", "tokenizer.json", "stepsight.json", "log_history.json", "training.html"}
+    assert {"adapter_config.json", "adapter_model.safetensors"} | ours <= names
+    assert "model.safetensors" not in names
+    config = json.loads((trained / "adapter" / "adapter_config.json").read_text())
+    assert (config["peft_type"], config["r"], config["lora_alpha"], config["bias"]) == ("LORA", 4, 8, "none")
+    assert config["base_model_name_or_path"] == "../base"
+    assert config["modules_to_save"] == ["score"]
+    targets = ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"]
+    assert sorted(config["target_modules"]) == targets
+    card = json.loads((trained / "adapter" / "stepsight.json").read_text())
+    assert card["base_sha256"] == weights_sha256(trained / "base")
+    assert (card["head"], card["template"]["separator"]) == ({"layers": "last"}, "\n")
+    provenance = card["provenance"]
+    # Two layers: 24 to 24 twice, 24 to 12 twice, 24 to 40 twice and 40 to 24, each with rank 4; and 3 rows of 24.
+    adapters = 2 * 4 * (2 * 48 + 2 * 36 + 3 * 64)
+    assert provenance["trained_parameters"] == adapters + 72
+    assert str(trained) not in (trained / "adapter" / "stepsight.json").read_text()
+
+
+def test_the_base_stays_as_it_is_and_checkpoints_hold_what_is_trained(trained):
+    checkpoints = sorted((trained / "adapter" / "checkpoints").iterdir())
+    assert [path.name for path in checkpoints] == ["checkpoint-2", "checkpoint-3"]
+    for path in checkpoints:
+        assert not list(path.glob("model*"))
+        assert len(load_file(path / "adapter_model.safetensors")) == 2 * 7 * 2 + 1
+    # Two moments and a count for each.
+    states = torch.load(checkpoints[-1] / "optimizer.pt", weights_only=True)["state"]
+    assert len(states) == 2 * 7 * 2 + 1
+
+
+def test_merged_and_unmerged_give_the_same_scores(trained, tmp_path, capsys):
+    assert main(["evaluators", "merge", str(trained / "adapter"), "--output", str(tmp_path / "merged")]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "merged")
+    assert {path.name for path in (tmp_path / "merged").iterdir()} == {
+        "config.json", "model.safetensors", "stepsight.json", "tokenizer.json",
+    }  # fmt: skip
+    assert_same_scores(tmp_path / "merged", trained / "adapter")
+    merged = load_evaluator(tmp_path / "merged")
+    assert merged.provenance == load_evaluator(trained / "adapter").provenance
+    check_modes(merged, by_peft(trained / "base", trained / "adapter", merged))
+
+
+def test_no_copy_of_the_layers_is_kept(trained, cache):
+    load_evaluator(trained / "adapter")
+    (made,) = cache.glob("assembled/adapter-*/")
+    written = [path for path in made.rglob("*.safetensors") if not path.is_symlink()]
+    assert [(path.name, set(load_file(path))) for path in written] == [
+        ("merged-00001.safetensors", {"score.weight"})
+    ]
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(trained, tmp_path):
+    source = """
+import os, signal, sys
+from pathlib import Path
+from stepsight.training.train import run, trainer
+from stepsight.training.train.config import read_config
+
+class Die(trainer.TrainingProgress):
+    def on_step_begin(self, args, state, control, **_):
+        if state.global_step == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+trainer.TrainingProgress = Die
+run.train(read_config(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[1]).parent)
+"""
+    shutil.copytree(trained / "base", tmp_path / "base")
+    killed = forked(source, write_config(tmp_path / "config.yaml", RUN), tmp_path / "adapter")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / "adapter" / "stepsight.json").exists()
+    run.train(RUN, tmp_path / "adapter", tmp_path)
+    ours, theirs = tmp_path / "adapter", trained / "adapter"
+    assert (ours / "adapter_model.safetensors").read_bytes() == (theirs / "adapter_model.safetensors").read_bytes()
+    for name in ("adapter_config.json", "config.json"):
+        assert json.loads((ours / name).read_text()) == json.loads((theirs / name).read_text()), name
+
+
+@pytest.mark.parametrize("fsdp", [False, True])
+def test_two_processes_give_the_scores_of_one(trained, tmp_path, fsdp):
+    shutil.copytree(trained / "base", tmp_path / "base")
+    config = replace(RUN, fsdp=fsdp, accumulation=2, activation_checkpointing=True)
+    path = write_config(tmp_path / "config.yaml", config)
+    first, second = forked_pair("train", path, "--output", tmp_path / "adapter")
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert load_evaluator(tmp_path / "adapter").provenance["devices"] == "2 x cpu"
+    assert_same_scores(tmp_path / "adapter", trained / "adapter")
+    if fsdp:
+        # Each process has written its half of what is trained, and none of what is not.
+        shards = list((tmp_path / "adapter" / "checkpoints" / "checkpoint-3").rglob("pytorch_model*/*.distcp"))
+        whole = sum(one.nbytes for one in load_file(trained / "adapter" / "adapter_model.safetensors").values())
+        assert len(shards) == 2
+        assert sum(shard.stat().st_size for shard in shards) < 2 * whole + 60_000
+        shutil.rmtree(tmp_path / "adapter" / "checkpoints" / "checkpoint-3")
+        for name in ("stepsight.json", "adapter_model.safetensors", "log_history.json"):
+            (tmp_path / "adapter" / name).unlink()
+        write_config(path, replace(config, activation_checkpointing=False))
+        first, second = forked_pair("train", path, "--output", tmp_path / "adapter")
+        assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+        assert "going on from step 2" in first.stderr
+        assert_same_scores(tmp_path / "adapter", trained / "adapter")
+
+
+def test_frozen_weights_are_held_in_bfloat16_where_that_is_computed_in(trained, tmp_path):
+    shutil.copytree(trained / "base", tmp_path / "base")
+    output = run.train(replace(RUN, bf16=True), tmp_path / "adapter", tmp_path)
+    assert {tensor.dtype for tensor in load_file(output / "adapter_model.safetensors").values()} == {torch.float32}
+    assert_same_scores(output, trained / "adapter", atol=0.1)
+
+
+@pytest.mark.parametrize("layers", ["mixture", 1])
+def test_the_head_of_an_adapter_reads_other_layers(trained, tmp_path, layers):
+    shutil.copytree(trained / "base", tmp_path / "base")
+    output = run.train(replace(RUN, head=Head(layers)), tmp_path / "adapter", tmp_path)
+    evaluator = load_evaluator(output)
+    tensors = load_file(output / "adapter_model.safetensors")
+    if layers == 1:
+        assert len(evaluator.model.model.layers) == 1
+        assert len(tensors) == 7 * 2 + 1
+    else:
+        mixture = tensors["base_model.model.mixture.weight"]
+        assert mixture.abs().min() > 0
+        torch.testing.assert_close(evaluator.model.mixture.weight, mixture)
+    merged = write_merged(str(output), tmp_path / "merged")
+    assert_same_scores(merged, output)
+    read = mixture_of(merged) if layers == "mixture" else lambda layers, last: last
+    check_modes(evaluator, rows_of(merged, evaluator, read))
+
+
+@pytest.mark.parametrize("layers", ["mixture", 1])
+@pytest.mark.parametrize("scratch", [True, False])
+def test_a_head_reads_other_layers_where_everything_is_trained(trained, tmp_path, layers, scratch):
+    start = {"init": None, "backbone": CONFIG.backbone} if scratch else {}
+    config = replace(RUN, lora=None, head=Head(layers), activation_checkpointing=not scratch, **start)
+    output = run.train(config, tmp_path / "out", trained)
+    evaluator = load_evaluator(output)
+    assert len(evaluator.model.model.layers) == (1 if layers == 1 else 2)
+    if layers == "mixture":
+        assert load_file(output / "model.safetensors")["mixture.weight"].abs().min() > 0
+    # Trained further it reads what it read; another reading would need another head.
+    again = replace(config, init=str(output), backbone=None, head=None)
+    further = load_evaluator(run.train(again, tmp_path / "again")).model
+    assert (len(further.model.layers), further.mixture is None) == ((1, True) if layers == 1 else (2, False))
+    with pytest.raises(
+        UserError, match=r"the head of this evaluator reads (mixture|last), head\.layers is 2\. Rem"
+    ):
+        run.train(replace(again, head=Head(2)), tmp_path / "other")
+
+
+def test_an_evaluator_as_the_base_keeps_its_head_and_template(tmp_path):
+    write_evaluator(tmp_path / "base", max_position_embeddings=1024)
+    source = load_evaluator(tmp_path / "base")
+    # Steps so small that nothing changes but by rounding; and another mask than the base has.
+    config = replace(RUN, learning_rate=1e-30)
+    evaluator = load_evaluator(run.train(config, tmp_path / "adapter", tmp_path))
+    assert (evaluator.attention, evaluator.encoder.template) == ("causal", source.encoder.template)
+    for name, weight in source.model.state_dict().items():
+        torch.testing.assert_close(evaluator.model.state_dict()[name], weight, rtol=0, atol=1e-6)
+
+
+def test_llada_as_the_base(tmp_path):
+    write_llada(tmp_path / "base", with_head=False, max_sequence_length=1024)
+    output = run.train(replace(RUN, attention="bidirectional"), tmp_path / "adapter", tmp_path)
+    merged = write_merged(str(output), tmp_path / "merged")
+    assert_same_scores(merged, output)
+    base = load_file(tmp_path / "base" / "model-00001-of-00002.safetensors")
+    base |= load_file(tmp_path / "base" / "model-00002-of-00002.safetensors")
+    adapter = load_file(output / "adapter_model.safetensors")
+    name = "base_model.model.model.layers.1.mlp.gate_proj.lora_{}.weight"
+    expected = base["model.transformer.blocks.1.ff_proj.weight"] + 2 * (
+        adapter[name.format("B")] @ adapter[name.format("A")]
+    )
+    found = load_file(merged / "model.safetensors")["model.layers.1.mlp.gate_proj.weight"]
+    torch.testing.assert_close(found, expected)
+
+
+def test_bert_s_layers_are_told_by_more_than_their_last_name(tmp_path):
+    backbone = write_backbone(tmp_path / "base", "bert")
+    # The pooler, in no block, has a layer called dense as well.
+    expected = ["query", "key", "value", "output.dense", "intermediate.dense"]
+    assert lora.trained_targets(Lora(), backbone) == expected
+    assert len(lora.adapted_layers(Lora(), backbone)) == 2 * 6
+
+
+BAD = [
+    (
+        {"lora": Lora(targets=("q_prj",))},
+        r"no linear layer of the backbone is called 'q_prj'\. Did you mean q_proj",
+    ),
+    (
+        {"lora": Lora(targets=("q_proj", "xyz"))},
+        r"is called 'xyz'\. There are q_proj, k_proj, v_proj, o_proj, gate",
+    ),
+    ({"lora": Lora(targets=("lm_head",))}, r"is called 'lm_head'"),
+    ({"head": Head(7)}, r"the head is to read layer 7, the backbone has 2"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD)
+def test_what_does_not_fit_the_base_is_named_and_nothing_is_begun(trained, tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        run.train(replace(RUN, **changes), tmp_path / "out", trained)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_peft_a_run_says_how_to_get_it(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(lora, "find_spec", lambda name: None if name == "peft" else find_spec(name))
+    with pytest.raises(UserError, match=r"lora needs peft\. Run: pip install 'stepsight\[lora\]'"):
+        run.train(RUN, tmp_path / "out", trained)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_adapter_on_an_adapter_is_refused(trained, tmp_path):
+    with pytest.raises(
+        UserError, match=r"this is an adapter, which adapters cannot be trained on\. Merge it first"
+    ):
+        run.train(replace(RUN, init="adapter"), tmp_path / "out", trained)
+
+
+def test_everything_can_be_trained_further_from_an_adapter(trained, tmp_path):
+    config = replace(RUN, init="adapter", lora=None, learning_rate=1e-30)
+    assert_same_scores(run.train(config, tmp_path / "out", trained), trained / "adapter")
+
+
+def test_a_base_that_is_another_is_told_by_its_hash(trained, tmp_path, capsys):
+    folder = copied(trained, tmp_path)
+    tensors = load_file(folder / "base" / "model.safetensors")
+    tensors["model.layers.0.self_attn.q_proj.weight"][0, 0] += 1e-3
+    save_file(tensors, folder / "base" / "model.safetensors", {"format": "pt"})
+    message = r"adapter: .*base is not the base that it was trained on, the weights differ\. Name the folder or"
+    with pytest.raises(UserError, match=message):
+        load_evaluator(folder / "adapter")
+    assert main(["evaluators", "merge", str(folder / "adapter"), "--output", str(tmp_path / "merged")]) == 2
+    assert "the weights differ" in capsys.readouterr().err
+    assert not (tmp_path / "merged").exists()
+    # The right one, named in the card.
+    card = json.loads((folder / "adapter" / "stepsight.json").read_text())
+    (folder / "adapter" / "stepsight.json").write_text(json.dumps(card | {"base": str(trained / "base")}))
+    assert_same_scores(folder / "adapter", trained / "adapter")
+
+
+def test_a_base_that_is_missing_is_named(trained, tmp_path):
+    folder = copied(trained, tmp_path)
+    shutil.rmtree(folder / "base")
+    with pytest.raises(UserError, match=r"adapter: its base model, '\.\./base', is not there\. Name the folder or"):
+        load_evaluator(folder / "adapter")
+
+
+def test_an_adapter_that_is_cut_off_or_of_another_shape_is_named(trained, tmp_path):
+    folder = copied(trained, tmp_path)
+    path = folder / "adapter" / "adapter_model.safetensors"
+    content, tensors = path.read_bytes(), load_file(path)
+    path.write_bytes(content[:-50])
+    with pytest.raises(UserError, match=r"adapter_model\.safetensors: not a whole safetensors file"):
+        load_evaluator(folder / "adapter")
+    name = "base_model.model.model.layers.1.mlp.up_proj.lora_A.weight"
+    save_file(tensors | {name: torch.zeros(4, 30)}, path, {"format": "pt"})
+    message = r"changes model\.layers\.1\.mlp\.up_proj\.weight by a matrix of shape \(40, 30\), in the base it has"
+    with pytest.raises(UserError, match=message):
+        load_evaluator(folder / "adapter")
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("base", "base is no adapter, so there is nothing to merge"),
+        ("nowhere", "there is no evaluator 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_merged_is_told(trained, tmp_path, monkeypatch, folder, message):
+    monkeypatch.chdir(trained)
+    with pytest.raises(UserError, match=message):
+        write_merged(folder, tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+def test_a_folder_that_holds_something_is_not_written_over(trained, tmp_path):
+    (tmp_path / "kept").write_text("")
+    with pytest.raises(UserError, match="holds something else"):
+        write_merged(str(trained / "adapter"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]

@@ -1,0 +1,172 @@
+"""LoRA: adapters that a run trains in the place of all weights, through PEFT, and the folder that they make.
+
+The folder is in PEFT's own layout, with the base's config.json as it was trained, our stepsight.json and the
+tokenizer beside it; `core.models.adapter` reads it without PEFT.
+"""
+
+import copy
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.models.adapter import LAYER
+from stepsight.core.models.assembly import BASE_HASH, CONFIG, open_checkpoint
+from stepsight.core.models.checkpoint import weights_sha256
+from stepsight.core.models.devices import dtype_name
+from stepsight.core.models.evaluator import write_description
+from stepsight.core.models.fetched import is_hash
+from stepsight.core.models.location import ADAPTER_WEIGHTS, is_hub_id, shipped_folder
+from stepsight.core.models.model import StepModel
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.training.train.config import Lora
+
+if TYPE_CHECKING:
+    from peft import LoraConfig, PeftModel
+
+_PREFIX = "base_model.model."
+
+
+def check_peft() -> None:
+    """Raises `UserError` where PEFT is not installed."""
+    if find_spec("peft") is None:
+        raise UserError("lora needs peft.", "Run: pip install 'stepsight[lora]'")
+
+
+def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
+    """The names of the layers that get adapters, as PEFT takes them: a layer is meant whose name is one of them, or
+    ends with it after a dot.
+
+    By default all linear layers of the network's blocks. Raises `UserError` where a name that is given is none's;
+    `backbone` may be without weights.
+    """
+    linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
+    inside = [name for name in linear if LAYER.search(name)]
+    ends = list(dict.fromkeys(_shortest_end(name, set(linear) - set(inside)) for name in inside))
+    for target in lora.targets:
+        if not any(_is_meant(name, target) for name in inside):
+            near = difflib.get_close_matches(target, ends, 1, 0.5)
+            raise UserError(
+                f"lora.targets: no linear layer of the backbone is called {target!r:.60}.",
+                f"Did you mean {near[0]}?" if near else f"There are {', '.join(ends) or 'none'}.",
+            )
+    if not ends:
+        raise UserError(
+            "lora: the backbone has no linear layers that adapters could be put beside.", "Choose another."
+        )
+    return list(lora.targets) or ends
+
+
+def adapted_layers(lora: Lora, backbone: nn.Module) -> list[nn.Linear]:
+    """The layers that get adapters. Raises `UserError` as `trained_targets` does."""
+    targets = trained_targets(lora, backbone)
+    return [
+        module
+        for name, module in backbone.named_modules()
+        if isinstance(module, nn.Linear) and any(_is_meant(name, target) for target in targets)
+    ]
+
+
+def _shortest_end(name: str, others: set[str]) -> str:
+    """The shortest end of a layer's name that none of the other layers has."""
+    parts = name.split(".")
+    ends = (".".join(parts[start:]) for start in range(len(parts) - 1, -1, -1))
+    return next((end for end in ends if not any(_is_meant(other, end) for other in others)), name)
+
+
+def _is_meant(name: str, target: str) -> bool:
+    return name == target or name.endswith(f".{target}")
+
+
+def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
+    """The model with adapters drawn from the seed; they and the head are all that is trained.
+
+    Adapters and head are in float32, whatever the type of the frozen weights.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    heads = ["score"] if model.mixture is None else ["score", "mixture"]
+    for name in heads:
+        model.get_submodule(name).float()
+    config = LoraConfig(
+        r=lora.rank,
+        lora_alpha=cast(int, lora.scale),
+        lora_dropout=lora.dropout,
+        target_modules=trained_targets(lora, model.model),
+        modules_to_save=heads,
+        bias="none",
+    )
+    torch.manual_seed(seed)
+    return cast("PeftModel", get_peft_model(cast(Any, model), config))
+
+
+def trained_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights that are trained, by name."""
+    return {name: weight.detach() for name, weight in model.named_parameters() if weight.requires_grad}
+
+
+@dataclass(frozen=True)
+class Base:
+    """What adapters are trained on: the `folder`, the name it goes by in theirs, with a hub's `revision`, and the
+    hash of its weights."""
+
+    folder: Path
+    name: str
+    revision: str | None
+    sha256: str
+
+    @classmethod
+    def of(cls, init: str, folder: Path, output: Path) -> "Base":
+        """The base of a run whose `init` led to that folder; a path is told from the folder of the output, so that
+        both can be moved together."""
+        if shipped_folder(init) == folder or (is_hub_id(init) and folder.parent.name == "snapshots"):
+            name = init
+        else:
+            name = os.path.relpath(folder.resolve(), output.resolve())
+        revision = folder.name if name == init and is_hash(folder.name) else None
+        return cls(folder, name, revision, weights_sha256(open_checkpoint(folder).folder))
+
+
+def save_adapter(
+    folder: Path,
+    model: StepModel,
+    config: "LoraConfig",
+    weights: Mapping[str, Tensor],
+    encoder: Encoder,
+    base: Base,
+    provenance: Mapping[str, Any],
+    dtype: torch.dtype,
+) -> None:
+    """Write the folder of an adapter with that `config`; `weights` are those that were trained, by the name that
+    PEFT's model has for them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
+    save_file(tensors, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
+    stored = copy.deepcopy(config)
+    # PEFT holds a set, whose order is another one in each process.
+    stored.target_modules = sorted(config.target_modules or ())
+    stored.base_model_name_or_path, stored.revision = base.name, base.revision
+    stored.task_type, stored.inference_mode = "TOKEN_CLS", True
+    stored.save_pretrained(str(folder))
+    held = read_json(base.folder / CONFIG)
+    kept = held.get("dtype") or held.get("torch_dtype") or dtype_name(model.model.dtype)
+    write_description(folder, model, encoder, provenance, dtype=str(kept), more={BASE_HASH: base.sha256})
+
+
+def _stored_name(name: str, model: StepModel) -> str:
+    """The name that PEFT stores a weight under: without the adapter's own name, and with the prefix that the class
+    of the backbone has."""
+    name = name.removeprefix(_PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
+    if name.startswith("model."):
+        prefix = model.model.base_model_prefix
+        name = f"{prefix}{'.' if prefix else ''}{name.removeprefix('model.')}"
+    return f"{_PREFIX}{name}"
