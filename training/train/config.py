@@ -146,6 +146,12 @@ class TrainConfig(Optimisation):
                 raise invalid(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
         if self.lora is not None and self.objective != "steps":
             raise invalid("lora goes with objective steps.", "Remove one.")
+        if self.lora is not None and self.fsdp and self.activation_checkpointing:
+            # The wrappers that compute again hide the adapters from what writes the checkpoints' shards.
+            raise invalid(
+                "lora, fsdp and activation_checkpointing do not go together: such a run could not be gone on with.",
+                "Set one of the last two to false.",
+            )
         if self.lora is not None and self.init is None:
             raise invalid("lora means nothing without init: from scratch everything is trained.", "Remove lora.")
         depth = self.head.depth if self.head else None

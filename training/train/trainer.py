@@ -80,7 +80,6 @@ class StepTrainer(Resumable):
         self.steps = len(self.batches) // config.accumulation * config.epochs
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
         self.step_model = model
-        self._computes_again = config.activation_checkpointing
         trained: Any = adapted(model, config.lora, config.seed) if config.lora else model
         self.adapter_config = trained.active_peft_config if config.lora else None
         self.trained = sum(weight.numel() for weight in trained_weights(trained).values())
@@ -134,12 +133,6 @@ class StepTrainer(Resumable):
         if self.adapter_config is None or not self.is_fsdp_enabled:
             super()._load_from_checkpoint(resume_from_checkpoint, model)
             return
-        if self._computes_again:
-            # The wrappers around the layers hide the adapters: the run would go on with new ones.
-            raise UserError(
-                "adapters in shards cannot go on from a checkpoint with activation_checkpointing.",
-                "Set activation_checkpointing: false, or choose another --output.",
-            )
         from peft import get_peft_model_state_dict
 
         target: Any = self.model_wrapped if model is None else model

@@ -1,7 +1,7 @@
 """Subsets of a pool of solutions, to fine-tune on.
 
 stepsight filter pool.jsonl --evaluator mini-bidir --output runs/filtered
-stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --dtype bfloat16 --output runs/mmiqc
+stepsight filter MMIQC.parquet --where source=MATH --sample 10000 --evaluator runs/llada-prm-8b --output runs/mmiqc
 stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --engine ray --workers 8 --output runs/m
 """
 
@@ -57,6 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fields", nargs=2, metavar=("QUERY", "RESPONSE"), help="what the pool calls them (default: found out)"
     )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="only rows with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE; may be repeated",
+    )
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="only so many of those rows, drawn by --seed before any is scored"
+    )
     parser.add_argument("--skip-bad", action="store_true", help="leave out, and count, rows that cannot be scored")
     parser.add_argument(
         "--benchmark",
@@ -96,6 +106,8 @@ def run(args: argparse.Namespace) -> None:
         scores=args.scores,
         engine=args.engine,
         workers=_workers(args, place.device),
+        where=tuple(args.where),
+        sample=args.sample,
         place=place,
     )
     with progress_bars() as watch:

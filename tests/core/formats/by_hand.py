@@ -46,17 +46,18 @@ class CountedForward(PaddedForward):
         return super().run(inputs)
 
 
-def check_modes(evaluator, rows, traces=TRACES):
+def check_modes(evaluator, rows, traces=TRACES, *, one_pass=True):
     """`rows(trace, j)` gives the probabilities of the sub-steps up to `j`, shape (j + 1, 3), with nothing after it.
 
     Compares all three modes and the last step as a candidate, in batches of inputs of all lengths and one input at
-    a time, with them. A causal evaluator must read each trace once, whatever the mode.
+    a time, with them. A causal evaluator must read each trace once, whatever the mode, unless it is asked
+    about each step by itself.
     """
     fast, padded = Scorer(evaluator), CountedForward(evaluator.model)
     alone = PaddedForward(evaluator.model, token_budget=1)
     for scorer in (fast, Scorer(evaluator, padded), Scorer(evaluator, alone)):
         judged = {mode: list(scorer.score(traces, mode)) for mode in ("hindsight", "online", "offline")}
-        if scorer.forward is padded and evaluator.attention == "causal":
+        if one_pass and scorer.forward is padded and evaluator.attention == "causal":
             assert padded.read == 3 * len(traces)
         for place, trace in enumerate(traces):
             expected = [rows(trace, j) for j in range(len(trace.substeps))]

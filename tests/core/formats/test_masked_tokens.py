@@ -106,7 +106,7 @@ def test_every_mode_equals_two_calls_for_each_step(tmp_path):
     assert (evaluator.name, evaluator.format, evaluator.outputs) == (NAME, "masked-tokens", Outputs.VALIDITY)
     assert evaluator.attention == "causal"
     traces = plain([*TRACES, *MORE])
-    check_modes(evaluator, rows(tmp_path, model), traces)
+    check_modes(evaluator, rows(tmp_path, model), traces, one_pass=False)
     judged = np.concatenate([one.offline.validity for one in Scorer(evaluator).score(traces)])
     # Both ways of the first call are met.
     assert (judged == 0).any()

@@ -1,5 +1,7 @@
 """Universal-PRM against its card's loop: the steps up to each one as an input, read at its last token."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -72,7 +74,8 @@ def test_every_mode_equals_a_call_for_each_step(tmp_path, head):
     # The authors publish pickles.
     evaluator = load_evaluator(pickled(tmp_path / NAME))
     assert (evaluator.name, evaluator.format, evaluator.outputs) == (NAME, "prefix-value", Outputs.VALIDITY)
-    check_modes(evaluator, lambda trace, j: call_by_call(tmp_path, backbone, tensors, trace, j), [*TRACES, *MORE])
+    rows = partial(call_by_call, tmp_path, backbone, tensors)
+    check_modes(evaluator, rows, [*TRACES, *MORE], one_pass=False)
 
 
 def test_in_bfloat16_and_in_shards_it_scores_nearly_alike(tmp_path):
@@ -82,7 +85,7 @@ def test_in_bfloat16_and_in_shards_it_scores_nearly_alike(tmp_path):
     for judgment in Scorer(small).score(TRACES):
         last = len(judgment.trace.substeps) - 1
         expected = call_by_call(tmp_path, backbone, tensors, judgment.trace, last)
-        np.testing.assert_allclose(judgment.offline.probs, expected, atol=0.05)
+        np.testing.assert_allclose(judgment.offline.probs, expected, atol=0.1)
 
 
 def test_another_head_is_refused_by_the_names_that_it_has(tmp_path):

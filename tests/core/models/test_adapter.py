@@ -60,7 +60,7 @@ def write(tmp_path, *, where="Math-psa", **changes):
 
 
 def check(tmp_path, model, where="Math-psa"):
-    evaluator = load_evaluator(tmp_path / where)
+    evaluator = load_evaluator(tmp_path / where, dtype="float32")
     (tmp_path / where / "tokenizer.json").write_bytes(
         (tmp_path / "Qwen2.5-Math-7B-Instruct" / "tokenizer.json").read_bytes()
     )

@@ -35,7 +35,7 @@ ONE = Example(SHOWN, np.array([199]), np.array([IGNORED]))
 def make(config, folder):
     """A trainer as a run makes it."""
     mixture = Mixture(config.data, Path(), config.truncation, config.seed, labelled=False)
-    encoder, model, _ = initial_model(config, mixture, Path())
+    encoder, model, *_ = initial_model(config, mixture, Path())
     examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, 1024, labelled=False)
     checkpoints = Checkpoints(folder / "checkpoints")
     arguments = arguments_of(config, checkpoints.folder)
@@ -154,7 +154,7 @@ def test_the_steps_are_learnt_from_there(pretrained, tmp_path):
 
 def test_the_head_of_the_steps_is_left_as_it_was_drawn(pretrained):
     config = replace(MASKED, data=synthetic(400, seed=3))
-    _, model, _ = initial_model(config, Mixture(config.data, Path(), "as-labelled", 13), Path())
+    _, model, *_ = initial_model(config, Mixture(config.data, Path(), "as-labelled", 13), Path())
     drawn = model.score.weight.detach().half().float()
     torch.testing.assert_close(load_evaluator(pretrained).model.score.weight.detach(), drawn, rtol=0, atol=0)
 

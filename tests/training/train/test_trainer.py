@@ -35,7 +35,7 @@ ONE = replace(CONFIG, data=synthetic(8), epochs=1, warmup_steps=0, clip=1e9)
 def make(config, folder, callback=None):
     """A trainer as a run makes it."""
     mixture = Mixture(config.data, Path(), config.truncation, config.seed)
-    encoder, model, _ = initial_model(config, mixture, Path())
+    encoder, model, *_ = initial_model(config, mixture, Path())
     examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, config.max_length or 1024)
     checkpoints = Checkpoints(folder / "checkpoints")
     trainer = StepTrainer(config, model, examples, arguments_of(config, checkpoints.folder), checkpoints)

@@ -42,6 +42,17 @@ def test_the_manifest_is_named_and_told(tmp_path, capsys, pool, tiny):
     assert (folder / "manifest.json").stat().st_mtime_ns == before
 
 
+def test_a_pool_is_drawn_before_it_is_scored(tmp_path, capsys, pool, tiny):
+    folder = tmp_path / "out"
+    options = ["--evaluator", tiny, "--output", folder, "--validity", "0.3", "--redundancy", "0.6"]
+    assert run(pool, *options, "--where", "source=é", "--sample", "20") == 0
+    assert capsys.readouterr().err.startswith("The pool: 20 rows of 140.\n20 solutions judged by tiny: ")
+    assert run(pool, *options, "--where", "sauce=é") == 2
+    assert "no row has the field 'sauce'. Did you mean source?" in capsys.readouterr().err
+    assert run(pool, *options, "--sample", "141") == 2
+    assert "a sample of 141 rows is asked for, 140 of 140 are there" in capsys.readouterr().err
+
+
 def test_some_subsets_of_a_size(tmp_path, capsys, pool, tiny):
     folder = tmp_path / "out"
     options = [
