@@ -123,11 +123,11 @@ def test_a_break_in_the_base_leaves_no_evaluator_and_the_next_goes_on_at_the_sam
     hub.tags = {"b" * 40}
     assert look_up(PSA).pins == {f"{QWEN}@main": "c" * 40}
     again = look_up(PSA, remote.revision, remote.pins)
-    assert (again.pins, again.here > 0.4 * remote.size) == (remote.pins, True)
+    assert (again.pins, again.here > 0.3 * remote.size) == (remote.pins, True)
     hub.asked.clear()
     fetched = fetch(again)
     (part,) = hub.sent(WEIGHTS)
-    assert int(part.removeprefix("bytes=").rstrip("-")) > 0.4 * remote.size
+    assert int(part.removeprefix("bytes=").rstrip("-")) > 0.3 * remote.size
     assert (fetched.pins, find_fetched(PSA)) == (remote.pins, fetched)
 
 
