@@ -70,6 +70,8 @@ class Shelf:
 
 def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None) -> Shelf:
     """Everything there is now; without a `speed` no times."""
+    # The page asks for the last time when a fetch ends, and what it says then stays.
+    evaluators.look_again()
     here = [_here(evaluators, name) for name in evaluators.all_names]
     verified = _by_revision(list_verifications(store))
     here = [_verified(one, verified) for one in here]

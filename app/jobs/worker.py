@@ -146,7 +146,7 @@ class Worker:
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
             fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), hold.watch_bytes)
-        place = self.place or Placement()
+        place = resolved(self.place or Placement(), fetched.folder)
         self._find_room(fetched, place)
         description = describe_fetched(fetched, place)
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."

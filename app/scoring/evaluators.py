@@ -159,12 +159,16 @@ class Evaluators:
         """Give up what was fetched and scores nothing now, until so many bytes of memory are free."""
         self._loader.give_room(needed)
 
-    def _look(self) -> None:
+    def look_again(self) -> None:
+        """Look for what was fetched, however short ago that was done: for whom a moment matters."""
+        self._look(0.0)
+
+    def _look(self, after: float = _LOOKS) -> None:
         """Offer what was fetched meanwhile, by any process, and no longer what is gone."""
         if not self._looks_for_fetched:
             return
         with self._looking:
-            if time.monotonic() - self._looked >= _LOOKS:
+            if time.monotonic() - self._looked >= after:
                 self._looked = time.monotonic()
                 self._lazy = self._found()
 

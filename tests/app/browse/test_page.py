@@ -101,19 +101,19 @@ def test_a_list_counts_and_names_its_traces(browse):
 
 
 def test_conditions_combine_and_are_counted(browse):
-    page = browse(dataset="sums", gold="error", error_at="late")
-    assert ids(page) == ["error"]
+    page = browse(dataset="sums", gold="error", error_at="middle")
+    assert ids(page) == ["error", "first"]
     counts = [item.text for item in page.one("aside").all("section")[0].all("li")]
-    # With the other condition as it is: no trace without a gold error has one in its last third.
-    assert counts == ["has an error1", "has no error0", "has a redundant step0", "no gold0"]
+    # With the other condition as it is: no trace without a gold error has one in its middle third.
+    assert counts == ["has an error2", "has no error0", "has a redundant step0", "no gold0"]
     chips = [chip["aria-label"] for chip in page.all("a", cls="chip")]
-    assert chips == ["Remove Gold: has an error", "Remove First error is: in the last third"]
+    assert chips == ["Remove Gold: has an error", "Remove First error is: in the middle"]
     assert query_of(page.all("a", cls="chip")[1]["href"]) == {"dataset": ["sums"], "gold": ["error"]}
     # A search goes along with them.
     hidden = {
         field["name"]: field["value"] for field in page.one("form", role="search").all("input", type="hidden")
     }
-    assert hidden == {"gold": "error", "error_at": "late"}
+    assert hidden == {"gold": "error", "error_at": "middle"}
 
 
 def test_a_search_marks_what_it_finds(browse):

@@ -173,7 +173,7 @@ class Plain:
         first, count = self.trace.first_error, len(self.trace.steps)
         if first is None:
             return set()
-        place = (first + 0.5) / count
+        place = first / count
         return {"early" if place < 1 / 3 else "middle" if place < 2 / 3 else "late"}
 
     def _relabelled(self) -> set[str]:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, in
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.hub import Remote, RemoteFile
+from stepsight.core.models.remote import Remote, RemoteFile
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
@@ -304,7 +304,11 @@ def test_jobs_of_the_version_before_stay_and_gigabytes_can_be_counted(address: s
             connection.execute(text("SELECT setval(pg_get_serial_sequence('jobs', 'id'), 1)"))
     with open_store(address) as store:
         assert [(job.task, job.subject, job.done) for job in list_jobs(store)] == [(Task.IMPORT, "a file", 5)]
-        remote = Remote("lab/large", "c" * 40, (RemoteFile("model.safetensors", 15_200_000_000, "d", True),))
+        remote = Remote(
+            "lab/large",
+            "c" * 40,
+            (RemoteFile("lab/large", "c" * 40, "model.safetensors", 15_200_000_000, "d", True),),
+        )
         job = start_fetch(store, remote)
         assert (job.task, job.total) == (Task.FETCH, 15_200_000_000)
         one = Verification("lab/large", "c" * 40, "f", "bfloat16", "gsm8k", 400, True, 0.4, 61.0, 58.0, 64.0, None)

@@ -34,8 +34,8 @@ def test_a_dataset_as_columns(store: Store) -> None:
     assert [found.groups[code] if code >= 0 else "" for code in found.group] == [
         "", "hand", "", "", "algebra", "algebra",
     ]  # fmt: skip
-    # Middles of steps: 1.5 of 2 is late, 1.5 of 3 in the middle, 2.5 of 3 late, 0.5 of 1 in the middle.
-    assert found.third.tolist() == [2, SILENT, SILENT, 1, 2, 1]
+    # The second of 2 and of 3 steps is in the middle, the third of 3 late, an only one early.
+    assert found.third.tolist() == [1, SILENT, SILENT, 1, 2, 0]
     assert not found.relabelled.any()
     assert found.nbytes > 6 * 8
 

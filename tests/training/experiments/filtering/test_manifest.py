@@ -3,6 +3,7 @@ from pathlib import Path
 from stepsight.training.experiments.filtering.output import summary
 
 MANIFEST = {
+    "pool": {"files": [], "rows": 5276},
     "evaluator": {"name": "mini-bidir"},
     "thresholds": {"validity": 0.5, "redundancy": 0.15},
     "solutions": {"scored": 5276, "valid": 5000, "redundant": 300, "valid_and_not_redundant": 4800},
