@@ -163,12 +163,12 @@ class Evaluators:
         """Look for what was fetched, however short ago that was done: for whom a moment matters."""
         self._look(0.0)
 
-    def _look(self, after: float = _LOOKS) -> None:
+    def _look(self, after: float | None = None) -> None:
         """Offer what was fetched meanwhile, by any process, and no longer what is gone."""
         if not self._looks_for_fetched:
             return
         with self._looking:
-            if time.monotonic() - self._looked >= after:
+            if time.monotonic() - self._looked >= (_LOOKS if after is None else after):
                 self._looked = time.monotonic()
                 self._lazy = self._found()
 
