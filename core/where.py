@@ -49,15 +49,13 @@ class Conditions:
         self._fields: dict[str, None] = {}
         self._values: dict[str, dict[str, None]] = {condition.field: {} for condition in self.conditions}
 
-    def __bool__(self) -> bool:
-        return bool(self.conditions)
-
     def hold(self, row: Mapping[str, Any]) -> bool:
         """Whether a row meets all of them, which is counted."""
         if not self.conditions:
             return True
         self._asked += 1
-        self._remember(row)
+        if not self._met:
+            self._remember(row)
         for condition in self.conditions:
             if not condition.holds(row):
                 self.left_out[str(condition)] += 1
@@ -71,7 +69,7 @@ class Conditions:
         if self._met or not self._asked:
             return
         for condition in self.conditions:
-            if condition.field not in self._fields:
+            if not self._values[condition.field]:
                 raise UserError(
                     f"no row has the field {condition.field!r:.60}.", _nearest(condition.field, self._fields)
                 )

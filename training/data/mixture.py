@@ -98,13 +98,13 @@ class Mixture:
     def record(self) -> dict[str, Any]:
         """What was read, once iterating has ended, as JSON values.
 
-        `sources`: for each, where it is from, with hashes; the traces `read`, of which, where there are conditions,
-        the `unwanted`, then `overlapping` (with a
-        benchmark), then `unlabelled`, with `correct` those with a `wrong` step, then `unbalanced` ones and, with a
-        sample, those `not_drawn` were left out and the others `kept`, which are met as `copies`; the `labels` of
-        the kept; with truncation continued also how many were `continued`, how many were `complete` without it,
-        and how many `not_continued`. `benchmarks`: for each its `problems`, and the traces that were
-        `overlapping`; one that overlaps two counts for both. `traces`: all copies.
+        `sources`: for each, where it is from, with hashes; the traces `read`, of which, where there are
+        conditions, the `unwanted`, then `overlapping` (with a benchmark), then `unlabelled`, with `correct` those
+        with a `wrong` step, then `unbalanced` ones and, with a sample, those `not_drawn` were left out and the
+        others `kept`, which are met as `copies`; the `labels` of the kept; with truncation continued also how many
+        were `continued`, how many were `complete` without it, and how many `not_continued`. `benchmarks`: for each
+        its `problems`, and the traces that were `overlapping`; one that overlaps two counts for both. `traces`:
+        all copies.
         """
         return {
             "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],

@@ -43,7 +43,7 @@ def publish_adapter(hub, tmp_path):
     base = tmp_path / "published" / "base"
     write_language_model(base, QWEN2, tokenizer_of(QWEN2))
     folder = tmp_path / "published" / "Math-psa"
-    write_adapter(folder / "checkpoint-2127", "/home/authors/base", load_file(base / WEIGHTS))
+    write_adapter(folder / "checkpoint-2127", "/models/base", load_file(base / WEIGHTS))
     (folder / "checkpoint-999").mkdir()
     (folder / "checkpoint-999" / "adapter_model.safetensors").write_bytes(b"another")
     hub.folders |= {PSA: folder, QWEN: base}
@@ -140,7 +140,7 @@ def test_what_an_adapter_needs_is_named_where_it_cannot_be_had(hub, tmp_path):
     with pytest.raises(UserError, match=f"{PSA} needs {QWEN}: the model hub has no model"):
         look_up(PSA)
     hub.folders["someone/prm"] = hub.folders[PSA] / "checkpoint-2127"
-    with pytest.raises(UserError, match=r"someone/prm: '/home/authors/base', which .* as its base, is no model"):
+    with pytest.raises(UserError, match=r"someone/prm: '/models/base', which .* as its base, is no model"):
         look_up("someone/prm")
     assert not storage_folder(PSA).exists()
 
