@@ -65,10 +65,8 @@ def _moved(vocabulary, places):
     return moved | {f"<unused{number}>": number for number in range(max(taken)) if number not in taken}
 
 
-def byte_level(specials=("<|endoftext|>", "<|im_start|>", "<|im_end|>"), added=("<extra_0>",), bos=None, learnt=()):
-    """Qwen's, Llama 3's, ModernBERT's and EuroBERT's kind: byte-level BPE after a pattern, on composed
-    characters. `specials` are special tokens, `added` are added without being special, `learnt` are texts that
-    it learns whole."""
+def pieces_of_qwen(texts, size):
+    """Byte-level BPE after Qwen's pattern, on composed characters: so many tokens, learnt from `texts`."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     pattern = (
@@ -78,9 +76,17 @@ def byte_level(specials=("<|endoftext|>", "<|im_start|>", "<|im_end|>"), added=(
     tokenizer.pre_tokenizer = pre.Sequence(
         [pre.Split(Regex(pattern), "isolated"), pre.ByteLevel(False, use_regex=False)]
     )
-    trainer = trainers.BpeTrainer(vocab_size=400, show_progress=False, initial_alphabet=pre.ByteLevel.alphabet())
-    tokenizer.train_from_iterator([*TEXTS, *learnt * 99], trainer)
     tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=pre.ByteLevel.alphabet())
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def byte_level(specials=("<|endoftext|>", "<|im_start|>", "<|im_end|>"), added=("<extra_0>",), bos=None, learnt=()):
+    """Qwen's, Llama 3's, ModernBERT's and EuroBERT's kind: byte-level BPE after a pattern, on composed
+    characters. `specials` are special tokens, `added` are added without being special, `learnt` are texts that
+    it learns whole."""
+    tokenizer = pieces_of_qwen([*TEXTS, *learnt * 99], 400)
     tokenizer.add_special_tokens(list(specials))
     tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in added])
     return _begun(tokenizer, bos) if bos else tokenizer

@@ -11,7 +11,7 @@ from stepsight.core.arrays import Bools, Floats32, Floats64, Ints
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
-_OF_STEPS = ("trace", "position", "count", "label", "valid", "validity", "redundancy", "probs")
+_OF_STEPS = ("trace", "position", "label", "valid", "validity", "redundancy", "probs")
 
 SILENT = -1
 """In place of a gold label, or of a first error, where there is none."""
@@ -21,17 +21,16 @@ SILENT = -1
 class StepTable:
     """`n` steps of `len(ids)` traces.
 
-    Of shape (n,): `trace`, the place of the trace in `ids`; `position`, 0-based, and `count`, how many steps the
-    trace has; `label`, 0 1 2 or `SILENT`; `valid`, 0 1 or `SILENT`; `validity` and `redundancy`, the least `s_val`
-    and the greatest `s_red` of the step's sub-steps (NaN where the evaluator gave none). `probs`, (n, 3), is the
-    row of the least valid sub-step. Of shape (traces,): `solution`, the evaluator's own score of the whole, else
-    NaN; `groups`, the class that the benchmark puts the trace in, else "".
+    Of shape (n,): `trace`, the place of the trace in `ids`; `position`, 0-based; `label`, 0 1 2 or `SILENT`;
+    `valid`, 0 1 or `SILENT`; `validity` and `redundancy`, the least `s_val` and the greatest `s_red` of the step's
+    sub-steps (NaN where the evaluator gave none). `probs`, (n, 3), is the row of the least valid sub-step. Of
+    shape (traces,): `solution`, the evaluator's own score of the whole, else NaN; `groups`, the class that the
+    benchmark puts the trace in, else "".
     """
 
     ids: tuple[str, ...]
     trace: Ints
     position: Ints
-    count: Ints
     label: Ints
     valid: Ints
     validity: Floats64
@@ -101,7 +100,6 @@ class TableBuilder:
             ids=tuple(self.ids),
             trace=np.repeat(np.arange(len(counts)), counts),
             position=np.arange(len(numbers)) - np.repeat(starts, counts),
-            count=np.repeat(counts, counts),
             label=gold[:, 0],
             valid=gold[:, 1],
             validity=numbers[:, 0],

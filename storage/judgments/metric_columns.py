@@ -56,11 +56,6 @@ class Gold:
         starts = np.cumsum(self.counts) - self.counts
         return np.arange(len(self.label)) - np.repeat(starts, self.counts)
 
-    @cached_property
-    def count(self) -> Ints:
-        """How many steps the trace of each step has, shape (steps,)."""
-        return np.repeat(self.counts, self.counts)
-
     def ends_at_first_error(self) -> bool:
         """Whether the labelled traces stop at their first error, so that their endings give it away: at least nine
         of ten that have one, as in PRM800K."""
@@ -195,7 +190,6 @@ def build_columns(gold: Gold, probs: Rows, solution: NDArray[np.float64]) -> Ste
         ids=gold.ids,
         trace=gold.trace,
         position=gold.position,
-        count=gold.count,
         label=gold.label,
         valid=gold.valid,
         validity=np.where(unsaid, np.nan, validity[least]),

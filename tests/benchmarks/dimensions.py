@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, trainers
-from tokenizers import pre_tokenizers as pre
+from tokenizers import AddedToken, Tokenizer
 
 from stepsight.training.synth.corpus import generate
+from tests.vocabularies import pieces_of_qwen
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -171,21 +171,8 @@ def _write_shard(path: Path, shapes: Shapes, block: torch.Tensor) -> None:
 def _tokenizer() -> str:
     """A byte-level tokenizer.json of Qwen's kind and size: the first tokens are learnt from synthetic solutions,
     the others join two beginnings of words, which never stand side by side."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.NFC()
-    pattern = (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-        r"|\s+(?!\S)|\s+"
-    )
-    tokenizer.pre_tokenizer = pre.Sequence(
-        [pre.Split(Regex(pattern), "isolated"), pre.ByteLevel(False, use_regex=False)]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=_TRAINED, show_progress=False, initial_alphabet=pre.ByteLevel.alphabet()
-    )
     texts = (text for trace in generate(0, 2000) for text in (trace.problem, *trace.substeps))
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer = pieces_of_qwen(texts, _TRAINED)
     parts = json.loads(tokenizer.to_str())
     vocabulary, merges = parts["model"]["vocab"], parts["model"]["merges"]
     words = [token for token in vocabulary if token.startswith("Ġ") and len(token) > 1]

@@ -16,7 +16,6 @@ def test_columns_of_two_traces():
     assert found.ids == ("0", "1")
     assert found.trace.tolist() == [0, 0, 0, 1, 1]
     assert found.position.tolist() == [0, 1, 2, 0, 1]
-    assert found.count.tolist() == [3, 3, 3, 2, 2]
     assert found.label.tolist() == [NO_GOLD, NO_GOLD, NO_GOLD, Label.NEU, Label.POS]
     assert found.valid.tolist() == [1, 0, NO_GOLD, 1, 1]
     assert found.first_errors().tolist() == [1, NO_GOLD]
@@ -54,7 +53,7 @@ def test_what_was_said_of_the_whole_and_the_group_stay_with_the_trace():
 def test_some_of_the_steps():
     found = table(([VALID, WRONG], [0.9, 0.2]), ([VALID], [0.4]))
     kept = found.where(np.array([False, True, True]))
-    assert (kept.trace.tolist(), kept.position.tolist(), kept.count.tolist()) == ([0, 1], [1, 0], [2, 1])
+    assert (kept.trace.tolist(), kept.position.tolist()) == ([0, 1], [1, 0])
     assert kept.ids == found.ids
 
 

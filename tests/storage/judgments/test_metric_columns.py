@@ -18,7 +18,7 @@ from stepsight.storage.judgments.metric_columns import Gold, read_gold, read_tab
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
 from tests.storage.samples import SAMPLES, add, evaluator, find_judgment, judge
 
-COLUMNS = ("trace", "position", "count", "label", "valid", "validity", "redundancy", "probs", "solution")
+COLUMNS = ("trace", "position", "label", "valid", "validity", "redundancy", "probs", "solution")
 
 
 @pytest.fixture

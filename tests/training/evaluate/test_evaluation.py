@@ -371,7 +371,7 @@ def test_the_tables_of_the_baselines_are_those_of_their_scores(sqlite_store: Sto
     for baseline, table in found:
         expected = build_table((trace, baseline.score(trace, mode)) for trace in stored)
         assert table.ids == expected.ids
-        for column in ("trace", "position", "count", "label", "valid", "validity", "redundancy", "probs"):
+        for column in ("trace", "position", "label", "valid", "validity", "redundancy", "probs"):
             np.testing.assert_array_equal(getattr(table, column), getattr(expected, column), err_msg=column)
 
 
