@@ -71,7 +71,8 @@ def judgment_record(
 
     `steps` holds one object per sub-step, in the judgment's own mode (offline for hindsight); `hindsight` is the
     list of rows of the triangle, each a list of `[neg, neu, pos]`. Probabilities are rounded to 6 digits. Where the
-    evaluator's `outputs` are not three-way, sub-steps and places of the triangle have a validity only.
+    evaluator's `outputs` are not three-way, sub-steps and places of the triangle have a validity only; a sub-step
+    of an ensemble has its `spread` too.
     """
     scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
     assert scores is not None
@@ -99,7 +100,8 @@ def _scores(scores: StepScores, thresholds: Thresholds | None, outputs: Outputs)
     verdict = judge_solution(scores, thresholds)
     if outputs != Outputs.THREE_WAY:
         valid = {"validity": round(verdict.validity, _DIGITS), "valid": verdict.valid}
-        return {"steps": [{"validity": validity} for validity in _rounded(scores.validity)], "solution": valid}
+        steps = [{"validity": validity} for validity in _rounded(scores.validity)]
+        return {"steps": _with_spread(steps, scores), "solution": valid}
     steps = [
         dict(zip(LABEL_NAMES, probs, strict=True)) | {"validity": validity, "redundancy": redundancy}
         for probs, validity, redundancy in zip(
@@ -112,7 +114,13 @@ def _scores(scores: StepScores, thresholds: Thresholds | None, outputs: Outputs)
         "valid": verdict.valid,
         "redundant": verdict.redundant,
     }
-    return {"steps": steps, "solution": solution}
+    return {"steps": _with_spread(steps, scores), "solution": solution}
+
+
+def _with_spread(steps: list[dict[str, Any]], scores: StepScores) -> list[dict[str, Any]]:
+    if scores.spread is None:
+        return steps
+    return [step | {"spread": spread} for step, spread in zip(steps, _rounded(scores.spread), strict=True)]
 
 
 def _rounded(values: Floats32) -> list[Any]:

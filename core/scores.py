@@ -17,17 +17,26 @@ from stepsight.core.label import Label
 class StepScores:
     """Probabilities of shape (n, 3), float32, columns neg, neu, pos (paper, eq. 1).
 
+    `spread`, shape (n,), is given by an ensemble: the standard deviation of its members' validity, an uncertainty.
     Raises `ValueError` on another shape.
     """
 
     probs: Floats32
+    spread: Floats32 | None = None
 
     def __post_init__(self) -> None:
         probs = np.ascontiguousarray(self.probs, dtype=np.float32)
         if probs.ndim != 2 or probs.shape[1] != len(Label):
             raise ValueError(f"probabilities of shape {probs.shape}, expected (n, 3)")
+        if self.spread is not None and self.spread.shape != probs.shape[:1]:
+            raise ValueError(f"a spread of shape {self.spread.shape}, expected ({len(probs)},)")
         probs.setflags(write=False)
         object.__setattr__(self, "probs", probs)
+
+    @classmethod
+    def from_rows(cls, rows: Floats32) -> "StepScores":
+        """Of the rows that a model computes, shape (n, 3), or (n, 4) where the last column is the spread."""
+        return cls(rows[:, : len(Label)], rows[:, len(Label)] if rows.shape[1] > len(Label) else None)
 
     def __len__(self) -> int:
         return len(self.probs)
@@ -61,8 +70,8 @@ class StepScores:
         """
         owner = np.asarray(owners)
         order = np.lexsort((np.arange(len(owner)), self.validity, owner))
-        first = np.unique(owner[order], return_index=True)[1]
-        return StepScores(self.probs[order[first]])
+        least = order[np.unique(owner[order], return_index=True)[1]]
+        return StepScores(self.probs[least], None if self.spread is None else self.spread[least])
 
 
 @dataclass(frozen=True)
@@ -109,10 +118,12 @@ class Hindsight:
     """The hindsight matrix: `H[j, i] = p(sub-step i | q, h_1 … h_j)` for `i <= j`, 0-based.
 
     `rows[j]` has shape (j + 1, 3), columns neg, neu, pos. The diagonal is the online result, the last row the
-    offline one. Raises `ValueError` where the rows are not a lower triangle.
+    offline one. `spread`, shape (n,), is that of a causal ensemble (see `StepScores`), the same in every row.
+    Raises `ValueError` where the rows are not a lower triangle.
     """
 
     rows: tuple[Floats32, ...]
+    spread: Floats32 | None = None
 
     def __post_init__(self) -> None:
         for length, row in enumerate(self.rows, start=1):
@@ -125,16 +136,16 @@ class Hindsight:
     @classmethod
     def constant(cls, scores: StepScores) -> "Hindsight":
         """The triangle of a causal evaluator: later steps change nothing, so each column is constant."""
-        return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))))
+        return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))), scores.spread)
 
     @classmethod
-    def from_packed(cls, packed: Floats32) -> "Hindsight":
+    def from_packed(cls, packed: Floats32, spread: Floats32 | None = None) -> "Hindsight":
         """The inverse of `packed`. Raises `ValueError` where the length is no triangular number."""
         n = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
         if n * (n + 1) // 2 != len(packed):
             raise ValueError(f"{len(packed)} entries do not fill a triangle")
         starts = [j * (j + 1) // 2 for j in range(n)]
-        return cls(tuple(packed[start : start + j + 1] for j, start in enumerate(starts)))
+        return cls(tuple(packed[start : start + j + 1] for j, start in enumerate(starts)), spread)
 
     @property
     def packed(self) -> Floats32:
@@ -144,12 +155,12 @@ class Hindsight:
     @property
     def online(self) -> StepScores:
         """Each sub-step judged with nothing after it: the diagonal."""
-        return StepScores(np.stack([row[-1] for row in self.rows]))
+        return StepScores(np.stack([row[-1] for row in self.rows]), self.spread)
 
     @property
     def offline(self) -> StepScores:
         """Each sub-step judged with the whole solution in view: the last row."""
-        return StepScores(self.rows[-1])
+        return StepScores(self.rows[-1], self.spread)
 
     def reveal(self, i: int) -> StepScores:
         """Column `i`: the verdict on sub-step `i` after each of `h_i … h_n`, shape (n - i, 3)."""

@@ -23,6 +23,7 @@ _OUTPUTS = (
     "was checked in a step is right, null where nothing was"
 )
 _NO_NUMBER = "null where it gives no number"
+_SPREAD = "the standard deviation of validity between the members of an ensemble; of no other evaluator"
 
 
 class _Given(BaseModel):
@@ -62,6 +63,7 @@ class SubstepScores(BaseModel):
     redundancy: float | None = Field(description=f"neu; {_ONLY_VALIDITY}")
     valid: bool | None = Field(description="null where it says nothing of the sub-step")
     redundant: bool | None = Field(description=_ONLY_VALIDITY)
+    spread: float | None = Field(None, description=_SPREAD)
 
 
 class SolutionScores(BaseModel):
@@ -183,6 +185,7 @@ class JudgmentInfo(BaseModel):
         description="neg, neu, pos of each sub-step, or its validity where `outputs` is validity; offline in "
         "hindsight mode; null where it said nothing."
     )
+    spread: list[float] | None = Field(None, description=f"Of each sub-step: {_SPREAD}")
     online: Row | None = Field(None, description="In hindsight mode.")
     hindsight: list[Row] | None = None
     solution: float | None = Field(description="What it said of the whole by itself, where it did.")

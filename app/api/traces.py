@@ -120,6 +120,7 @@ def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
         stale=judgment.stale,
         created=judgment.created,
         steps=_substep_values(scores.probs, outputs) if outputs.has_steps else None,
+        spread=None if scores.spread is None else np.round(scores.spread.astype(np.float64), _DIGITS).tolist(),
         online=_rounded(hindsight.online.probs, outputs) if hindsight is not None else None,
         hindsight=[_rounded(row, outputs) for row in hindsight.rows] if hindsight is not None else None,
         solution=judgment.solution,

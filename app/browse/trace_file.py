@@ -29,7 +29,7 @@ CSV_PATH = "/browse/trace.csv"
 
 _DIGITS = 6
 _PLACE = ("step", "substep", "text", "gold")
-_NUMBERS = (*LABEL_NAMES, "validity", "verdict")
+_NUMBERS = (*LABEL_NAMES, "validity", "spread", "verdict")
 _HEAD = (*_PLACE, "evaluator", "mode", *_NUMBERS)
 
 
@@ -122,13 +122,14 @@ def _substep_record(answer: TraceJudgments, mode: Mode, i: int) -> dict[str, Any
     scores = answer.modes[mode]
     if answer.outputs.in_words:
         return {"label": LABEL_NAMES[int(scores.probs[i].argmax())]}
-    return {"validity": _rounded(scores.validity[i])}
+    spread = {} if scores.spread is None else {"spread": _rounded(scores.spread[i])}
+    return {"validity": _rounded(scores.validity[i])} | spread
 
 
 def _rows(trace: StoredTrace, answer: TraceJudgments) -> Iterator[list[object]]:
     for mode, scores in answer.modes.items():
-        for i, probs in enumerate(scores.probs):
-            numbers = substep_numbers(probs, answer.outputs, answer.thresholds)
+        for i in range(len(scores)):
+            numbers = substep_numbers(scores, i, answer.outputs, answer.thresholds)
             yield [*_place(trace, i), answer.name, mode.value, *map(numbers.get, _NUMBERS)]
 
 

@@ -46,7 +46,10 @@ def trace_html(
         answers=answers,
         columns=columns,
         steps=_rows(trace, people, disputes),
-        legend=legend_html([answer.outputs for answer in columns]),
+        legend=legend_html(
+            [answer.outputs for answer in columns],
+            spread=any(scores.spread is not None for answer in columns for scores in answer.modes.values()),
+        ),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
         problem=marked_html(text_html(trace.problem), wanted),
         marked=lambda text: marked_markdown(text, wanted),

@@ -86,7 +86,7 @@ def judged_step(evidence: Evidence, i: int) -> dict[str, object]:
     owner = int(trace.owners[i])
     starts = i == 0 or trace.owners[i - 1] != owner
     wrong = trace.steps[owner].valid is False
-    offline = evidence.hindsight.offline.probs[i]
+    offline = evidence.hindsight.offline
     return {
         "name": evidence.names[i],
         "text": trace.substeps[i],
@@ -95,7 +95,7 @@ def judged_step(evidence: Evidence, i: int) -> dict[str, object]:
         "wrong": wrong,
         "first_error": wrong and owner == trace.first_error and starts,
         "gold": gold_html(trace.steps[owner]),
-        "bar": bar_html("offline", offline, evidence.thresholds, outputs=evidence.outputs),
+        "bar": bar_html("offline", offline, i, evidence.thresholds, outputs=evidence.outputs),
         "change": change_html(float(evidence.hindsight.retroactive[i])),
     }
 

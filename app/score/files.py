@@ -22,7 +22,7 @@ from stepsight.core.trace import Trace
 
 JSON_PATH = "/score/result.json"
 CSV_PATH = "/score/result.csv"
-_COLUMNS = (*LABEL_NAMES, "validity", "redundancy", "valid", "redundant")
+_COLUMNS = (*LABEL_NAMES, "validity", "redundancy", "valid", "redundant", "spread")
 
 
 def score_files(evaluators: Evaluators) -> APIRouter:
@@ -111,10 +111,11 @@ def _file(text: str, kind: str, ending: str) -> Response:
 
 def _cells(scores: StepScores, i: int, thresholds: Thresholds, *, three: bool) -> list[object]:
     validity, redundancy = float(scores.validity[i]), float(scores.redundancy[i])
+    spread = None if scores.spread is None else _number(scores.spread[i])
     if not three:
-        return [*[None] * len(LABEL_NAMES), _number(validity), None, validity >= thresholds.validity, None]
+        return [*[None] * len(LABEL_NAMES), _number(validity), None, validity >= thresholds.validity, None, spread]
     numbers = [_number(value) for value in (*scores.probs[i], validity, redundancy)]
-    return [*numbers, validity >= thresholds.validity, redundancy >= thresholds.redundancy]
+    return [*numbers, validity >= thresholds.validity, redundancy >= thresholds.redundancy, spread]
 
 
 def _number(value: float) -> float:

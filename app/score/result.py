@@ -178,7 +178,10 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         columns=_columns(result),
         long=_LONG,
         steps=json.dumps(steps_of(result.trace), ensure_ascii=False),
-        legend=legend_html([scores.outputs for scores in result.scores]),
+        legend=legend_html(
+            [scores.outputs for scores in result.scores],
+            spread=any(scores.now.spread is not None for scores in result.scores),
+        ),
     )
     body += exports or ""
     return render("score/result.html", result=result, body=body, said=_sentence(verdicts))
@@ -256,7 +259,7 @@ def _cell(result: ScoredSolution, one: EvaluatorScores, mode: Mode, i: int) -> d
     moved = was is not None and is_move(now - was)
     return {
         "who": name if mode == Mode.ONLINE else "",
-        "bar": bar_html(mode, scores.probs[i], result.thresholds, name, one.outputs),
+        "bar": bar_html(mode, scores, i, result.thresholds, name, one.outputs),
         "was": was if moved else None,
         "now": now,
         "moved": notable(now - was) if was is not None else "",

@@ -1,11 +1,10 @@
 """Judged steps as HTML: bars, marks, gold and verdicts as all pages show them, and what they mean."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from markupsafe import Markup
 
 from stepsight.app.web.html import macro
-from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, StepScores, Thresholds, judge_solution, verdict_word
@@ -19,9 +18,9 @@ ONLY_VALIDITY = "gives validity only, not redundancy"
 """On an evaluator whose outputs are not three-way."""
 
 
-def legend_html(outputs: Iterable[Outputs]) -> Markup:
-    """What the marks and colours mean in bars of evaluators with these outputs."""
-    return macro(_TEMPLATE, "legend", Outputs.THREE_WAY in outputs)
+def legend_html(outputs: Iterable[Outputs], *, spread: bool = False) -> Markup:
+    """What the marks and colours mean in bars of evaluators with these outputs; `spread` where one is an ensemble."""
+    return macro(_TEMPLATE, "legend", Outputs.THREE_WAY in outputs, spread)
 
 
 EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
@@ -63,17 +62,22 @@ def gold_html(step: Step) -> Markup:
 
 def bar_html(
     mode: str,
-    probs: Sequence[float] | Floats32,
+    scores: StepScores,
+    i: int,
     thresholds: Thresholds,
     name: str = "",
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> Markup:
-    """The three probabilities of a sub-step as a bar with its mark and validity, or validity alone where the
-    evaluator's `outputs` are not three-way; `name` is its name, where several stand side by side."""
-    values = {name: float(p) for name, p in zip(LABEL_NAMES, probs, strict=True)}
+    """The three probabilities of sub-step `i` as a bar with its mark and validity, or validity alone where the
+    evaluator's `outputs` are not three-way; `name` is its name, where several stand side by side. The spread of an
+    ensemble is a line across the end of what is not valid."""
+    values = {name: float(p) for name, p in zip(LABEL_NAMES, scores.probs[i], strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
-    verdict = verdict_word(probs, thresholds, outputs)
+    spread = None if scores.spread is None else float(scores.spread[i])
+    verdict = verdict_word(scores.probs[i], thresholds, outputs)
     numbers = values if three else {"validity": validity}
+    if spread is not None:
+        numbers = numbers | {"spread": spread}
     words = ", ".join(f"{key} {number:.2f}" for key, number in numbers.items())
     return macro(
         _TEMPLATE,
@@ -84,7 +88,13 @@ def bar_html(
         parts=values if three else {"neg": 1 - validity, "pos": validity},
         validity=validity,
         probabilities=values if three else {},
+        spread=None if spread is None else _reach(validity, spread),
     )
+
+
+def _reach(validity: float, spread: float) -> tuple[float, float]:
+    """From where to where the line of a spread goes, as shares of the bar, which begins with what is not valid."""
+    return max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
 
 
 def change_html(value: float) -> Markup:

@@ -27,7 +27,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import VALIDITY
+from stepsight.core.models.model import VALIDITY, Ensemble
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator, Strip
 
@@ -43,7 +43,7 @@ _PROMPT = (
 )
 
 
-class EnsembleHead(nn.Module):
+class EnsembleHead(Ensemble):
     """Logits whose softmax is `(1 - v, 0, v)`, with `v` the mean over the heads of a sigmoid.
 
     `layers` are weights, shape (heads, inputs, outputs), and biases, shape (heads, outputs), the last of one
@@ -69,6 +69,12 @@ class EnsembleHead(nn.Module):
         right = functional.logsigmoid(values).logsumexp(0)
         wrong = functional.logsigmoid(-values).logsumexp(0)
         return torch.stack([wrong, torch.full_like(right, -torch.inf), right], dim=-1)
+
+    def spread(self, hidden: Tensor) -> Tensor:
+        """As ActPRM's training measures it: the standard deviation with one less than the number of heads; 0 of a
+        single head."""
+        values = torch.sigmoid(self.values(hidden))
+        return values.std(0) if len(values) > 1 else torch.zeros_like(values[0])
 
 
 def recognises(checkpoint: Checkpoint) -> bool:

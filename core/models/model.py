@@ -48,6 +48,14 @@ class Mixture(nn.Module):
         return mixed
 
 
+class Ensemble(nn.Module):
+    """A score head of several members, whose disagreement tells how sure it is."""
+
+    def spread(self, hidden: Tensor) -> Tensor:
+        """The standard deviation of its members' validity, shape (…), for hidden states, shape (…, hidden)."""
+        raise NotImplementedError
+
+
 class StepModel(nn.Module):
     """`p_i = softmax(W h_i)` with `h_i` the backbone's hidden state at the end of step `i` (paper, §3.3), or a
     mixture of its layers' states.
@@ -129,11 +137,30 @@ class StepModel(nn.Module):
     def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
         """The head at the positions `ends`, shape (batch, steps), of hidden states, shape (batch, tokens, hidden):
         logits of shape (batch, steps, 3)."""
+        logits: Tensor = self.score(self._at(hidden, ends))
+        return logits
+
+    def _at(self, hidden: Tensor, ends: Tensor) -> Tensor:
         index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
         # The layers of a large model may lie on several devices.
-        read = hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
-        logits: Tensor = self.score(read)
-        return logits
+        return hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
+
+    def judge(self, input_ids: Tensor, attention_mask: Tensor, ends: Tensor) -> Tensor:
+        """`rows` at the ends of an input as `forward` takes it, shape (batch, steps, columns)."""
+        hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
+        return self.rows_at(hidden, ends)
+
+    def rows_at(self, hidden: Tensor, ends: Tensor) -> Tensor:
+        """`rows` of the hidden states, shape (batch, tokens, hidden), at `ends`, shape (batch, steps)."""
+        return self.rows(self._at(hidden, ends))
+
+    def rows(self, hidden: Tensor) -> Tensor:
+        """The probabilities of neg, neu and pos, shape (…, 3), float32, for what the head reads, shape (…, hidden);
+        of an ensemble its spread in a fourth column."""
+        probs: Tensor = self.score(hidden).float().softmax(-1)
+        if not isinstance(self.score, Ensemble):
+            return probs
+        return torch.cat([probs, self.score.spread(hidden).float().unsqueeze(-1)], dim=-1)
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
         """Called by the trainer: the backbone's layers keep only their input and compute the rest again."""

@@ -52,7 +52,8 @@ class Forward(Protocol):
     """Runs inputs through a step model."""
 
     def run(self, inputs: Sequence[Input]) -> list[Floats32]:
-        """Probabilities of shape (k, 3) for each input, in the order given."""
+        """Probabilities of shape (k, 3) for each input, in the order given; of an ensemble, its spread in a fourth
+        column."""
         ...
 
 
@@ -112,5 +113,5 @@ class PaddedForward:
             mask[row, : item.length] = 1
             ends[row, : len(item.reads)] = item.reads
         tensors = (torch.from_numpy(array).to(self.device) for array in (ids, mask, ends))
-        probs = self.model(*tensors)["logits"].float().softmax(-1).cpu().numpy()
-        return [probs[row, : len(item.reads)] for row, item in enumerate(batch)]
+        rows = self.model.judge(*tensors).cpu().numpy()
+        return [rows[row, : len(item.reads)] for row, item in enumerate(batch)]

@@ -9,6 +9,7 @@ import torch
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
+from stepsight.core.label import Label
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
@@ -56,7 +57,7 @@ class NextSteps:
             rows = self._continue(self._prefixes, inputs, end)
         self._evaluator.check_numbers(rows)
         scored = dict(zip(unique, rows, strict=True))
-        return np.concatenate([scored[text] for text in candidates])
+        return np.concatenate([scored[text][:, : len(Label)] for text in candidates])
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:
@@ -94,6 +95,5 @@ class NextSteps:
         for row, item in zip(rows, batch, strict=True):
             row[: item.length - start] = item.ids[start : item.length]
         reads = torch.tensor([[int(item.reads[0]) - start] for item in batch])
-        logits = self._evaluator.model.logits(prefixes.after(prefix, rows), reads)
-        probs: Floats32 = logits[:, 0].float().softmax(-1).cpu().numpy()
+        probs: Floats32 = self._evaluator.model.rows_at(prefixes.after(prefix, rows), reads)[:, 0].cpu().numpy()
         return probs

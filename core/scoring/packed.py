@@ -55,8 +55,8 @@ class PackedForward:
             _Spans(decoder, batch, bounds),
             torch.from_numpy(reads),
         )
-        probs: Floats32 = self.model.score(hidden).float().softmax(-1).numpy()
-        return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
+        rows: Floats32 = self.model.rows(hidden).numpy()
+        return np.split(rows, np.cumsum([len(item.reads) for item in batch])[:-1])
 
 
 class _Spans:

@@ -161,7 +161,7 @@ def _inputs(encoded: Encoded, mode: Mode) -> list[Input]:
 
 def _assemble(rows: tuple[Floats32, ...], mode: Mode, causal: bool) -> StepScores | Hindsight:
     if causal:
-        scores = StepScores(rows[0])
+        scores = StepScores.from_rows(rows[0])
         return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
     if mode == Mode.HINDSIGHT:
         return Hindsight(rows)

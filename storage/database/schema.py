@@ -199,7 +199,8 @@ class JudgmentRow(Base):
     packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline),
     and `online_*` those of the diagonal; `retroactive` is the largest absolute retroactive change. The
     dataset is repeated here so that one index finds what an evaluator says of a dataset. `solution` is what
-    the evaluator said of the whole by itself, where it did, and `rationale` the words that it gave for it.
+    the evaluator said of the whole by itself, where it did, and `rationale` the words that it gave for it. `spread`
+    is that of an ensemble, a little-endian float32 for each sub-step.
 
     An evaluator that has judged cannot be deleted, since what it said cost far more than the row.
     """
@@ -221,6 +222,7 @@ class JudgmentRow(Base):
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     solution: Mapped[float | None]
     rationale: Mapped[str | None] = mapped_column(Text)
+    spread: Mapped[bytes | None] = mapped_column(LargeBinary)
 
     __table_args__ = (
         ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),

@@ -3,17 +3,17 @@
 Steps and sub-steps are counted from 1. `gold` is of the step: neg, neu, pos, or `valid` where the benchmark says
 that alone. `verdict` is by the thresholds in force: valid, redundant or not valid. What an evaluator does not say
 is empty: of a sub-step that it passed over, the numbers and the verdict; of one that speaks in words, every
-number; of one that gives validity only, the probabilities. One that speaks of the whole solution alone has a single
-row, without a step. `solution` and `rationale` are of the whole solution, the same in each row.
+number; of one that gives validity only, the probabilities. `spread` is given by an ensemble alone. One that speaks
+of the whole solution alone has a single row, without a step. `solution` and `rationale` are of the whole solution,
+the same in each row.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Mode
-from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.scores import Outputs, Thresholds, verdict_word
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.scores import Outputs, StepScores, Thresholds, verdict_word
 from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.table_files import Row
@@ -34,6 +34,7 @@ COLUMNS: dict[str, type] = {
     **dict.fromkeys(LABEL_NAMES, float),
     "validity": float,
     "redundancy": float,
+    "spread": float,
     "verdict": str,
     "solution": float,
     "rationale": str,
@@ -89,8 +90,8 @@ def _rows(trace: StoredTrace, judgment: StoredJudgment, thresholds: Thresholds) 
         if not evaluator.outputs.has_steps:
             yield in_mode
             continue
-        for place, probs in zip(_places(trace), scores.probs, strict=True):
-            yield in_mode | place | substep_numbers(probs, evaluator.outputs, thresholds)
+        for i, place in enumerate(_places(trace)):
+            yield in_mode | place | substep_numbers(scores, i, evaluator.outputs, thresholds)
 
 
 def _places(trace: StoredTrace) -> Iterator[dict[str, Any]]:
@@ -106,18 +107,21 @@ def gold_word(step: Step) -> str | None:
     return "valid" if step.valid else None
 
 
-def substep_numbers(probs: Floats32, outputs: Outputs, thresholds: Thresholds) -> dict[str, Any]:
-    """What an evaluator says of a sub-step, by column; `probs` have shape (3,), and zeros stand for nothing."""
+def substep_numbers(scores: StepScores, i: int, outputs: Outputs, thresholds: Thresholds) -> dict[str, Any]:
+    """What an evaluator says of sub-step `i`, by column; probabilities of zero stand for nothing."""
+    probs = scores.probs[i]
     if not probs.any():
         return {}
     verdict = {"verdict": verdict_word(probs, thresholds, outputs)}
     if outputs.in_words:
         return verdict
-    validity = {"validity": _rounded(probs[Label.NEU] + probs[Label.POS])}
+    numbers = {"validity": _rounded(scores.validity[i])}
+    if scores.spread is not None:
+        numbers["spread"] = _rounded(scores.spread[i])
     if outputs != Outputs.THREE_WAY:
-        return validity | verdict
+        return numbers | verdict
     three = dict(zip(LABEL_NAMES, map(_rounded, probs), strict=True))
-    return three | validity | {"redundancy": three["neu"]} | verdict
+    return three | numbers | {"redundancy": three["neu"]} | verdict
 
 
 def _rounded(value: Any) -> float:

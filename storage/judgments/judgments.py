@@ -151,7 +151,7 @@ def _insert(session: Session, rows: list[Values]) -> None:
         JudgmentRow,
         judgments,
         key=("trace_id", "evaluator_id", "mode"),
-        unless_same=("probabilities", "trace_digest", "solution", "rationale"),
+        unless_same=("probabilities", "trace_digest", "solution", "rationale", "spread"),
     )
     insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
     for dataset_id, evaluator_id in sorted({(row["dataset_id"], row["evaluator_id"]) for row in rows}):
@@ -177,6 +177,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
         "probabilities": pack(result),
         "solution": judgment.solution,
         "rationale": judgment.rationale or None,
+        "spread": None if result.spread is None else result.spread.astype(_PACKED).tobytes(),
         _PROFILES: profile_columns(judgment),
     }
 
@@ -203,17 +204,22 @@ def pack(result: StepScores | Hindsight) -> bytes:
     return probs.astype(_PACKED).tobytes()
 
 
-def unpack(data: bytes, mode: Mode | str) -> StepScores | Hindsight:
-    """The inverse of `pack`."""
-    probs: Floats32 = np.frombuffer(data, dtype=_PACKED).reshape(-1, 3).astype(np.float32)
-    return Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs)
+def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
+    """The inverse of `pack`, with the bytes of the spread where there is one."""
+    probs = _floats(data).reshape(-1, 3)
+    spreads = None if spread is None else _floats(spread)
+    return Hindsight.from_packed(probs, spreads) if mode == Mode.HINDSIGHT else StepScores(probs, spreads)
+
+
+def _floats(data: bytes) -> Floats32:
+    return np.frombuffer(data, dtype=_PACKED).astype(np.float32)
 
 
 def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
     return StoredJudgment(
         trace,
         Mode(row.mode),
-        unpack(row.probabilities, row.mode),
+        unpack(row.probabilities, row.mode, row.spread),
         row.solution,
         row.rationale or "",
         evaluator=StoredEvaluator(

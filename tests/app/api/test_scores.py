@@ -1,13 +1,19 @@
 """POST /api/v1/score."""
 
+import csv
+import io
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import pytest
 
+from stepsight.app.browse.trace_file import CSV_PATH as BROWSE_CSV
+from stepsight.app.score.files import CSV_PATH as SCORE_CSV
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode, judgment_record
@@ -15,9 +21,13 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
+from stepsight.storage.exports.judgment_rows import judgment_rows
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import register_loaded
+from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.client import asking
+from tests.checkpoints import write_actprm
 from tests.storage.samples import add
 
 BODY = {"problem": "What is 2 + 3?", "steps": ["2 + 3 = 6.", ["So 6.", "Check: 6 - 3 = 3."]]}
@@ -208,3 +218,36 @@ def _check_words(client):
     assert "hindsight" not in answer
     silent = post(client, evaluator="equations", steps=["It is so."]).json()
     assert (silent["steps"][0]["valid"], silent["solution"]["valid"]) == (None, None)
+
+
+def test_the_spread_of_an_ensemble_is_wherever_its_scores_are(sqlite_store, tmp_path):
+    write_actprm(tmp_path / "ActPRM", max_position_embeddings=1024)
+    evaluators = Evaluators([tmp_path / "ActPRM"], shipped=False)
+    trace = add(sqlite_store)[0]
+    judged = evaluators.judge("ActPRM", trace)
+    spread = judged.hindsight.spread.tolist()
+    assert min(spread) > 0
+    evaluator = register_loaded(sqlite_store, evaluators.scorer("ActPRM").evaluator)
+    save_judgments(sqlite_store, evaluator.id, [replace(judged, trace=trace)])
+    body = {"problem": trace.problem, "steps": [list(step.substeps) for step in trace.steps]}
+    form = ScoreForm.of(trace, ["ActPRM"], Thresholds())
+    with asking(sqlite_store, evaluators) as client:
+        for view in ("steps", "online", "offline"):
+            answer = post(client, evaluator="ActPRM", mode="hindsight", **body).json()
+            rows = answer["steps"] if view == "steps" else answer[view]["steps"]
+            assert [row["spread"] for row in rows] == pytest.approx(spread, abs=1e-5)
+        (stored,) = client.get(f"/api/v1/traces/{trace.trace_id}").json()["judgments"]
+        assert stored["spread"] == pytest.approx(spread, abs=1e-5)
+        for path, query in (
+            (BROWSE_CSV, {"trace": trace.trace_id, "evaluator": "ActPRM"}),
+            (SCORE_CSV, {"s": form.token()}),
+        ):
+            rows = list(csv.DictReader(io.StringIO(client.get(path, params=query).text)))
+            names = [name for name in rows[0] if name.endswith("spread")]
+            found = [float(row[names[-1]]) for row in rows]
+            assert found[-len(spread) :] == pytest.approx(spread, abs=1e-5)
+        page = client.get("/browse", params={"trace": trace.trace_id, "evaluator": "ActPRM"}).text
+        assert page.count('<b class="spread"') == 2 * len(spread)
+        assert "a line across a bar" in page
+    rows = list(judgment_rows(sqlite_store, [trace.trace_id]))
+    assert [row["spread"] for row in rows] == pytest.approx([*spread, *spread], abs=1e-5)

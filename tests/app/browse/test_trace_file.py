@@ -104,7 +104,7 @@ def test_a_trace_that_nobody_judged_has_its_texts_alone(client, trace):
         csv.reader(io.StringIO(client.get(CSV_PATH, params={"trace": trace.trace_id, "beside": "number"}).text))
     )
     assert len(rows) == 1 + 4
-    assert rows[1] == ["1", "1", "a", "valid", "", "", "", "", "", "", ""]
+    assert rows[1] == ["1", "1", "a", "valid", "", "", "", "", "", "", "", ""]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ PROBS = np.array([[0.1, 0.05, 0.85], [0.2, 0.5, 0.3], [0.7, 0.1, 0.2]], np.float
 
 
 def bar(probs, thresholds=DEFAULT, *options):
-    return read(bar_html("offline", probs, thresholds, *options)).one("div", cls="c", data_mode="offline")
+    scores = StepScores(np.array([probs], np.float32))
+    return read(bar_html("offline", scores, 0, thresholds, *options)).one("div", cls="c", data_mode="offline")
 
 
 def test_a_bar_is_as_wide_as_its_probabilities_and_says_so():
@@ -109,7 +110,8 @@ def test_substeps_are_numbered_within_their_step():
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_texts_are_escaped(text):
     assert read(notice_html(text)).one(role="alert").text == text
-    assert read(bar_html("online", PROBS[0], DEFAULT, text)).one("div", cls="bar")["title"].startswith(text)
+    bar = read(bar_html("online", StepScores(PROBS), 0, DEFAULT, text)).one("div", cls="bar")
+    assert bar["title"].startswith(text)
     assert [element.tag for element in read(note_html(text)).all()][:2] == ["p", "span"]
 
 
@@ -124,3 +126,14 @@ def test_no_message_is_no_markup():
 )
 def test_a_change_has_its_sign(value, expected):
     assert signed(value) == expected
+
+
+def test_the_spread_of_an_ensemble_is_a_line_across_the_border():
+    spread = np.array([0.125, 0.5], np.float32)
+    scores = StepScores(np.array([[0.25, 0, 0.75], [0.25, 0, 0.75]], np.float32), spread)
+    bars = [read(bar_html("offline", scores, i, DEFAULT, "PRM", Outputs.VALIDITY)).one(cls="bar") for i in (0, 1)]
+    assert bars[0]["title"] == "PRM, offline: validity 0.75, spread 0.12; valid"
+    # No further than the bar.
+    lines = [bar.one("b", cls="spread")["style"] for bar in bars]
+    assert lines == ["left:12.5%;width:25.0%", "left:0.0%;width:75.0%"]
+    assert bar([0.25, 0, 0.75]).all("b") == []

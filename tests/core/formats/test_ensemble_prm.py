@@ -10,7 +10,10 @@ from tokenizers import Tokenizer
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.scores import Outputs
+from stepsight.core.scoring.forward import PaddedForward
+from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import pickled, write_actprm
@@ -107,3 +110,29 @@ def test_what_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
     (folder / "tokenizer.json").write_text(tokenizer.replace("<extra_0>", "<extra_1>"))
     with pytest.raises(UserError, match="the tokenizer has no token '<extra_0>'"):
         load_evaluator(folder)
+
+
+@pytest.mark.parametrize("heads", [8, 1])
+def test_how_far_the_heads_lie_apart_is_kept(tmp_path, heads):
+    backbone, head = write_actprm(tmp_path / "ActPRM", num_ensemble=heads)
+    evaluator = load_evaluator(tmp_path / "ActPRM")
+    for forward in (None, PaddedForward(evaluator.model), PackedForward(evaluator.model)):
+        scorer = Scorer(evaluator, forward)
+        judged = {mode: list(scorer.score(TRACES, mode)) for mode in Mode}
+        for place, trace in enumerate(TRACES):
+            ids, places = published(tmp_path / "ActPRM", trace)
+            values = by_head(head, hidden_states(backbone, ids)[places]).numpy()
+            expected = values.std(0, ddof=1) if heads > 1 else np.zeros(len(places))
+            for scores in (
+                judged[Mode.ONLINE][place].online,
+                judged[Mode.OFFLINE][place].offline,
+                judged[Mode.HINDSIGHT][place].online,
+                judged[Mode.HINDSIGHT][place].offline,
+            ):
+                np.testing.assert_allclose(scores.spread, expected, atol=1e-5)
+            record = judgment_record(judged[Mode.HINDSIGHT][place], "ActPRM", None, evaluator.outputs)
+            assert [step["spread"] for step in record["steps"]] == pytest.approx(expected, abs=1e-5)
+            # Of sub-steps of one step, that of the least valid.
+            owners = np.zeros(len(places), int)
+            scores = judged[Mode.OFFLINE][place].offline
+            assert scores.by_step(owners).spread.tolist() == [scores.spread[scores.validity.argmin()]]

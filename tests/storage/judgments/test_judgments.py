@@ -276,3 +276,20 @@ def test_what_could_not_be_written_is_tried_once_more(
     with pytest.raises(UserError, match="locked"):
         save_judgments(store, evaluator(store).id, [judge(trace, "offline") for trace in traces])
     assert len(rows(store)) == 4
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_spread_of_an_ensemble_comes_back_and_replaces_another(
+    store: Store, traces: list[StoredTrace], mode: Mode
+) -> None:
+    mini, trace = evaluator(store), traces[0]
+    made = judge(trace, mode)
+    for shift in (0.125, 0.25):
+        spread = np.arange(len(trace.substeps), dtype=np.float32) / 8 + np.float32(shift)
+        save_judgments(store, mini.id, [replace(made, result=replace(made.result, spread=spread))])
+        (read,) = read_judgments(store, trace)
+        assert read.result.spread is not None
+        np.testing.assert_array_equal(read.result.spread, spread)
+        assert same(read.result, made.result)
+    save_judgments(store, mini.id, [made])
+    assert read_judgments(store, trace)[0].result.spread is None
