@@ -19,7 +19,7 @@ ONLY_VALIDITY = "gives validity only, not redundancy"
 
 
 def legend_html(outputs: Iterable[Outputs], *, spread: bool = False) -> Markup:
-    """What the marks and colours mean in bars of evaluators with these outputs; `spread` where one is an ensemble."""
+    """What the marks and colours mean in bars of evaluators with these outputs; `spread`: one is an ensemble."""
     return macro(_TEMPLATE, "legend", Outputs.THREE_WAY in outputs, spread)
 
 
