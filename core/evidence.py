@@ -103,11 +103,11 @@ class Removal:
 
 
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
-    """The largest change, up or down, of one sub-step as a later one was revealed, the first of equal ones; None
-    where none changed it. Raises `IndexError` where there is no such sub-step."""
-    validity = hindsight.reveal(step).validity
+    """The largest change, up or down, of one sub-step as one of a later step was revealed, the first of equal ones;
+    None where none changed it. Raises `IndexError` where there is no such sub-step."""
+    validity, first = _after_online(hindsight, step)
     moved = np.abs(np.diff(validity))
-    return _jump(validity, step, int(moved.argmax())) if moved.any() else None
+    return _jump(validity, step, first, int(moved.argmax())) if moved.any() else None
 
 
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:
@@ -167,9 +167,15 @@ def _revision(
 
 def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
     """The largest jump up (1) or down (-1) of a sub-step that rose or fell in all."""
-    validity = hindsight.reveal(step).validity
-    return _jump(validity, step, int((sign * np.diff(validity)).argmax()))
+    validity, first = _after_online(hindsight, step)
+    return _jump(validity, step, first, int((sign * np.diff(validity)).argmax()))
 
 
-def _jump(validity: Floats32, step: int, place: int) -> Jump:
-    return Jump(step, step + 1 + place, float(validity[place]), float(validity[place + 1]))
+def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, int]:
+    """The validity of a sub-step from where its step is whole, and the row that is."""
+    validity, first = hindsight.reveal(step).validity, hindsight.end(step)
+    return validity[first - step :], first
+
+
+def _jump(validity: Floats32, step: int, first: int, place: int) -> Jump:
+    return Jump(step, first + 1 + place, float(validity[place]), float(validity[place + 1]))

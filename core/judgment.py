@@ -1,6 +1,6 @@
 """A judgment: the scores of one trace by one evaluator in one mode, and its JSON record."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,8 +15,8 @@ _DIGITS = 6
 
 
 class Mode(StrEnum):
-    """offline: every step in one pass over the whole trace; online: step `i` on its own input
-    `(q, h_1 … h_i)`; hindsight: every step after every later step, which contains the other two."""
+    """offline: every step in one pass over the whole trace; online: step `i`, with all its sub-steps, on its own
+    input `(q, h_1 … h_i)`; hindsight: every sub-step after every later one, which contains the other two."""
 
     OFFLINE = "offline"
     ONLINE = "online"
@@ -28,7 +28,8 @@ class Judgment:
     """The scores of every sub-step of `trace`; in hindsight mode the whole triangle.
 
     `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`), and `rationale` the
-    words that it gives for its verdict. A sub-step without scores has a row of zeros.
+    words that it gives for its verdict. A sub-step without scores has a row of zeros. A triangle is given the ends
+    of the trace's steps, where it has as many rows as the trace has sub-steps.
     """
 
     trace: Trace
@@ -36,6 +37,11 @@ class Judgment:
     result: StepScores | Hindsight
     solution: float | None = None
     rationale: str = ""
+
+    def __post_init__(self) -> None:
+        ends = self.trace.step_ends
+        if isinstance(self.result, Hindsight) and len(self.trace.steps) != len(ends) == len(self.result):
+            object.__setattr__(self, "result", replace(self.result, ends=ends))
 
     @property
     def hindsight(self) -> Hindsight | None:

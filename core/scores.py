@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stepsight.core.arrays import Floats32
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 
@@ -117,13 +117,18 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
 class Hindsight:
     """The hindsight matrix: `H[j, i] = p(sub-step i | q, h_1 … h_j)` for `i <= j`, 0-based.
 
-    `rows[j]` has shape (j + 1, 3), columns neg, neu, pos. The diagonal is the online result, the last row the
-    offline one. `spread`, shape (n,), is that of a causal ensemble (see `StepScores`), the same in every row.
+    `rows[j]` has shape (j + 1, 3), columns neg, neu, pos. The last row is the offline result. Online a sub-step is
+    judged when its step is whole, as the paper's prefixes `(q, h_1 … h_i)` end with labelled steps: in row
+    `ends[i]`, that of the last sub-step of its step (`Trace.step_ends`); None stands for steps without sub-steps,
+    where the online result is the diagonal. `spread`, shape (n,), is that of a causal ensemble (see `StepScores`),
+    the same in every row.
+
     Raises `ValueError` where the rows are not a lower triangle.
     """
 
     rows: tuple[Floats32, ...]
     spread: Floats32 | None = None
+    ends: Ints | None = None
 
     def __post_init__(self) -> None:
         for length, row in enumerate(self.rows, start=1):
@@ -154,8 +159,12 @@ class Hindsight:
 
     @property
     def online(self) -> StepScores:
-        """Each sub-step judged with nothing after it: the diagonal."""
-        return StepScores(np.stack([row[-1] for row in self.rows]), self.spread)
+        """Each sub-step judged with nothing after its step."""
+        return StepScores(np.stack([self.rows[self.end(i)][i] for i in range(len(self))]), self.spread)
+
+    def end(self, i: int) -> int:
+        """The row in which sub-step `i` is judged online."""
+        return i if self.ends is None else int(self.ends[i])
 
     @property
     def offline(self) -> StepScores:
@@ -170,7 +179,7 @@ class Hindsight:
 
     @property
     def retroactive(self) -> Floats32:
-        """Offline minus online validity of each sub-step, `H[n, i] - H[i, i]`, shape (n,)."""
+        """Offline minus online validity of each sub-step, `H[n, i] - H[end(i), i]`, shape (n,)."""
         return self.offline.validity - self.online.validity
 
 

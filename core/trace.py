@@ -107,6 +107,13 @@ class Trace:
         counts = [len(step.substeps) for step in self.steps]
         return np.repeat(np.arange(len(counts)), counts)
 
+    @cached_property
+    def step_ends(self) -> Ints:
+        """For each sub-step the 0-based place of the last sub-step of its step, shape (number of sub-steps,)."""
+        counts = np.array([len(step.substeps) for step in self.steps])
+        ends: Ints = np.repeat(counts.cumsum() - 1, counts)
+        return ends
+
     @property
     def labels(self) -> tuple[Label | None, ...]:
         return tuple(step.label for step in self.steps)

@@ -30,6 +30,7 @@ def presentation_html(
     data = {
         "probs": packed(evidence.hindsight.packed),
         "names": json.dumps(evidence.names),
+        "ends": json.dumps(evidence.trace.step_ends.tolist()),
         "validity": repr(evidence.thresholds.validity),
         "places": json.dumps(places),
         "place": "0" if unknown else str(places.index(address.present)),

@@ -45,6 +45,7 @@ def evidence_html(
     data = {
         "probs": packed(evidence.hindsight.packed),
         "names": json.dumps(evidence.names),
+        "ends": json.dumps(evidence.trace.step_ends.tolist()),
         "validity": repr(evidence.thresholds.validity),
         "step": str(step),
         "after": str(after),

@@ -115,8 +115,10 @@ class Scorer:
         assert isinstance(self.evaluator, ModelEvaluator)
         causal = self.evaluator.attention == "causal"
         inputs = [
-            call_inputs(encoded.calls) if encoded.calls else _whole(encoded) if causal else _inputs(encoded, mode)
-            for _, encoded in window
+            call_inputs(encoded.calls)
+            if encoded.calls
+            else _inputs(trace, encoded, Mode.OFFLINE if causal else mode)
+            for trace, encoded in window
         ]
         outputs = iter(self._run_unique([item for part in inputs for item in part]))
         for (trace, encoded), part in zip(window, inputs, strict=True):
@@ -144,18 +146,18 @@ def fastest_forward(evaluator: ModelEvaluator) -> Forward:
     return PackedForward(evaluator.model) if packed else PaddedForward(evaluator.model)
 
 
-def _whole(encoded: Encoded) -> list[Input]:
-    return [Input(encoded.ids, len(encoded), encoded.reads)]
-
-
-def _inputs(encoded: Encoded, mode: Mode) -> list[Input]:
-    """The inputs that a bidirectional evaluator needs for one trace."""
+def _inputs(trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
+    """The inputs that a bidirectional evaluator needs for one trace: offline the whole, online each step with what
+    is before it, in hindsight each sub-step with what is before it."""
     if mode == Mode.OFFLINE:
-        return _whole(encoded)
-    first = 0 if mode == Mode.HINDSIGHT else None
+        return [Input(encoded.ids, len(encoded), encoded.reads)]
+    if mode == Mode.HINDSIGHT:
+        return [Input(encoded.ids, int(end) + 1, encoded.reads[: i + 1]) for i, end in enumerate(encoded.ends)]
+    last = np.unique(trace.step_ends)
+    first = np.concatenate([[0], last[:-1] + 1])
     return [
-        Input(encoded.ids, int(end) + 1, encoded.reads[(i if first is None else first) : i + 1])
-        for i, end in enumerate(encoded.ends)
+        Input(encoded.ids, int(encoded.ends[stop]) + 1, encoded.reads[start : stop + 1])
+        for start, stop in zip(first, last, strict=True)
     ]
 
 

@@ -197,7 +197,7 @@ class JudgmentRow(Base):
 
     `probabilities` are little-endian float32, rows of neg, neu, pos: n rows, or the n (n + 1) / 2 rows of the
     packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline),
-    and `online_*` those of the diagonal; `retroactive` is the largest absolute retroactive change. The
+    and `online_*` those of the online result; `retroactive` is the largest absolute retroactive change. The
     dataset is repeated here so that one index finds what an evaluator says of a dataset. `solution` is what
     the evaluator said of the whole by itself, where it did, and `rationale` the words that it gave for it. `spread`
     is that of an ensemble, a little-endian float32 for each sub-step.

@@ -3,23 +3,31 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, Connection, exists, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Floats32
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
-from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
+from stepsight.storage.database.schema import (
+    EvaluatorRow,
+    JudgedRow,
+    JudgmentRow,
+    ProfileRow,
+    SubstepRow,
+    TraceRow,
+    now,
+)
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.judgments.packed_judgments import profile_columns
+from stepsight.storage.judgments.packed_judgments import profile_columns, refill
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 # What a crash may lose: judgments kept back at most, and for how long.
@@ -29,6 +37,8 @@ _TOLERANCE = 1e-3
 _PACKED = np.dtype("<f4")
 _KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
 _PROFILES = "profiles"
+# In place of a trace's digest, of a judgment by rules that hold no longer.
+_EARLIER = ""
 
 Values = dict[str, Any]
 
@@ -180,6 +190,48 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
         "spread": None if result.spread is None else result.spread.astype(_PACKED).tobytes(),
         _PROFILES: profile_columns(judgment),
     }
+
+
+def judge_whole_steps(connection: Connection) -> None:
+    """Have judgments of traces with sub-steps follow the rule that a step is judged online when it is whole.
+
+    What migration 0015 runs. The triangles of hindsight hold the rows that it takes. An online judgment by a
+    bidirectional evaluator does not, and is stale from now on; one by any other saw no later sub-step anyway.
+    """
+    parted = select(TraceRow.id).where(TraceRow.n_substeps > TraceRow.n_steps)
+    bidirectional = select(EvaluatorRow.id).where(EvaluatorRow.attention == "bidirectional")
+    of_parted = JudgmentRow.trace_id.in_(parted)
+    earlier = of_parted & (JudgmentRow.mode == Mode.ONLINE.value) & JudgmentRow.evaluator_id.in_(bidirectional)
+    changed = list(connection.scalars(select(JudgmentRow.id).where(earlier)))
+    connection.execute(update(JudgmentRow).where(earlier).values(trace_digest=_EARLIER))
+    triangles = of_parted & (JudgmentRow.mode == Mode.HINDSIGHT.value)
+    for id in list(connection.scalars(select(JudgmentRow.id).where(triangles))):
+        row = connection.execute(
+            select(JudgmentRow.trace_id, JudgmentRow.probabilities).where(JudgmentRow.id == id)
+        ).one()
+        ends = _step_ends(connection, row.trace_id)
+        result = Hindsight.from_packed(_floats(row.probabilities).reshape(-1, 3))
+        if len(result) != len(ends):
+            continue
+        values = _summary(replace(result, ends=ends))
+        connection.execute(update(JudgmentRow).where(JudgmentRow.id == id).values(values))
+        changed.append(id)
+    refill(connection, changed)
+    judged = select(JudgmentRow.dataset_id, JudgmentRow.evaluator_id).where(of_parted)
+    pair = tuple_(JudgedRow.dataset_id, JudgedRow.evaluator_id)
+    connection.execute(update(JudgedRow).where(pair.in_(judged)).values(revision=JudgedRow.revision + 1))
+
+
+def _step_ends(connection: Connection, trace_id: int) -> Ints:
+    """See `Trace.step_ends`."""
+    owners = connection.scalars(
+        select(SubstepRow.step)
+        .where(SubstepRow.trace_id == trace_id)
+        .order_by(SubstepRow.step, SubstepRow.position)
+    )
+    counts = np.unique(np.array(list(owners)), return_counts=True)[1]
+    ends: Ints = np.repeat(counts.cumsum() - 1, counts)
+    return ends
 
 
 def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:

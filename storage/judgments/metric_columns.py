@@ -129,6 +129,7 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
     ends = np.cumsum(gold.counts)
     sizes = np.add.reduceat(gold.substeps, ends - gold.counts) if len(ends) else np.empty(0, np.int64)
     first_substep = np.cumsum(sizes) - sizes
+    step_ends = np.repeat(np.cumsum(gold.substeps) - 1, gold.substeps)
     probs = np.full((int(sizes.sum()), 3), np.nan, np.float32)
     solution = np.full(len(ends), np.nan)
     judged = np.zeros(len(ends), np.bool_)
@@ -136,10 +137,11 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
         place = places.get(trace_id)
         if place is None or digest != gold.digests[place]:
             continue
-        rows = _rows(data, int(sizes[place]), stored, mode)
+        own = slice(first_substep[place], first_substep[place] + sizes[place])
+        rows = _rows(data, step_ends[own] - own.start, stored, mode)
         if rows is None:
             continue
-        probs[first_substep[place] : first_substep[place] + sizes[place]] = rows
+        probs[own] = rows
         solution[place] = np.nan if whole is None else whole
         judged[place] = True
     table = build_columns(gold, probs, solution)
@@ -161,17 +163,18 @@ def _judgments(
                 yield from part
 
 
-def _rows(data: bytes, size: int, stored: str, mode: Mode) -> Rows | None:
-    """The rows of a mode, shape (size, 3); None where the judgment is of other steps."""
+def _rows(data: bytes, step_ends: Ints, stored: str, mode: Mode) -> Rows | None:
+    """The rows of a mode, one for each of the sub-steps, whose `step_ends` are those of `Trace`; None where the
+    judgment is of other steps."""
     rows: Rows = np.frombuffer(data, "<f4").reshape(-1, 3)
+    size = len(step_ends)
     if stored != Mode.HINDSIGHT:
         return rows if len(rows) == size else None
     if len(rows) != size * (size + 1) // 2:
         return None
     if mode == Mode.ONLINE:
-        numbers = np.arange(1, size + 1)
-        diagonal: Rows = rows[numbers * (numbers + 1) // 2 - 1]
-        return diagonal
+        online: Rows = rows[step_ends * (step_ends + 1) // 2 + np.arange(size)]
+        return online
     return rows[-size:]
 
 

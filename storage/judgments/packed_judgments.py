@@ -6,11 +6,12 @@ nothing was said of it. It holds nothing that depends on thresholds, so that cho
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, literal, select, true
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, literal, select, true, tuple_
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
@@ -35,6 +36,7 @@ outside hindsight mode. `cells`: bit `3 a + b` is set where a step of gold label
 `labelled`: 1 where the gold names a first error, or calls every step valid."""
 
 _BATCH = 1000
+_KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
 _NO_CHANGE = float("nan")
 
 Columns = dict[str, bytes | None]
@@ -117,6 +119,17 @@ def refill_verdicts(connection: Connection) -> None:
     _fill(connection, JudgmentRow.evaluator_id.in_(speaking))
 
 
+def refill(connection: Connection, ids: Sequence[int]) -> None:
+    """Write the profiles of the judgments with these ids again."""
+    for start in range(0, len(ids), _BATCH):
+        part = JudgmentRow.id.in_(ids[start : start + _BATCH])
+        keys = tuple_(*(getattr(ProfileRow, name) for name in _KEY))
+        connection.execute(
+            delete(ProfileRow).where(keys.in_(select(*(getattr(JudgmentRow, name) for name in _KEY)).where(part)))
+        )
+        _fill(connection, part)
+
+
 def _fill(connection: Connection, chosen: ColumnElement[bool]) -> None:
     judgments = select(
         JudgmentRow.id, JudgmentRow.trace_id, JudgmentRow.evaluator_id, JudgmentRow.dataset_id, JudgmentRow.mode,
@@ -133,12 +146,14 @@ def _fill(connection: Connection, chosen: ColumnElement[bool]) -> None:
 
 def _filled(row: Any, gold: GoldRows) -> dict[str, Any]:
     """A profile's row; without profiles where the judgment is of other steps than the trace has now."""
-    key = {name: getattr(row, name) for name in ("evaluator_id", "dataset_id", "mode", "trace_id")}
+    key = {name: getattr(row, name) for name in _KEY}
     probs = np.frombuffer(row.probabilities, "<f4").reshape(-1, len(Label)).astype(np.float32)
     size, mode = int(gold[:, 2].sum()), Mode(row.mode)
     if len(probs) != (size * (size + 1) // 2 if mode == Mode.HINDSIGHT else size):
         return key | {"online": None, "offline": None}
-    result = Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs)
+    result: StepScores | Hindsight = StepScores(probs)
+    if mode == Mode.HINDSIGHT:
+        result = replace(Hindsight.from_packed(probs), ends=np.repeat(gold[:, 2].cumsum() - 1, gold[:, 2]))
     return key | _columns(result, mode, gold, row.trace_digest, row.solution)
 
 

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
+from stepsight.core.evidence import largest_jump
+from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.trace import Trace
 
 
 def row(*validities):
@@ -44,3 +47,22 @@ def test_what_is_no_triangle_is_refused():
         Hindsight((row(0.1, 0.2),))
     with pytest.raises(ValueError, match="do not fill a triangle"):
         Hindsight.from_packed(np.zeros((4, 3), np.float32))
+
+
+def test_a_step_with_sub_steps_is_judged_online_when_it_is_whole():
+    trace = Trace.of("q", [["a", "b"], "c"])
+    judgment = Judgment(trace, Mode.HINDSIGHT, H)
+    assert judgment.hindsight.ends.tolist() == [1, 1, 2]
+    np.testing.assert_allclose(judgment.online.validity, [0.9, 0.8, 0.7])
+    found = Judgment(trace, Mode.HINDSIGHT, Hindsight((row(0.9), row(0.4, 0.8), row(0.5, 0.3, 0.7))))
+    np.testing.assert_allclose(found.online.validity, [0.4, 0.8, 0.7])
+    np.testing.assert_allclose(found.hindsight.retroactive, [0.1, -0.5, 0], atol=1e-6)
+    # The column still begins with the sub-step's own row.
+    np.testing.assert_allclose(found.hindsight.reveal(0).validity, [0.9, 0.4, 0.5])
+    # What its own step did to it is no evidence of later ones.
+    jump = largest_jump(found.hindsight, 0)
+    assert (jump.step, jump.revealed) == (0, 2)
+    assert (jump.before, jump.after) == pytest.approx((0.4, 0.5))
+    assert largest_jump(Judgment(trace, Mode.HINDSIGHT, H).hindsight, 0) is None
+    # A triangle of other steps than the trace has now stays as it is.
+    assert Judgment(Trace.of("q", [["a", "b"]]), Mode.HINDSIGHT, H).hindsight.ends is None

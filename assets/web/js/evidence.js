@@ -17,6 +17,7 @@ class Evidence {
     this.section = section;
     this.names = JSON.parse(section.dataset.names);
     this.at = readTriangle(section.dataset.probs);
+    this.ends = JSON.parse(section.dataset.ends);
     this.last = this.names.length - 1;
     this.thresholds = readThresholds(section);
     this.step = Number(section.dataset.step);
@@ -176,7 +177,9 @@ class Evidence {
     const probs = this.at(this.after, i);
     const when = this.after === this.last ? "offline" : `after step ${this.names[this.after]}`;
     showScores(item, probs, this.thresholds, when);
-    showChange(item, valueOf(probs, "validity") - valueOf(this.at(i, i), "validity"));
+    // Online a step is judged when all its sub-steps are there.
+    const online = this.at(Math.min(this.after, this.ends[i]), i);
+    showChange(item, valueOf(probs, "validity") - valueOf(online, "validity"));
   }
 
   showCurve() {

@@ -40,6 +40,7 @@ export class PresentationView {
     this.section = section;
     this.names = JSON.parse(section.dataset.names);
     this.at = readTriangle(section.dataset.probs);
+    this.ends = JSON.parse(section.dataset.ends);
     this.thresholds = readThresholds(section);
     this.focus = Number(section.dataset.focus);
     this.hasGold = false;
@@ -90,12 +91,14 @@ export class PresentationView {
     this.list.append(...this.steps.slice(there, count));
     this.steps.slice(0, count).forEach((item, i) => {
       showScores(item, this.at(after, i), this.thresholds, `after step ${this.names[after]}`);
-      showChange(item, this.validity(after, i) - this.validity(i, i));
-      item.querySelector(".d").hidden = i === after;
+      // Online a step is judged when all its sub-steps are there.
+      const online = this.validity(Math.min(after, this.ends[i]), i);
+      showChange(item, this.validity(after, i) - online);
+      item.querySelector(".d").hidden = after <= this.ends[i];
       // Where the bar turned from neg when the step was revealed.
       const before = item.querySelector(".before");
-      before.style.left = `${(100 * (1 - this.validity(i, i))).toFixed(1)}%`;
-      before.hidden = Math.abs(this.validity(after, i) - this.validity(i, i)) < NOTABLE;
+      before.style.left = `${(100 * (1 - online)).toFixed(1)}%`;
+      before.hidden = Math.abs(this.validity(after, i) - online) < NOTABLE;
       item.classList.toggle("newest", i === after);
       for (const kind of ["fell", "rose"]) item.classList.toggle(kind, this.kind(after, i) === kind);
     });

@@ -27,15 +27,15 @@ def words(*args, **options):
 
 
 def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
-    # Online 0.9, 0.8, 0.3, offline 0.9, 0.25, 0.3: sub-step y of step 2 falls by 0.55.
+    # Online 0.8, 0.9, 0.3, offline 0.25, 0.9, 0.3: step 1 falls by 0.55.
     first, second, fallen, third = [0.1, 0, 0.9], [0.2, 0.5, 0.3], [0.75, 0.125, 0.125], [0.7, 0.1, 0.2]
-    rows = [np.array(row, np.float32) for row in ([first], [first, second], [first, fallen, third])]
+    rows = [np.array(row, np.float32) for row in ([second], [second, first], [fallen, first, third])]
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
     found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
     assert [read(piece).text for piece in found] == [
         "Online: not valid 0.30 · redundant 0.50, finds the error in step 2",
-        "Offline: not valid 0.25, finds the error in step 2",
-        "largest retroactive change: step 2.1, −0.55",
+        "Offline: not valid 0.25, first error at step 1, gold at step 2",
+        "largest retroactive change: step 1, −0.55",
     ]
 
 

@@ -60,7 +60,7 @@ def scorer(request, evaluator):
     return Scorer(evaluator, request.param(evaluator.model, token_budget=200), window=5)
 
 
-def test_the_diagonal_is_online_the_last_row_offline_and_every_row_its_prefix(scorer):
+def test_whole_steps_are_online_the_last_row_offline_and_every_row_its_prefix(scorer):
     traces = make_traces(12)
     hindsight = scorer.score(traces, "hindsight")
     online = scorer.score(traces, "online")
@@ -69,6 +69,11 @@ def test_the_diagonal_is_online_the_last_row_offline_and_every_row_its_prefix(sc
         assert h.trace is trace
         for row, expected in zip(h.hindsight.rows, plain(scorer.evaluator, trace), strict=True):
             np.testing.assert_allclose(row, expected, atol=EXACT)
+        # Online a step is read when all its sub-steps are there.
+        prefixes = plain(scorer.evaluator, trace)
+        wholes = [max(i for i, one in enumerate(trace.owners) if one == owner) for owner in trace.owners]
+        expected = [prefixes[whole][i] for i, whole in enumerate(wholes)]
+        np.testing.assert_allclose(on.online.probs, expected, atol=EXACT)
         np.testing.assert_allclose(h.online.probs, on.online.probs, atol=EXACT)
         np.testing.assert_allclose(h.offline.probs, off.offline.probs, atol=EXACT)
         assert on.offline is None

@@ -16,7 +16,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors
 from stepsight.core.metrics.reasoneval import Errors, Level, items
-from stepsight.core.scores import Outputs, StepScores, judge_solution
+from stepsight.core.scores import Hindsight, Outputs, StepScores, judge_solution
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
 from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
@@ -40,7 +40,6 @@ from tests.storage.samples import (
     find_evaluator,
     judge,
     many,
-    triangle,
     write_lines,
 )
 
@@ -358,8 +357,10 @@ def test_a_trace_outside_the_filter_has_the_neighbours_of_its_place(store: Store
 def test_a_row_says_what_the_evaluator_says(store: Store) -> None:
     trace = add(store, [CLEAN, ERROR])[1]
     mini = evaluator(store)
-    made = triangle(3, seed=4)
-    save_judgments(store, mini.id, [Judgment(trace, Mode.HINDSIGHT, made)])
+    judgment = judge(trace, "hindsight", seed=4)
+    made = judgment.result
+    assert isinstance(made, Hindsight)
+    save_judgments(store, mini.id, [judgment])
     clean, row = browse(store, trace.dataset_id, TraceFilter(evaluator=mini.id, mode="online")).rows
     online = judge_solution(made.online).validity
     steps = made.online.by_step(trace.owners).validity

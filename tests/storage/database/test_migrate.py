@@ -26,12 +26,12 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database import migrate as revisions
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.location import locate
-from stepsight.storage.database.schema import CalibrationRow, LeftOutRow, ProfileRow, now
+from stepsight.storage.database.schema import CalibrationRow, JudgmentRow, LeftOutRow, ProfileRow, now
 from stepsight.storage.database.store import NEWEST_REVISION, Store, open_store
 from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.jobs import Task, list_jobs
 from stepsight.storage.judgments.evaluators import register_evaluator
-from stepsight.storage.judgments.judgments import read_judgments, save_judgments
+from stepsight.storage.judgments.judgments import missing_traces, read_judgments, save_judgments
 from stepsight.storage.judgments.packed_judgments import HEAD
 from stepsight.storage.judgments.verifications import Verification, list_verifications, save_verification
 from stepsight.storage.labelling.campaigns import list_campaigns
@@ -46,7 +46,7 @@ from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.storage.labelling.samples import campaign, do, person, take
 from tests.storage.people.samples import user
-from tests.storage.samples import SAMPLES, add, evaluator, judge, many
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, judge, many
 
 # Of every table, since the last ones refer to all the others.
 METADATA = EventRow.metadata
@@ -265,6 +265,51 @@ def test_campaigns_of_before_marks_on_equations_have_none_and_exposures_stay(
             assert exposures_of(session, ada.id, seen.trace_id) == {"scores", "gold", "equations"}
         marked = campaign(upgraded, None, name="marked", shows_equations=True)
         assert list_campaigns(upgraded)[0] == marked
+
+
+def test_steps_of_several_sub_steps_are_judged_online_when_they_are_whole(
+    address: str, sqlite_store: Store
+) -> None:
+    """Before 0015 each sub-step was judged online without the later ones of its own step."""
+    parted, plain = add(sqlite_store, [ERROR, CLEAN])
+    seeing = register_evaluator(
+        sqlite_store, name="seeing", fingerprint="of seeing", format="stepsight", attention="bidirectional"
+    )
+    causal = evaluator(sqlite_store, "causal")
+    for one in (seeing, causal):
+        save_judgments(sqlite_store, one.id, [judge(trace, mode) for trace in (parted, plain) for mode in Mode])
+    with at_revision(address, "0014_spread") as connection:
+        _copy(sqlite_store, connection)
+        numbers = "online_validity = 0, online_redundancy = 0, retroactive = 0"
+        connection.execute(text(f"UPDATE judgments SET {numbers} WHERE mode = 'hindsight'"))
+        profiles = text("UPDATE profiles SET online = :online WHERE mode = 'hindsight'")
+        connection.execute(profiles, {"online": np.zeros((), HEAD).tobytes()})
+    with open_store(address) as upgraded:
+        for one in (seeing, causal):
+            for trace in (parted, plain):
+                found = {said.mode: said for said in read_judgments(upgraded, trace) if said.evaluator.id == one.id}
+                stale = {mode for mode, said in found.items() if said.stale}
+                assert stale == ({Mode.ONLINE} if one is seeing and trace is parted else set())
+                missing = list(missing_traces(upgraded, parted.dataset_id, one.id, Mode.ONLINE))
+                assert missing == []  # hindsight answers for it
+            (row,) = (row for row in _rows_of(upgraded, one.id, parted.trace_id) if row.mode == Mode.HINDSIGHT)
+            (kept,) = (row for row in _rows_of(sqlite_store, one.id, parted.trace_id) if row.mode == Mode.HINDSIGHT)
+            names = ("online_validity", "online_redundancy", "retroactive")
+            assert [getattr(row, name) for name in names] == [getattr(kept, name) for name in names]
+            (row,) = (row for row in _rows_of(upgraded, one.id, plain.trace_id) if row.mode == Mode.HINDSIGHT)
+            assert row.retroactive == 0
+        key = (seeing.id, parted.trace_id)
+        fresh, old = (
+            {(row.evaluator_id, row.trace_id, row.mode): row.online for row in _profiles(store)}
+            for store in (sqlite_store, upgraded)
+        )
+        assert fresh[*key, "hindsight"] == old[*key, "hindsight"]
+        assert fresh[*key, "online"] != old[*key, "online"]
+
+
+def _rows_of(store: Store, evaluator_id: int, trace_id: int) -> list[JudgmentRow]:
+    with store.read() as session:
+        return list(session.scalars(select(JudgmentRow).filter_by(evaluator_id=evaluator_id, trace_id=trace_id)))
 
 
 def _copy(store: Store, connection: Connection) -> None:

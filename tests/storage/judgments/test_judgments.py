@@ -60,7 +60,7 @@ def test_probabilities_are_little_endian_float32_row_by_row() -> None:
 
 
 def test_what_can_be_sorted_by(store: Store, traces: list[StoredTrace]) -> None:
-    # Three sub-steps. Online validity 0.9, 0.8, 0.6; offline 0.3, 0.7, 0.6.
+    # Three sub-steps, the last two of one step. Online validity 0.9, 0.7, 0.6; offline 0.3, 0.7, 0.6.
     first = np.array([[0.1, 0.2, 0.7]], np.float32)
     second = np.array([[0.5, 0.1, 0.4], [0.2, 0.3, 0.5]], np.float32)
     third = np.array([[0.7, 0.1, 0.2], [0.3, 0.6, 0.1], [0.4, 0.0, 0.6]], np.float32)
@@ -70,8 +70,8 @@ def test_what_can_be_sorted_by(store: Store, traces: list[StoredTrace]) -> None:
     save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, hindsight.offline)])
     late, plain = rows(store)
     assert (late.validity, late.redundancy) == pytest.approx((0.3, 0.6))
-    assert (late.online_validity, late.online_redundancy) == pytest.approx((0.6, 0.3))
-    # Changes -0.6, -0.1, 0: the largest is taken without its sign.
+    assert (late.online_validity, late.online_redundancy) == pytest.approx((0.6, 0.6))
+    # Changes -0.6, 0, 0: the largest is taken without its sign.
     assert late.retroactive == pytest.approx(0.6)
     assert (plain.validity, plain.redundancy) == (late.validity, late.redundancy)
     assert (plain.online_validity, plain.online_redundancy, plain.retroactive) == (None, None, None)
@@ -79,9 +79,13 @@ def test_what_can_be_sorted_by(store: Store, traces: list[StoredTrace]) -> None:
 
 def test_hindsight_answers_for_online_and_offline(store: Store, traces: list[StoredTrace]) -> None:
     mini, trace = evaluator(store), traces[0]
-    made = triangle(3)
-    save_judgments(store, mini.id, [Judgment(trace, Mode.HINDSIGHT, made)])
-    for mode, expected in (("online", made.online), ("offline", made.offline)):
+    judged = judge(trace, "hindsight")
+    save_judgments(store, mini.id, [judged])
+    # The second step is judged online when its second sub-step is there.
+    assert judged.online is not None
+    rows = triangle(3).rows
+    np.testing.assert_array_equal(judged.online.probs, [rows[0][0], rows[2][1], rows[2][2]])
+    for mode, expected in (("online", judged.online), ("offline", judged.offline)):
         found = find_judgment(store, trace, mini.id, mode)
         assert found is not None
         answer = getattr(found, mode)
