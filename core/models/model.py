@@ -64,7 +64,9 @@ class StepModel(nn.Module):
     """
 
     accepts_loss_kwargs = True
-    """Tells the trainer that `forward` takes the number of supervised ends of the whole optimiser step."""
+    """Tells the trainer that `forward` takes the number of what the whole optimiser step's loss is the mean of."""
+    per_example = False
+    """Whether the loss is a mean of examples' means, and not of all ends alike."""
 
     def __init__(
         self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: Mixture | None = None
@@ -107,22 +109,27 @@ class StepModel(nn.Module):
         labels: Tensor | None = None,
         num_items_in_batch: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """`logits` of shape (batch, steps, 3) and, given `labels`, the mean cross-entropy over supervised ends.
+        """`logits` of shape (batch, steps, 3) and, given `labels`, the mean cross-entropy.
 
         `input_ids` and `attention_mask` (1 on real tokens) have shape (batch, tokens), right-padded; `ends`
         (batch, steps) holds positions, any value where `labels` is `IGNORED`. With `num_items_in_batch`, the
-        supervised ends of an optimiser step of which this is a part, the loss is this part's share of their mean:
-        the shares add up to it, where the means of parts with different numbers of ends would not average to it.
+        supervised ends of an optimiser step of which this is a part, or its examples that have one, the loss is
+        this part's share of the mean over all of them: the shares add up to it, where the means of parts with
+        different numbers of ends would not average to it.
         """
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         logits = self.logits(hidden, ends)
         if labels is None:
             return {"logits": logits}
         losses = functional.cross_entropy(
-            logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+            logits.float().transpose(1, 2), labels, ignore_index=IGNORED, reduction="none"
         )
-        count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
-        return {"loss": losses / count, "logits": logits}
+        supervised = labels != IGNORED
+        if self.per_example:
+            losses = losses.sum(1) / supervised.sum(1).clamp(min=1)
+            supervised = supervised.any(1)
+        count = supervised.sum() if num_items_in_batch is None else num_items_in_batch
+        return {"loss": losses.sum() / count, "logits": logits}
 
     def states(self, **inputs: Any) -> Tensor:
         """What the head reads, shape (batch, tokens, hidden), for the backbone's own arguments."""

@@ -24,10 +24,17 @@ class Example:
 
 
 def build_examples(
-    traces: Iterable[Trace], encoder: Encoder, truncation: str, seed: int, longest: int, labelled: bool = True
+    traces: Iterable[Trace],
+    encoder: Encoder,
+    truncation: str,
+    seed: int,
+    longest: int,
+    labelled: bool = True,
+    *,
+    cut: bool = False,
 ) -> tuple[list[Example], int]:
     """Encode traces; returns them with the count of those left out, because they are longer than `longest` tokens
-    or, where they have to be `labelled`, have no label.
+    or, where they have to be `labelled`, have no label. With `cut` the longer ones end after so many tokens.
 
     Save with truncation `as-labelled`, every second trace, drawn by `seed` and its place, is cut after a step
     drawn uniformly (an evaluator trained on traces that stop at their error learns the ending instead). A trace
@@ -44,6 +51,8 @@ def build_examples(
             if labelled and all(label is None for label in trace.labels[:kept]):
                 kept = len(trace.steps)
         example = _example(trace, encoder, kept)
+        if cut:
+            example = _beginning(example, longest)
         if len(example.ids) <= longest and ((example.labels != IGNORED).any() or not labelled):
             examples.append(example)
         else:
@@ -58,6 +67,12 @@ def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
     count = int((trace.owners < kept).sum())
     ends = encoded.ends[:count]
     return Example(encoded.ids[: ends[-1] + 1], encoded.reads[:count], labels[:count])
+
+
+def _beginning(example: Example, tokens: int) -> Example:
+    """The first tokens of an example, with the ends that are read among them."""
+    there = example.ends < tokens
+    return Example(example.ids[:tokens], example.ends[there], example.labels[there])
 
 
 def padded_width(longest: int, limit: int | None) -> int:

@@ -14,6 +14,8 @@ from stepsight.training.runs.optimisation import Optimisation
 Attention = Literal["bidirectional", "causal"]
 Truncation = Literal["random", "as-labelled", "continued"]
 Numbers = Literal["digits", "groups"]
+Loss = Literal["pooled", "example"]
+TooLong = Literal["drop", "truncate"]
 # 256 bytes, 1,100 groups of two or three digits, some special tokens.
 _LEAST_WITH_GROUPS = 1400
 
@@ -100,7 +102,11 @@ class TrainConfig(Optimisation):
     `objective` steps learns the labels of steps; masked-tokens pretrains the backbone on the texts of all traces,
     with a label or without one, and leaves the head as it is (`training.train.masked`).
 
-    A trace of more than `max_length` tokens (the backbone's context if not given) is left out and counted.
+    `loss` pooled is the mean over all supervised ends of an optimiser step; example, as the paper's equation in
+    section 3.3 has it, that over each trace's own, of which every trace counts alike.
+
+    A trace of more than `max_length` tokens (the backbone's context if not given) is left out and counted, or with
+    `too_long` truncate cut there: the ends behind the cut are not learnt from.
 
     `truncation` random cuts every second trace after a step drawn uniformly, so that where a trace ends says
     nothing of its last step; continued first appends the steps that were generated but not labelled, where the
@@ -120,6 +126,7 @@ class TrainConfig(Optimisation):
     backbone: Backbone | None = None
     init: str | None = None
     objective: Literal["steps", "masked-tokens"] = "steps"
+    loss: Loss = "pooled"
     vocabulary: PositiveInt = 1024
     numbers: Numbers = "digits"
     tokenizer: str | None = None
@@ -129,6 +136,7 @@ class TrainConfig(Optimisation):
     order: Literal["mixed", "sorted"] = "mixed"
     truncation: Truncation = "random"
     max_length: PositiveInt | None = None
+    too_long: TooLong = "drop"
     notes: str = field(default="", compare=False)
     plan: Expected | None = field(default=None, compare=False)
 
@@ -146,6 +154,8 @@ class TrainConfig(Optimisation):
                 raise invalid(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
         if self.lora is not None and self.objective != "steps":
             raise invalid("lora goes with objective steps.", "Remove one.")
+        if self.loss != "pooled" and self.objective != "steps":
+            raise invalid("loss goes with objective steps.", "Remove one.")
         if self.lora is not None and self.fsdp and self.activation_checkpointing:
             # The wrappers that compute again hide the adapters from what writes the checkpoints' shards.
             raise invalid(

@@ -117,14 +117,19 @@ def _examples(
         )
     longest = min(context, config.max_length or sys.maxsize)
     traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if shown else True)
+    cut = config.too_long == "truncate"
     examples, left_out = build_examples(
-        traces, encoder, config.truncation, config.seed, longest, config.objective == "steps"
+        traces, encoder, config.truncation, config.seed, longest, config.objective == "steps", cut=cut
     )
+    within = f"within {longest:,} tokens"
     if not examples:
-        raise UserError(f"no trace of at most {longest:,} tokens has a label to learn from.", "Check data.sources.")
+        raise UserError(f"no trace has a label to learn from {within}.", "Check data.sources.")
     notices = mixture.notices()
     if left_out:
-        notices.append(f"{left_out:,} traces left out: over {longest:,} tokens, or without a label.")
+        notices.append(
+            f"{left_out:,} traces left out: "
+            + (f"no label {within}." if cut else f"over {longest:,} tokens, or without a label.")
+        )
     for notice in notices if shown else ():
         print(notice, file=sys.stderr)
     return examples, left_out

@@ -55,9 +55,15 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
     return whole
 
 
+def _of_examples(labels: Tensor) -> Tensor:
+    """A label for each example, shape (batch,): `IGNORED` where none of its ends, shape (batch, steps), has one."""
+    return torch.where((labels != IGNORED).any(1), 0, IGNORED)
+
+
 class StepTrainer(Resumable):
-    """Trains `model` on `examples`. A step's loss is the mean cross-entropy over its supervised ends, however many
-    parts and processes compute it. Raises `UserError` where memory or disk run out, or the loss is no number."""
+    """Trains `model` on `examples`. A step's loss is the mean cross-entropy over its supervised ends, or the mean
+    of its examples' means, however many parts and processes compute it. Raises `UserError` where memory or disk run
+    out, or the loss is no number."""
 
     def __init__(
         self,
@@ -85,6 +91,7 @@ class StepTrainer(Resumable):
         self.trained = sum(weight.numel() for weight in trained_weights(trained).values())
         arguments.logging_steps = logging_steps(self.steps)
         self._backbone = model.model
+        model.per_example = config.loss == "example"
         self._loss: Tensor | float = 0.0
         dataset, collator = self.learning(config, model, examples)
         super().__init__(
@@ -109,6 +116,12 @@ class StepTrainer(Resumable):
             collate_fn=self.data_collator,
             pin_memory=self.args.dataloader_pin_memory,
         )
+
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
+        """The trainer's own, which counts labels: those of a step's ends, or one for each example that has any."""
+        if self.step_model.per_example:
+            batch_samples = [{"labels": _of_examples(batch["labels"])} for batch in batch_samples]
+        return super()._get_num_items_in_batch(batch_samples, device)
 
     def whole_model(self) -> StepModel:
         """The trained model with all its weights, whole in the main process; every process has to call it."""

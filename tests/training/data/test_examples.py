@@ -148,3 +148,20 @@ def test_what_is_left_out_is_counted(encoder):
     labelled, bare = four_steps(), Trace.of("q", ["a"])
     examples, dropped = build_examples([labelled, bare, labelled], encoder, "as-labelled", 0, 1000)
     assert (len(examples), dropped) == (2, 1)
+
+
+def test_a_trace_that_is_too_long_can_be_cut_instead(encoder):
+    trace = four_steps()
+    ((whole,), _) = build_examples([trace], encoder, "as-labelled", 0, 1000)
+    limit = int(whole.ends[2])
+    ((cut,), dropped) = build_examples([trace], encoder, "as-labelled", 0, limit, cut=True)
+    assert dropped == 0
+    # The end that the cut takes away is not learnt from; those before it are where they were.
+    np.testing.assert_array_equal(cut.ids, whole.ids[:limit])
+    np.testing.assert_array_equal(cut.ends, whole.ends[:2])
+    np.testing.assert_array_equal(cut.labels, whole.labels[:2])
+    assert build_examples([trace], encoder, "as-labelled", 0, limit)[1] == 1
+    # Where nothing labelled is left there is nothing to learn.
+    assert build_examples([trace], encoder, "as-labelled", 0, int(whole.ends[0]), cut=True) == ([], 1)
+    ((exact,), _) = build_examples([trace], encoder, "as-labelled", 0, limit + 1, cut=True)
+    np.testing.assert_array_equal(exact.ends, whole.ends[:3])

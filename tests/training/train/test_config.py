@@ -67,7 +67,8 @@ def test_every_key_can_be_set(read):
         "saved_dtype": "bfloat16",
         "save_steps": 5,
         "notes": "why",
-        "objective": "masked-tokens",
+        "loss": "example",
+        "too_long": "truncate",
         "numbers": "groups",
         "tokenizer": "folder",
         "initialisation": "mitchell",
@@ -93,7 +94,7 @@ def test_every_key_can_be_set(read):
     given = {key: getattr(config, key) for key in values if key not in others}
     assert given == {key: values[key] for key in given}
     assert (config.head.mixed, config.head.depth) == (True, None)
-    assert set(values) | {"init", "lora"} == {field.name for field in dataclasses.fields(TrainConfig)}
+    assert set(values) | {"init", "lora", "objective"} == {field.name for field in dataclasses.fields(TrainConfig)}
 
 
 def test_the_keys_of_adapters(read):
@@ -177,6 +178,9 @@ BAD = [
     ({"initialisation": "michell"}, "initialisation is 'michell', expected one of library, mitchell"),
     ({"objective": "tokens"}, "objective is 'tokens', expected one of steps, masked-tokens"),
     (INIT | {"lora": {}} | {"objective": "masked-tokens"}, "lora goes with objective steps"),
+    ({"loss": "example", "objective": "masked-tokens"}, "loss goes with objective steps"),
+    ({"loss": ["example", "pooled"]}, r"loss is \['example', 'pooled'\], expected one of pooled, example"),
+    ({"too_long": "cut"}, "too_long is 'cut', expected one of drop, truncate"),
     (
         INIT | {"lora": {}} | {"fsdp": True, "activation_checkpointing": True},
         "lora, fsdp and activation_checkpointing do not go",
@@ -295,6 +299,7 @@ def test_the_trap_of_exponents_is_explained(read):
         ("", "the file is empty, expected keys with values"),
         ("- a\n", r"the file is \['a'\]"),
         ("a: [", "not YAML"),
+        ("loss: example\nloss: pooled", r"not YAML \(the key 'loss' comes twice"),
         ("a: !!python/object:os.system x", "not YAML"),
         ("\x00", "not YAML"),
     ],

@@ -101,6 +101,56 @@ def test_a_step_s_loss_is_the_mean_over_its_supervised_ends(whole_step, tmp_path
     assert abs(float(np.mean(means)) - loss) > 1e-3
 
 
+PER_EXAMPLE = replace(ONE, loss="example")
+
+
+def test_the_paper_s_loss_is_the_mean_over_each_trace_s_ends(tmp_path):
+    """Two traces, of one end that is pos and of nine that are neg, by hand."""
+    model = make(ONE, tmp_path).model
+    # Logits 0, 0 and the sum s of the states: -log p is log(2 + e^s) of neg, and s less of pos.
+    model.score = linear_head(torch.zeros(3, CONFIG.backbone.hidden).index_fill(0, torch.tensor([2]), 1))
+    labels = torch.tensor([[2] + 8 * [IGNORED], 9 * [0]])
+    ids, mask, ends = torch.full((2, 20), 5), torch.ones(2, 20, dtype=torch.long), torch.arange(9).expand(2, -1)
+    with torch.no_grad():
+        sums = model.states(input_ids=ids, attention_mask=mask)[:, :9].sum(-1).tolist()
+        one = math.log(2 + math.exp(sums[0][0])) - sums[0][0]
+        nine = [math.log(2 + math.exp(value)) for value in sums[1]]
+        pooled, mean = (one + sum(nine)) / 10, (one + sum(nine) / 9) / 2
+        assert abs(pooled - mean) > 0.01
+        for model.per_example, expected in ((False, pooled), (True, mean)):
+            assert float(model(ids, mask, ends, labels)["loss"]) == pytest.approx(expected, abs=1e-5)
+
+
+def mean_of_means(config, folder):
+    """The paper's loss in the first step, one trace after the other."""
+    fresh = make(config, folder)
+    examples = list(fresh.train_dataset)
+    means = [cross_entropies(fresh.model, [examples[place]]).mean() for place in fresh.batches.steps()[0]]
+    return float(torch.stack(means).mean())
+
+
+@pytest.mark.parametrize("accumulation", [1, 2, 8])
+def test_every_trace_counts_alike_however_a_step_is_parted(tmp_path, accumulation):
+    # 11 traces are a batch of 8 and one of 3, which has fewer than parts.
+    config = replace(PER_EXAMPLE, data=synthetic(11), accumulation=accumulation)
+    trainer = make(config, tmp_path / "run")
+    trainer.finish()
+    first, second = (row["loss"] for row in trainer.state.log_history)
+    assert first == pytest.approx(mean_of_means(config, tmp_path / "fresh"), abs=1e-6)
+    if accumulation > 1:
+        whole = make(replace(config, accumulation=1), tmp_path / "whole")
+        whole.finish()
+        assert second == pytest.approx(whole.state.log_history[1]["loss"], abs=1e-6)
+
+
+def test_every_trace_counts_alike_in_two_processes(tmp_path):
+    config = replace(PER_EXAMPLE, data=synthetic(11), accumulation=2)
+    pair = forked_pair("train", write_config(tmp_path / "config.yaml", config), "--output", tmp_path / "pair")
+    assert [process.returncode for process in pair] == [0, 0], pair[0].stderr
+    assert losses(tmp_path / "pair")[0] == pytest.approx(mean_of_means(config, tmp_path / "fresh"), abs=1e-5)
+    assert losses(tmp_path / "pair") == pytest.approx(losses(run.train(config, tmp_path / "one")), abs=1e-5)
+
+
 def test_a_batch_with_fewer_traces_than_parts_is_exact_too(tmp_path):
     losses = []
     for accumulation in (1, 8):
