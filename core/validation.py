@@ -26,7 +26,6 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -37,9 +36,9 @@ from pydantic import (
     ValidationError,
 )
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, PydanticKnownError
-from yaml.constructor import ConstructorError
 
 from stepsight.core.errors import UserError
+from stepsight.core.yaml_files import read_yaml
 
 STRICT = ConfigDict(strict=True, extra="forbid")
 
@@ -51,8 +50,6 @@ ListOf = Annotated[tuple[T, ...], Strict(False)]
 Place = tuple[int | str, ...]
 """Keys, and numbers of items from 0, that lead to a value."""
 
-# libyaml's, where there is one: ten times as fast.
-_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SHOWN = 40
 _KEYS = "keys with values"
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument", "invalid_key")
@@ -121,28 +118,6 @@ def update(instance: T, **changes: object) -> T:
     """A `Record` with other values of some keys. Raises `UserError` where they do not fit."""
     values = {item.name: getattr(instance, item.name) for item in fields(cast(Any, instance))}
     return validate(type(instance), values | changes)
-
-
-class _Loader(_SAFE):  # type: ignore[misc]
-    """YAML forbids a key that comes twice; the library's loaders take the last."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        met = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in met:
-                raise ConstructorError(None, None, f"the key {key.value!r:.60} comes twice", key.start_mark)
-            met.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def read_yaml(path: str | Path) -> Any:
-    """The content of a YAML file. Raises `UserError` naming the file where it cannot be read or is not YAML."""
-    try:
-        return yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
 
 
 def validate_yaml(kind: type[T], path: str | Path) -> T:

@@ -8,6 +8,7 @@ import yaml
 import stepsight.training.data.sources_config
 from stepsight.core.errors import UserError
 from stepsight.training.data.sources_config import Data, Source, TraceOrigin
+from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, Lora, TrainConfig, read_config
 from tests.conftest import ROOT
@@ -111,23 +112,33 @@ def test_an_evaluator_can_be_the_start(read):
     assert (config.init, config.backbone) == ("mini-bidir", None)
 
 
-def test_the_runs_of_the_larger_pair_differ_in_their_mask_alone():
-    for run in ("pretraining", "steps"):
-        bidirectional, causal = (read_config(SHIPPED / f"mini-{name}-{run}.yaml") for name in ("bidir", "causal"))
+def shipped(name):
+    return read_config(SHIPPED / f"{name}.yaml")
+
+
+def differing(first, second):
+    """The keys in which two configurations differ."""
+    return {
+        field.name
+        for field in dataclasses.fields(first)
+        if getattr(first, field.name) != getattr(second, field.name)
+    }
+
+
+def test_the_twins_differ_in_their_mask_and_start_alone():
+    for name, keys in (
+        ("mini-{}", {"attention", "init"}),
+        ("mini-{}-pretraining", {"attention"}),
+        ("mini-{}-steps", {"attention", "init"}),
+    ):
+        bidirectional, causal = (shipped(name.format(one)) for one in ("bidir", "causal"))
+        assert differing(bidirectional, causal) == keys
         assert (bidirectional.attention, causal.attention) == ("bidirectional", "causal")
-        same = {"attention": "bidirectional", "init": bidirectional.init}
-        assert dataclasses.replace(causal, **same) == bidirectional
-        assert bidirectional.objective == ("masked-tokens" if run == "pretraining" else "steps")
-    # Each goes on from the first run with its mask.
     assert (bidirectional.init, causal.init) == ("runs/mini-bidir-pretraining", "runs/mini-causal-pretraining")
-
-
-def test_the_shipped_pair_differs_in_its_mask_and_start_alone():
-    bidirectional, causal = (read_config(SHIPPED / f"mini-{name}.yaml") for name in ("bidir", "causal"))
-    assert (bidirectional.attention, causal.attention) == ("bidirectional", "causal")
-    # Each goes on from its own first stage, which differed in the mask alone.
-    assert (bidirectional.init, causal.init) == ("mini-bidir", "mini-causal")
-    assert dataclasses.replace(causal, attention="bidirectional", init="mini-bidir") == bidirectional
+    assert differing(shipped("endings-as-labelled"), shipped("endings-random")) == {"truncation"}
+    first, second = (read_design(SHIPPED / f"grid-mini-{name}.yaml") for name in ("as-labelled", "random"))
+    assert differing(first, second) == {"name", "notes", "base"}
+    assert first.base | {"truncation": "random"} == second.base
 
 
 def test_the_data_that_the_documentation_shows_can_be_read(read):
@@ -142,9 +153,14 @@ def test_the_data_that_the_documentation_shows_can_be_read(read):
         assert [benchmark.kind for benchmark in config.data.benchmarks] == ["prm800k", "problems"]
 
 
-@pytest.mark.parametrize("name", ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control"])
+RECIPES = ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control"]
+
+
+@pytest.mark.parametrize("name", RECIPES)
 def test_the_papers_recipes(name):
-    config = read_config(SHIPPED / f"{name}.yaml")
+    config = shipped(name)
+    # Section 3.3; nothing is said of problems that are left out.
+    assert (config.loss, config.too_long, config.data.benchmarks) == ("example", "truncate", ())
     assert (config.epochs, config.max_length, config.learning_rate) == (1, 2048, 1e-6)
     assert (config.betas, config.weight_decay, config.clip) == ((0.9, 0.95), 0.1, 0.5)
     assert config.bf16
@@ -162,12 +178,21 @@ def test_the_papers_recipes(name):
     )
 
 
-@pytest.mark.parametrize("name", ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control", "grid"])
-def test_every_field_of_a_recipe_says_where_it_is_from(name):
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_same_without_the_problems_of_the_benchmarks(name):
+    paper, held_out = shipped(name), shipped(f"{name}-held-out")
+    assert differing(paper, held_out) == {"data"}
+    assert [one.kind for one in held_out.data.benchmarks] == ["prm800k", "mr-math-invalid", "mr-math-redundant"]
+    assert dataclasses.replace(held_out.data, benchmarks=()) == paper.data
+    assert held_out.plan == paper.plan
+
+
+@pytest.mark.parametrize(("name", "least"), [*zip(RECIPES, (10, 3, 3), strict=True), ("grid", 10)])
+def test_every_field_of_a_recipe_says_where_it_is_from(name, least):
     text = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")
     keys = "|".join(field.name for field in dataclasses.fields(TrainConfig) if field.name != "notes")
     fields = re.findall(rf"^(?:  )?(?:{keys}): [^\[{{].*$", text, re.MULTILINE)
-    assert len(fields) > 10
+    assert len(fields) >= least
     assert [field for field in fields if not re.search(r"# (section|appendix|A\.\d|not said)", field)] == []
 
 

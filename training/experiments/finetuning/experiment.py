@@ -39,7 +39,7 @@ from stepsight.training.experiments.finetuning.models import write_scratch_model
 from stepsight.training.experiments.finetuning.recipe import Recipe
 from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
 from stepsight.training.experiments.finetuning.run import CARD, LOG, FineTuning, check_installed, fine_tune
-from stepsight.training.experiments.finetuning.study import Study, StudyRun, read_study, slug, study_folder
+from stepsight.training.experiments.finetuning.study import RECORD, Study, StudyRun, read_study, slug, study_folder
 from stepsight.training.experiments.finetuning.tables import TITLES
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.processes import (
@@ -74,6 +74,9 @@ class Experiment:
         problems_file = problems_path(self.study.problems_file, self.path.parent)
         problems = read_problems(problems_file)
         pool = [file for name in self.study.pool for _, file in data_files(name, self.path.parent)]
+        if not (self.folder / RECORD).is_file():
+            # What cannot be drawn so is told before the folder is this study's.
+            self._open_pool(pool, problems_file)
         self._begin()
         for evaluator in self.study.evaluators:
             self._filter(pool, problems_file, evaluator)
@@ -100,32 +103,41 @@ class Experiment:
         )
 
     def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
-        """The subsets that an evaluator chooses of what is none of the problems."""
-        study, folder = self.study, subsets_folder(self.folder, evaluator)
-        is_new = not (folder / MANIFEST).is_file()
+        """The subsets that an evaluator chooses."""
+        wanted = self._filtering(pool, problems, evaluator)
+        is_new = not (wanted.output / MANIFEST).is_file()
         if is_new:
             print(f"{evaluator} scores the pool", file=sys.stderr)
-        wanted = Filtering(
+        manifest = filter_pool(wanted)
+        if is_new:
+            print(summary(manifest, wanted.output), file=sys.stderr)
+
+    def _filtering(self, pool: list[Path], problems: Path, evaluator: str) -> Filtering:
+        study = self.study
+        return Filtering(
             pool=tuple(pool),
-            output=folder,
+            output=subsets_folder(self.folder, evaluator),
             evaluator=evaluator,
             by=study.subsets,
             match=study.match,
             seed=study.filter_seed,
             skip_bad=study.skip_bad,
-            benchmarks=(problems,),
-            place=Placement("cuda" if torch.cuda.is_available() else "cpu", "float32"),
+            benchmarks=(problems,) if study.leave_out_problems else (),
+            place=Placement("cuda" if torch.cuda.is_available() else "cpu"),
+            where=study.where,
+            sample=study.sample,
         )
-        manifest = filter_pool(wanted)
-        if is_new:
-            print(summary(manifest, folder), file=sys.stderr)
+
+    def _open_pool(self, pool: list[Path], problems: Path) -> Pool:
+        wanted = self._filtering(pool, problems, self.study.evaluators[0])
+        return Pool.open(wanted.pool, benchmarks=wanted.benchmarks, draw=wanted.draw)
 
     def _prepare(self, pool: list[Path], problems: Path) -> None:
         """The model that all runs start from."""
         start = self.study.start
         if start is None or (self.folder / START / "config.json").is_file():
             return
-        texts = _texts(Pool.open(pool, benchmarks=[problems]))
+        texts = _texts(self._open_pool(pool, problems))
         # Its config is written last, so that half of it is never taken for whole.
         partial = self.folder / f"{START}.partial"
         write_scratch_model(partial, texts, start.backbone, start.vocabulary, start.seed)

@@ -20,10 +20,10 @@ from stepsight.core.validation import (
     choice,
     distinct,
     invalid,
-    read_yaml,
     validate,
     validate_yaml,
 )
+from stepsight.core.yaml_files import read_yaml
 from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.experiments.finetuning.run import model_name
@@ -91,9 +91,13 @@ class Study(Record):
 
     `pool` are files, looked up beside the study, then in the folder of data; `match` the size of the subsets, that
     of val+red where it is not given, chosen with `filter_seed`. Rows of the pool that are no solution, or too long
-    for an evaluator, are left out with `skip_bad`. The model is that of the recipe, or `start`, the same for every
-    run. `recipe` is a file beside the study and `settings` the keys of a recipe that are laid over it. Every model
-    answers `problems`, or MATH-500, with at most `tokens` tokens each, `batch` at once.
+    for an evaluator, are left out with `skip_bad`, and rows whose query is one of the problems with
+    `leave_out_problems`. The files are read through for rows that meet `where`, of which a `sample` is drawn with
+    `filter_seed` (`training.experiments.filtering.drawing`). `dtype` is the type in which models answer.
+
+    The model is that of the recipe, or `start`, the same for every run. `recipe` is a file beside the study and
+    `settings` the keys of a recipe that are laid over it. Every model answers `problems`, or MATH-500, with at most
+    `tokens` tokens each, `batch` at once.
 
     A run takes `processes` processes, each with `threads` threads. Models are removed once they have been measured,
     unless `keep_models`.
@@ -110,6 +114,9 @@ class Study(Record):
     match: PositiveInt | None = None
     filter_seed: Seed = 0
     skip_bad: bool = False
+    leave_out_problems: bool = True
+    where: ListOf[str] = ()
+    sample: PositiveInt | None = None
     problems: str | None = None
     tokens: PositiveInt = 2048
     batch: PositiveInt = 32

@@ -52,8 +52,7 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 @dataclass(frozen=True, config=STRICT)
 class HeldOutSet(Record):
-    """Traces that every run is measured on, in each of the `modes`. `note` is what a reader has to know of them.
-    Their problems are left out of the training data."""
+    """Traces that every run is measured on, in each of the `modes`. `note` is what a reader has to know of them."""
 
     name: Name
     source: Source
@@ -86,7 +85,8 @@ class Design(Record):
 
     A run takes `processes` processes, each with `threads` threads; one process where it is not given as several
     devices. `learn_tokenizer` learns one for all runs from the last entry of `data`; without it, every run has the
-    one that its configuration names, or learns its own.
+    one that its configuration names, or learns its own. Problems of the tests are left out of the training data
+    where `leave_out_tests` is set; what the data's own `benchmarks` name is always left out.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Design(Record):
     processes: PositiveInt = 1
     threads: PositiveInt = 1
     learn_tokenizer: bool = False
+    leave_out_tests: bool = True
     notes: str = field(default="", compare=False)
 
     @model_validator(mode="after")
@@ -126,11 +127,12 @@ class Design(Record):
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's grid.json.")
 
     def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
-        """The configuration of a run; `tokenizer` is the folder of the one that all share. The problems of the
-        tests are among its benchmarks."""
+        """The configuration of a run; `tokenizer` is the folder of the one that all share. The tests are among its
+        benchmarks, where they are left out."""
         own = {"attention": run.mask, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
         config = validate(TrainConfig, self.base | self.sizes[run.size] | self.data[run.data] | own)
-        tests = tuple(dict.fromkeys(_origin(held.source) for held in self.tests))
+        held_out = self.tests if self.leave_out_tests else ()
+        tests = tuple(dict.fromkeys(_origin(held.source) for held in held_out))
         benchmarks = config.data.benchmarks
         added = tuple(origin for origin in tests if origin not in benchmarks)
         return replace(config, data=update(config.data, benchmarks=benchmarks + added))
@@ -141,6 +143,9 @@ class Design(Record):
         values = dataclasses.asdict(self) | {"notes": None}
         for held in values["tests"]:
             del held["note"]
+        if self.leave_out_tests:
+            # Grids were run before there was a choice.
+            del values["leave_out_tests"]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

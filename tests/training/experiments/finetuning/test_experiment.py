@@ -8,11 +8,13 @@ import pytest
 import yaml
 
 from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.placement import STORED
 from stepsight.training.experiments.finetuning.experiment import Experiment, result_path
 from stepsight.training.experiments.finetuning.experiment import main as run_cell
 from stepsight.training.experiments.finetuning.results import read_results
 from stepsight.training.experiments.finetuning.study import StudyRun, read_study
-from tests.training.experiments.finetuning.small import STUDY
+from tests.training.experiments.finetuning.small import POOL, PROBLEM, STUDY
 from tests.training.experiments.finetuning.test_study import write
 
 
@@ -105,3 +107,40 @@ def test_a_study_names_its_runs(done):
     study = read_study(done[0])
     assert StudyRun("mini-bidir", "red", 1) in list(study.runs())
     assert yaml.safe_load(done[0].read_text())["name"] == "small"
+
+
+@pytest.mark.parametrize("leave_out", [True, False])
+def test_the_pool_can_be_drawn_and_may_hold_the_problems(tmp_path, leave_out):
+    rows = [json.loads(line) | {"source": "MATH" if n % 4 else "other"} for n, line in enumerate(POOL.splitlines())]
+    asked = rows[1]["instruction"]
+    (tmp_path / "pool.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "problems.jsonl").write_text(json.dumps({"problem": asked, "answer": "2"}) + "\n")
+    drawn = {
+        "where": ["source=MATH"],
+        "sample": 15,
+        "leave_out_problems": leave_out,
+        "match": 3,
+        "subsets": ["red"],
+    }
+    path = write(tmp_path / "study.yaml", STUDY | drawn)
+    Experiment(read_study(path), path, tmp_path / "out").run(jobs=1)
+    manifest = json.loads((tmp_path / "out" / "mini-bidir" / "subsets" / "manifest.json").read_text())
+    # All that meet the condition are drawn, of which one is a problem.
+    drawn = manifest["pool"]["drawn"]
+    assert (drawn["of"], drawn["met"], drawn["size"]) == (20, 15, 15)
+    assert sum(one["rows"] for one in manifest["benchmarks"]) == leave_out
+    # As the command alone does, in the type that the weights are stored in.
+    assert manifest["evaluator"]["fingerprint"] == load_evaluator("mini-bidir", dtype=STORED).fingerprint
+
+
+def test_a_study_that_asks_for_more_than_is_there_is_refused(tmp_path):
+    (tmp_path / "pool.jsonl").write_text(POOL)
+    (tmp_path / "problems.jsonl").write_text(PROBLEM)
+    for changes, message in (
+        ({"sample": 21}, r"a sample of 21 rows is asked for, 20 of 20 are there"),
+        ({"where": ["source=MATH"]}, r"source"),
+    ):
+        path = write(tmp_path / "study.yaml", STUDY | changes)
+        with pytest.raises(UserError, match=message):
+            Experiment(read_study(path), path, tmp_path / "out").run(jobs=1)
+        assert not (tmp_path / "out").exists()

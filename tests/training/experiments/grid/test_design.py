@@ -33,6 +33,10 @@ def test_a_run_has_the_keys_of_its_size_and_data_and_leaves_out_the_tests(tmp_pa
     twice = [TOY["tests"][0], {"name": "other", "source": {"kind": "synthetic", "size": 12, "seed": 4, "rho": 0.5}}]
     shared = read_design(write_toy(tmp_path, tests=twice))
     assert shared.config(RunSettings("tiny", "24", "causal", 13)).data.benchmarks == config.data.benchmarks
+    # The paper says nothing of leaving them out.
+    kept = read_design(write_toy(tmp_path, leave_out_tests=False))
+    assert kept.config(RunSettings("tiny", "24", "causal", 13)).data.benchmarks == ()
+    assert kept.sha256 != read_design(write_toy(tmp_path)).sha256
     other = design.config(RunSettings("b", "24", "bidirectional", 13), "/somewhere")
     assert {name for name in vars(config) if getattr(config, name) != getattr(other, name)} == {"attention"}
 

@@ -1,0 +1,43 @@
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.yaml_files import read_yaml
+
+
+def write(folder, **texts):
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def test_a_file_is_laid_over_the_one_that_it_extends(tmp_path):
+    write(
+        tmp_path,
+        first="a: 1\nb: {c: 2, d: {e: 3, f: [4, 5]}}\ng: [6]\n",
+        second="extends: first.yaml\nb: {d: {f: [7]}}\ng: {h: 8}\n",
+        third="extends: second.yaml\na: null\nb: {c: 9}\n",
+    )
+    assert read_yaml(tmp_path / "second.yaml") == {"a": 1, "b": {"c": 2, "d": {"e": 3, "f": [7]}}, "g": {"h": 8}}
+    assert read_yaml(tmp_path / "third.yaml") == {"a": None, "b": {"c": 9, "d": {"e": 3, "f": [7]}}, "g": {"h": 8}}
+    assert read_yaml(tmp_path / "first.yaml")["g"] == [6]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("extends: it.yaml", r"it\.yaml: extends it\.yaml leads back to where it began"),
+        ("extends: round.yaml", r"round\.yaml: extends it\.yaml leads back"),
+        ("extends: none.yaml", r"none\.yaml: cannot be read \(No such file"),
+        ("extends: list.yaml", r"extends list\.yaml, which holds no keys with values"),
+        ("extends: [list.yaml]", r"it\.yaml: extends is \['list\.yaml'\], expected the name of a file"),
+        ("a: 1\nb: {c: 2, c: 3}", r"it\.yaml: not YAML \(the key 'c' comes twice in .*line 2"),
+    ],
+)
+def test_what_cannot_be_laid_over_another_is_refused(tmp_path, text, message):
+    write(tmp_path, it=text, round="extends: it.yaml", list="- a")
+    with pytest.raises(UserError, match=message):
+        read_yaml(tmp_path / "it.yaml")
+
+
+def test_the_keys_of_anchors_may_be_given_again(tmp_path):
+    write(tmp_path, it="a: &a {b: 1, c: 2}\nd: {<<: *a, b: 3}\n")
+    assert read_yaml(tmp_path / "it.yaml")["d"] == {"b": 3, "c": 2}
