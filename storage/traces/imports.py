@@ -4,9 +4,9 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -15,6 +15,8 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
+from stepsight.core.trace import Trace
+from stepsight.core.where import Conditions
 from stepsight.storage.database.schema import LeftOutRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
@@ -198,7 +200,9 @@ Progress = Callable[[int, float], None]
 @dataclass(frozen=True)
 class ImportSummary:
     """What an import did. `unchanged` traces were stored before, `repeated` ones stand twice in the file,
-    `left_out` rows of it are bad; `total` is what the dataset now holds."""
+    `left_out` rows of it are bad and `unwanted` ones do not meet the conditions, each counted at the first that it
+    does not; `total` is what the dataset now holds, and `labelled` the labelled steps of the traces that were read.
+    """
 
     dataset: str
     kind: str
@@ -207,9 +211,17 @@ class ImportSummary:
     repeated: int
     total: int
     left_out: int = 0
+    labelled: int = 0
+    unwanted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def read(self) -> int:
+        """The traces of the file that were wanted."""
+        return self.added + self.unchanged + self.repeated
 
     def __str__(self) -> str:
         left_out = f", {_counted(self.left_out, 'bad row')} left out" if self.left_out else ""
+        left_out += "".join(f", {count:,} left out by {what}" for what, count in self.unwanted.items())
         if not self.added:
             return f"{self.dataset}: nothing new, {_counted(self.unchanged, 'trace')} already stored{left_out}."
         parts = [f"{_counted(self.added, 'trace')} added"]
@@ -225,6 +237,7 @@ def import_file(
     dataset: str | None = None,
     progress: Progress | None = None,
     skipped: str | Path | None = None,
+    where: Conditions | None = None,
 ) -> ImportSummary:
     """Store the traces of a file, in one transaction and a bounded amount of memory.
 
@@ -234,10 +247,12 @@ def import_file(
 
     A bad row is one that is no trace of the kind, or has an id that stands for other content before. Given
     `skipped`, such rows are left out, listed in that file as JSON Lines, and remembered with the dataset; the file
-    is not made where there are none, and one with other content is left alone.
+    is not made where there are none, and one with other content is left alone. Traces whose metadata does not meet
+    `where` are left out.
 
     Raises `UserError`, with nothing stored, counting the bad rows where they are not to be skipped, and where the
-    file holds no trace, looks like another kind, or cannot be read on, or the dataset is of another kind.
+    file holds no trace or none that is wanted, looks like another kind, or cannot be read on, or the dataset is of
+    another kind.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
@@ -250,7 +265,7 @@ def import_file(
         return LeftOutRows(session, dataset_id, str(path), _file_name(path), listing)
 
     with open_input(path) as file:
-        return import_source(store, chosen, FileSource(path, file), name, bad_rows, progress)
+        return import_source(store, chosen, FileSource(path, file), name, bad_rows, progress, where)
 
 
 BadRows = RefusedRows | LeftOutRows
@@ -278,23 +293,48 @@ def import_source(
     dataset: str,
     bad_rows: Callable[[Session, int], BadRows],
     progress: Progress | None = None,
+    where: Conditions | None = None,
 ) -> ImportSummary:
     """As `import_file`, from any source; `bad_rows` gives what becomes of the bad rows of that dataset."""
     check_name(dataset, "the name of the dataset")
     with store.write() as session:
         writer = TraceWriter(session, dataset, kind.name, source.file_name)
         with closing(bad_rows(session, writer.dataset_id)) as bad:
-            located = read_traces(kind, source, source.name, bad)
+            wanted = _Wanted(read_traces(kind, source, source.name, bad), where or Conditions())
+            located = iter(wanted)
             while batch := list(islice(located, _BATCH)):
                 writer.add(batch, bad)
                 if progress:
                     progress(writer.read, source.fraction)
+            wanted.check(source.name)
             if not writer.read and not bad.count:
                 raise UserError(f"{source.name}: no trace found, the file is empty.", "Check the path.")
             writer.finish(source.file_name, source.sha256)
             bad.finish(writer.read)
     counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
-    return ImportSummary(dataset, kind.name, *counts)
+    return ImportSummary(dataset, kind.name, *counts, wanted.labelled, dict(wanted.where.left_out))
+
+
+class _Wanted:
+    """The traces of a file that meet conditions, whose labelled steps are counted."""
+
+    def __init__(self, located: Iterator[tuple[str, Trace]], where: Conditions) -> None:
+        self._located = located
+        self.where = where
+        self.labelled = 0
+
+    def __iter__(self) -> Iterator[tuple[str, Trace]]:
+        for place, trace in self._located:
+            if self.where.hold(trace.meta):
+                self.labelled += sum(label is not None for label in trace.labels)
+                yield place, trace
+
+    def check(self, name: str) -> None:
+        """Raise `UserError` where traces were read and none met the conditions."""
+        try:
+            self.where.check()
+        except UserError as error:
+            raise error.at(name) from None
 
 
 class FileSource:

@@ -4,6 +4,7 @@ stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download
 stepsight import auto FOLDER
 stepsight import columns table.csv --fields problem=question,steps=solution
+stepsight import prm800k phase2_train.jsonl --where is_quality_control_question=false
 stepsight import labels labels.jsonl
 """
 
@@ -21,6 +22,7 @@ from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.core.validation import validate
+from stepsight.core.where import parse_conditions
 from stepsight.storage.database.location import folder_of
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import find_kind
@@ -30,6 +32,8 @@ from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.kind import Kind
+from stepsight.storage.importers.prm800k import KIND as PRM800K_KIND
+from stepsight.storage.importers.prm800k import beside_the_paper
 from stepsight.storage.importers.recognition import BEGINNING, kind_of
 from stepsight.storage.jobs.folders import find_files, import_found
 from stepsight.storage.jobs.import_work import fetch_benchmark
@@ -66,6 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with columns: those of problem and steps, and of labels and id; labels_as is one of "
         + ", ".join(LABEL_FORMS),
     )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="only traces with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE in their metadata; may be repeated",
+    )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="what the published file's hash has to be")
     parser.add_argument(
         "--campaign", metavar="NAME", help="with labels: the campaign they go to (default: the file's)"
@@ -81,6 +92,8 @@ def run(args: argparse.Namespace) -> None:
     """Import the file; without --skip-bad a bad row leaves the store as it was."""
     if args.path is None and not args.download:
         args.parser.error("give the path of the file, or --download.")
+    if args.where and (args.kind in (LABELS, AUTO) or args.scores):
+        raise UserError("--where goes with one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
     if args.kind == LABELS:
         _import_labels(args)
         return
@@ -106,6 +119,8 @@ def run(args: argparse.Namespace) -> None:
     listing = _listing(args, path) if args.skip_bad else None
     summary = _import(args, path, listing)
     print(summary)
+    if summary.kind == PRM800K_KIND.name:
+        print(f"Read are {beside_the_paper(summary.read, summary.labelled)}.")
     if summary.left_out:
         print(f"The rows left out are listed in {listing}.", file=sys.stderr)
 
@@ -188,7 +203,7 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
 
         kind = _kind(args, path)
         name = args.dataset or (path.stem if kind.name == COLUMNS else args.kind)
-        return import_file(store, kind, path, name, show, listing)
+        return import_file(store, kind, path, name, show, listing, parse_conditions(args.where))
 
 
 def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:

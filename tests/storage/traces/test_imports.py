@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_importing_again_changes_nothing_and_says_so(store: Store, file: Path) -
     assert str(first) == "rows: 2 traces added; 2 in the dataset."
     before = list_datasets(store), list(iterate_traces(store, 1))
     again = import_file(store, "jsonl", file)
-    assert again == ImportSummary("rows", "plain", added=0, unchanged=2, repeated=0, total=2)
+    assert again == replace(first, added=0, unchanged=2)
     assert str(again) == "rows: nothing new, 2 traces already stored."
     assert (list_datasets(store), list(iterate_traces(store, 1))) == before
 

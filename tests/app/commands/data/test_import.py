@@ -111,6 +111,8 @@ def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
         (["jsonl", file, "--scores"], "--scores goes with --download"),
         (["prm800k", "phase1_test.jsonl", "--download", "--scores"], "No scores are published for phase1_test"),
         (["jsonl", file, "--fields", "problem=a"], "--fields goes with columns"),
+        (["labels", file, "--where", "a=b"], "--where goes with one file of traces"),
+        (["auto", file, "--where", "a=b"], "--where goes with one file of traces"),
     ):
         code, _, err = command("import", *arguments, "--db", db)
         assert (code, message in err) == (2, True), err
@@ -135,3 +137,40 @@ def test_a_benchmark_comes_with_its_scores_from_the_cache(command, db, data, tmp
     )
     code, out, _ = command("import", "perturbation", "--download", "--db", db)
     assert (code, out) == (0, "perturbation: 1,064 traces added; 1,064 in the dataset.\n")
+
+
+def test_only_traces_that_meet_conditions_come_in(command, db, data):
+    path = data / "prm800k" / "test.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    wanted = [record for record in records if record["label"]["finish_reason"] == "found_error"]
+    ratings = [
+        step["completions"][step["chosen_completion"] or 0]["rating"]
+        for record in wanted
+        for step in record["label"]["steps"]
+        if step["completions"]
+    ]
+    where = ("--where", "phase=1", "--where", "finish_reason=found_error")
+    added, beside = command("import", "prm800k", path, *where, "--db", db)[1].splitlines()
+    left = len(records) - len(wanted)
+    assert added == (
+        f"prm800k: {len(wanted) - 8} traces added, 8 repeated in the file, "
+        f"{left} left out by finish_reason=found_error; {len(wanted) - 8} in the dataset."
+    )
+    assert beside == (
+        f"Read are {len(wanted)} traces with {sum(one is not None for one in ratings)} labelled steps; "
+        "the paper has training: 96,280 and 663,101; test: 2,726 and 18,559."
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("finish_reasn=solution", "no row has the field 'finish_reasn'. Did you mean finish_reason?"),
+        ("finish_reason=solved", "no row meets finish_reason=solved. finish_reason is "),
+        ("finish_reason", "'finish_reason' is no condition. Write FIELD=VALUE"),
+    ],
+)
+def test_a_condition_that_no_trace_meets_stores_nothing(command, db, data, condition, message):
+    code, _, err = command("import", "prm800k", data / "prm800k" / "test.jsonl", "--where", condition, "--db", db)
+    assert (code, message in err) == (2, True), err
+    assert names(db) == {}
