@@ -16,6 +16,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 
 _NAMES = "names.json"
+# What the paper prints outside of its tables, which `training.paper` reads.
+_OTHERS = (_NAMES, "paper.json")
 # As `core.models.placement.typed_name` adds it.
 _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
@@ -100,7 +102,7 @@ class Published:
 def reference_tables() -> tuple[PublishedTable, ...]:
     """Every table of the paper, by file name."""
     folder = asset("reference")
-    paths = sorted(path for path in folder.glob("*.json") if path.name != _NAMES)
+    paths = sorted(path for path in folder.glob("*.json") if path.name not in _OTHERS)
     return tuple(_table(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
 
 

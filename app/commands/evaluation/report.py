@@ -4,9 +4,11 @@ stepsight report --dataset mr-math-invalid --dataset mr-math-redundant --output 
 stepsight report --dataset mr-math-invalid --patch fixes.json --output report
 stepsight report grid runs/grid-mini-as-labelled runs/grid-mini-random --output report
 stepsight report filtering runs/filter-mini --output report
+stepsight report paper --grid runs/grid --output report
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from stepsight.app.commands.options import add_db
@@ -17,6 +19,7 @@ from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
+from stepsight.training.paper.page import Evidence, make_paper_report, our_facts
 from stepsight.training.report.figures import check_pictures
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.tables import to_markdown
@@ -41,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subjects = parser.add_subparsers(dest="subject", required=False, metavar="SUBJECT")
     _add_grid(subjects)
     _add_filtering(subjects)
+    _add_paper(subjects)
 
 
 def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -81,6 +85,49 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     _add_figures(parser, argparse.SUPPRESS)
     parser.set_defaults(run=run_filtering)
+
+
+def _add_paper(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subjects.add_parser(
+        "paper", help="everything that the LLaDA-PRM paper prints, and beside it what is here"
+    )
+    parser.add_argument("--train", metavar="DATASET", help="the dataset that holds PRM800K's phase2_train.jsonl")
+    parser.add_argument("--test", metavar="DATASET", help="that of phase2_test.jsonl")
+    parser.add_argument("--grid", type=Path, metavar="FOLDER", help="of a grid, or its results.json")
+    parser.add_argument(
+        "--filtering",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FOLDER",
+        help="of stepsight math500 or filter-study",
+    )
+    parser.add_argument(
+        "--run", type=Path, metavar="FOLDER", dest="trained", help="the evaluator of LLaDA-PRM's run"
+    )
+    parser.add_argument("--no-store", action="store_true", help="leave out the store's datasets and judgments")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        default=argparse.SUPPRESS,
+        help="for report.html and tables/ (default: Markdown on standard output)",
+    )
+    parser.add_argument("--db", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.set_defaults(run=run_paper)
+
+
+def run_paper(args: argparse.Namespace) -> None:
+    """Write the report and print the path of its page, or print its tables."""
+    if args.no_store and (args.train or args.test):
+        raise UserError("--train and --test are of the store.", "Leave --no-store out.")
+    wanted = Evidence(None, args.train, args.test, args.grid, args.filtering, args.trained)
+    if args.no_store:
+        facts = our_facts(wanted)
+    else:
+        with open_store(args.db) as store:
+            facts = our_facts(replace(wanted, store=store))
+    _give(make_paper_report(facts), args.output, False)
 
 
 def run_grid(args: argparse.Namespace) -> None:

@@ -1,0 +1,173 @@
+"""Facts of ours, from real files and runs."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import asset
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.metrics.published import reference_tables
+from stepsight.core.scores import StepScores
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.experiments.finetuning.results import Result
+from stepsight.training.experiments.grid.results import read_results
+from stepsight.training.paper.facts import (
+    cells_of,
+    filter_facts,
+    grid_facts,
+    label_facts,
+    neutral_facts,
+    paper_facts,
+    store_facts,
+    table_facts,
+    training_facts,
+)
+from stepsight.training.train import run
+from tests.training.experiments.grid.toy import results
+from tests.training.small_runs import CONFIG, synthetic
+
+RECORDED = Path(str(asset("reports"))) / "grid-mini" / "as-labelled.json"
+
+
+def test_the_papers_runs_of_the_grid_give_its_tables_back() -> None:
+    runs = read_results(Path(str(asset("reference", "full-grid-results.json"))))
+    facts, printed = grid_facts(runs), table_facts()
+    for table in reference_tables():
+        if table.label in ("tab:full-grid-results", "tab:main-3k-results"):
+            names = cells_of(table)
+            assert {name: round(facts[name], 1) for name in names} == {name: printed[name] for name in names}
+
+
+def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run() -> None:
+    grid = read_results(RECORDED)
+    facts = grid_facts(grid)
+    key = grid.keys[0]
+    f1 = [100 * run.figures[key].classes["neu"]["f1"] for run in grid.runs]
+    assert (facts["grid/runs"], facts["grid/pairs"], facts["grid/cells"]) == (54, 27, 9)
+    assert (facts["grid/neu_f1/least"], facts["grid/neu_f1/greatest"]) == pytest.approx((min(f1), max(f1)))
+    assert facts["grid/neu_f1"] == pytest.approx(np.mean(f1))
+    assert facts["grid/test_traces"] == grid.runs[0].figures[key].traces
+    assert facts["grid/late/gain"] == pytest.approx(facts["grid/late/bidirectional"] - facts["grid/late/causal"])
+
+
+def test_cells_of_size_and_data_count_by_their_means() -> None:
+    made = results({("a", "1k", 1): (0.5, 0.4), ("a", "1k", 2): (0.5, 0.7), ("b", "1k", 1): (0.6, 0.6)})
+    facts = grid_facts(made)
+    assert (facts["grid/cells"], facts["grid/cells_ahead"]) == (2, 1)
+    assert (facts["grid/wins/macro_auc"], facts["grid/pairs"]) == (1, 3)
+    assert "grid/neu_f1" not in facts
+
+
+def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store: Store, data: Path) -> None:
+    for kind, name in (("invalid", "mr-math_invalid_errors.json"), ("redundant", "mr-math_redundant_errors.json")):
+        import_file(sqlite_store, f"mr-math-{kind}", data / "mr-math" / name)
+        scores = data / "mr-math" / "scores" / kind / "math-shepherd_mistral-7b_eval_results.json"
+        import_scores(sqlite_store, f"mr-math-{kind}", scores, "Math-Shepherd")
+    facts, printed = store_facts(sqlite_store), paper_facts()
+    assert (facts["dataset/MR-MATH-invalid/traces"], facts["dataset/MR-MATH-invalid/errors"]) == (159, 83)
+    assert "dataset/MR-GSM8K/traces" not in facts
+    cells = {name: value for name, value in facts.items() if name.startswith("tab:")}
+    assert len(cells) == 8
+    assert cells == {name: printed[name] for name in cells}
+
+
+def test_a_file_of_another_size_is_not_the_papers(sqlite_store: Store, data: Path) -> None:
+    import_file(sqlite_store, "mr-gsm8k", data / "mr-gsm8k" / "MR-GSM8K_partial.json")
+    assert store_facts(sqlite_store) == {}
+
+
+def test_labels_of_prm800k_are_counted_and_shared_out(sqlite_store: Store, data: Path) -> None:
+    import_file(sqlite_store, "prm800k", data / "prm800k" / "test.jsonl")
+    dataset = find_dataset(sqlite_store, "prm800k")
+    facts = label_facts(sqlite_store, dataset, "test")
+    traces = list(iterate_traces(sqlite_store, dataset.id))
+    labels = [label for trace in traces for label in trace.labels if label is not None]
+    assert (facts["prm800k-test/traces"], facts["prm800k-test/steps"]) == (len(traces), len(labels))
+    for label in Label:
+        assert facts[f"prm800k-test/{label.text}"] == pytest.approx(100 * labels.count(label) / len(labels))
+
+    def ratio(trace) -> float:
+        counts = [trace.labels.count(label) for label in Label if label in trace.labels]
+        return min(counts) / max(counts) if len(counts) > 1 else 0
+
+    assert facts["pool/test"] == sum(ratio(trace) >= 0.5 for trace in traces)
+    # The training pool wants every label.
+    every = [trace for trace in traces if {*Label} <= set(trace.labels)]
+    assert label_facts(sqlite_store, dataset, "train")["pool/train"] == sum(ratio(trace) >= 0.5 for trace in every)
+
+
+def test_decisions_for_neu_are_those_of_llada_prm_alone(sqlite_store: Store, data: Path) -> None:
+    import_file(sqlite_store, "prm800k", data / "prm800k" / "test.jsonl")
+    dataset = find_dataset(sqlite_store, "prm800k")
+    traces = list(iterate_traces(sqlite_store, dataset.id))
+    rng = np.random.default_rng(0)
+    made = [
+        Judgment(one, Mode.OFFLINE, StepScores(rng.dirichlet([1, 1, 1], len(one.substeps)).astype(np.float32)))
+        for one in traces
+    ]
+    for name in ("somebody", "llada-prm-8b"):
+        assert neutral_facts(sqlite_store, dataset) == {}
+        row = register_evaluator(sqlite_store, name=name, fingerprint=name, format="stepsight", attention="x")
+        save_judgments(sqlite_store, row.id, made)
+    facts = neutral_facts(sqlite_store, dataset)
+    gold = np.array([label for one in traces for label in one.labels if label is not None])
+    probs = np.concatenate([one.offline.probs for one in made if one.offline is not None])
+    kept = np.array([label is not None for one in traces for label in one.labels])
+    probs = probs[kept]
+    for name, decided in (
+        ("neutral", probs.argmax(1) == 1),
+        ("neutral/0.5", probs[:, 1] >= 0.5),
+        ("neutral/0.15", probs[:, 1] >= np.float32(0.15)),
+    ):
+        hits = int((decided & (gold == 1)).sum())
+        assert facts[f"{name}/f1"] == pytest.approx(200 * hits / (decided.sum() + (gold == 1).sum()))
+        if name != "neutral":
+            assert facts[f"{name}/precision"] == pytest.approx(100 * hits / decided.sum())
+            assert facts[f"{name}/recall"] == pytest.approx(100 * hits / (gold == 1).sum())
+        else:
+            assert facts["neutral/predicted"] == decided.sum()
+            assert facts["neutral/predicted_share"] == pytest.approx(100 * decided.mean())
+
+
+def test_a_run_tells_its_steps_time_and_losses(tmp_path: Path) -> None:
+    output = run.train(replace(CONFIG, data=synthetic(40), epochs=1), tmp_path / "run")
+    facts = training_facts(output)
+    history = json.loads((output / "log_history.json").read_text())
+    assert facts["training/steps"] == 5
+    assert facts["training/first_loss"] == history[0]["loss"]
+    assert facts["training/gpu_hours"] == pytest.approx(facts["training/seconds"] / 3600)
+    (output / "log_history.json").write_text("[]")
+    with pytest.raises(UserError, match=r"not the folder of a training run"):
+        training_facts(output)
+    with pytest.raises(UserError, match=r"stepsight\.json is missing"):
+        training_facts(tmp_path)
+
+
+def test_models_on_subsets_give_the_table_of_filtering() -> None:
+    def result(scorer: str, subset: str, seed: int, correct: tuple[bool, ...], rows: int) -> Result:
+        return Result(
+            model="m", scorer=scorer, subset=subset, seed=seed, rows=rows, problems={}, about={}, correct=correct,
+            tokens=(10,) * len(correct),
+        )  # fmt: skip
+
+    facts = filter_facts(
+        [
+            result("llada-prm-8b", "val+red", 1, (True, False), 7),
+            result("llada-prm-8b", "val+red", 2, (True, True), 7),
+            result("llada-prm-8b", "random", 1, (False, False), 7),
+        ]
+    )
+    assert facts["tab:filter_ablation/LLaDA-PRM/Val + Red/Acc"] == 75
+    assert facts["tab:filter_ablation/LLaDA-PRM/Val + Red/N"] == 7
+    assert facts["tab:filter_ablation/7/Random/Acc"] == 0
+    assert facts["tab:filter_ablation/7/Random/Tok"] == 10

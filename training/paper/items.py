@@ -1,0 +1,116 @@
+"""What the paper prints, by section: its tables, its figures, and the numbers of its text."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from stepsight.core.files import asset
+
+_FILE = "paper.json"
+_NUMBER = re.compile(r"([+−-]?)([\d,]+(?:\.(\d+))?(?:e-?\d+)?)")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What brings figures forth, under a `name`: a `command`, and what it `needs` that is not in a checkout, "" for
+    nothing."""
+
+    name: str
+    command: str
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class PaperItem:
+    """A table or a figure by the `label` that the paper's source gives it, or a number, `printed` as it stands.
+
+    `of` are names of facts (`training.paper.facts`): of one a number is the value; of two it is the difference, the
+    `percent` that the first is of the second, or, of several pairs, the `largest drop`.
+    """
+
+    what: str
+    source: Source
+    label: str = ""
+    printed: str = ""
+    of: tuple[str, ...] = ()
+    how: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        return not self.label
+
+    @property
+    def value(self) -> float:
+        """The printed number."""
+        sign, digits, _ = self._parts()
+        return float(digits.replace(",", "")) * (-1 if sign in ("−", "-") else 1)
+
+    def shown(self, value: float) -> str:
+        """Another value, written as the printed one is."""
+        sign, digits, decimals = self._parts()
+        if "e" in digits:
+            return f"{value:.0e}".replace("e-0", "e-")
+        text = f"{abs(value):,.{len(decimals or '')}f}"
+        minus = "−" if round(value, len(decimals or "")) < 0 else ""
+        return (minus or ("+" if sign == "+" else "")) + text
+
+    def agrees(self, value: float) -> bool | None:
+        """Whether a value is the printed one, to its digit; None where the text says about how much it is."""
+        if self.how == "largest drop":
+            return value < self.value + 0.05 if "at most" in self.printed else value < self.value
+        if self.what.endswith((", about", ", near")):
+            return None
+        if self.what.endswith(", below"):
+            return value < self.value
+        return self.shown(value) == self.shown(self.value)
+
+    def _parts(self) -> tuple[str, str, str | None]:
+        found = _NUMBER.search(self.printed)
+        assert found is not None, self.printed
+        sign, digits, decimals = found.groups()
+        return sign, digits, decimals
+
+    def computed(self, facts: Mapping[str, float]) -> float | None:
+        """The number by these facts; None where one is missing."""
+        if not self.of or any(name not in facts for name in self.of):
+            return None
+        values = [facts[name] for name in self.of]
+        if self.how == "percent":
+            return 100 * values[0] / values[1]
+        if self.how == "largest drop":
+            return max(first - second for first, second in zip(values[::2], values[1::2], strict=True))
+        return values[0] if len(values) == 1 else values[0] - values[1]
+
+
+@dataclass(frozen=True)
+class PaperSection:
+    """A section or appendix with what it prints, in its order."""
+
+    number: str
+    title: str
+    items: tuple[PaperItem, ...]
+
+
+@cache
+def paper_sections() -> tuple[PaperSection, ...]:
+    """Every section that prints a table, a figure or a number."""
+    body = json.loads(asset("reference", _FILE).read_text(encoding="utf-8"))
+    sources = {name: Source(name, **values) for name, values in body["sources"].items()}
+    return tuple(
+        PaperSection(one["section"], one["title"], tuple(_item(values, sources) for values in one["items"]))
+        for one in body["sections"]
+    )
+
+
+def _item(values: Mapping[str, Any], sources: Mapping[str, Source]) -> PaperItem:
+    return PaperItem(
+        values["what"],
+        sources[values["source"]],
+        label=values.get("table") or values.get("figure") or "",
+        printed=values.get("printed", ""),
+        of=tuple(values.get("of", ())),
+        how=values.get("how", ""),
+    )
