@@ -186,7 +186,8 @@ def _latex_cell(cell: Shown) -> str:
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "≥": r"$\geq$", "–": "--", "−": r"$-$", "τ": r"$\tau$", "|": r"\textbar{}",
+    "≥": r"$\geq$", "–": "--", "−": r"$-$", "≤": r"$\leq$", "τ": r"$\tau$", "|": r"\textbar{}",
+    "Δ": r"$\Delta$", "ρ": r"$\rho$", "×": r"$\times$", "±": r"$\pm$",
 }  # fmt: skip
 
 
