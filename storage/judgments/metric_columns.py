@@ -33,7 +33,8 @@ Rows = NDArray[np.float32]
 class Gold:
     """A dataset's traces in file order. Of shape (traces,): `trace_ids` of the database, `ids`, `digests`, `groups`
     (the class that the benchmark puts a trace in, else ""), `counts` of steps. Of shape (steps,): `label` and
-    `valid`, `SILENT` where the gold is, and `substeps`, how many each has."""
+    `valid`, `SILENT` where the gold is, and `substeps`, how many each has. With `kept`, of shape (traces,), only so
+    many steps of each trace are in view; the others are in no table."""
 
     dataset: Dataset
     trace_ids: Ints
@@ -44,6 +45,15 @@ class Gold:
     label: Ints
     valid: Ints
     substeps: Ints
+    kept: Ints | None = None
+
+    @cached_property
+    def in_view(self) -> NDArray[np.bool_]:
+        """Whether each step is in view, shape (steps,)."""
+        if self.kept is None:
+            return np.ones(len(self.label), np.bool_)
+        inside: NDArray[np.bool_] = self.position < self.kept[self.trace]
+        return inside
 
     @cached_property
     def trace(self) -> Ints:
@@ -124,12 +134,14 @@ def _read_steps(session: Session, dataset_id: int) -> tuple[Ints, Ints, Ints]:
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
     """What an evaluator said in a mode, with the gold; only the traces of which it has a judgment that is not stale
-    have steps in it. A hindsight judgment answers for either mode."""
+    have steps in it. A hindsight judgment answers for either mode, and where steps are out of view it alone tells
+    what was said offline with the others."""
     places = {int(trace_id): place for place, trace_id in enumerate(gold.trace_ids)}
     ends = np.cumsum(gold.counts)
     sizes = np.add.reduceat(gold.substeps, ends - gold.counts) if len(ends) else np.empty(0, np.int64)
     first_substep = np.cumsum(sizes) - sizes
     step_ends = np.repeat(np.cumsum(gold.substeps) - 1, gold.substeps)
+    last = None if gold.kept is None else step_ends[first_substep + _substeps_before(gold)] - first_substep
     probs = np.full((int(sizes.sum()), 3), np.nan, np.float32)
     solution = np.full(len(ends), np.nan)
     judged = np.zeros(len(ends), np.bool_)
@@ -138,14 +150,22 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
         if place is None or digest != gold.digests[place]:
             continue
         own = slice(first_substep[place], first_substep[place] + sizes[place])
-        rows = _rows(data, step_ends[own] - own.start, stored, mode)
+        rows = _rows(data, step_ends[own] - own.start, stored, mode, None if last is None else int(last[place]))
         if rows is None:
             continue
         probs[own] = rows
         solution[place] = np.nan if whole is None else whole
         judged[place] = True
     table = build_columns(gold, probs, solution)
-    return table if judged.all() else table.where(judged[table.trace])
+    wanted = judged[table.trace] & gold.in_view
+    return table if wanted.all() else table.where(wanted)
+
+
+def _substeps_before(gold: Gold) -> Ints:
+    """How many sub-steps of each trace come before its last step in view."""
+    assert gold.kept is not None
+    before = gold.position < gold.kept[gold.trace] - 1
+    return np.bincount(gold.trace, np.where(before, gold.substeps, 0), len(gold.ids)).astype(np.int64)
 
 
 def _judgments(
@@ -163,19 +183,24 @@ def _judgments(
                 yield from part
 
 
-def _rows(data: bytes, step_ends: Ints, stored: str, mode: Mode) -> Rows | None:
+def _rows(data: bytes, step_ends: Ints, stored: str, mode: Mode, last: int | None) -> Rows | None:
     """The rows of a mode, one for each of the sub-steps, whose `step_ends` are those of `Trace`; None where the
-    judgment is of other steps."""
+    judgment is of other steps. `last` is the last sub-step in view, None where all are: offline, those behind it
+    have no numbers, and a judgment that is not of hindsight tells nothing."""
     rows: Rows = np.frombuffer(data, "<f4").reshape(-1, 3)
     size = len(step_ends)
     if stored != Mode.HINDSIGHT:
-        return rows if len(rows) == size else None
+        return rows if len(rows) == size and (last is None or mode == Mode.ONLINE) else None
     if len(rows) != size * (size + 1) // 2:
         return None
     if mode == Mode.ONLINE:
         online: Rows = rows[step_ends * (step_ends + 1) // 2 + np.arange(size)]
         return online
-    return rows[-size:]
+    if last is None:
+        return rows[-size:]
+    seen: Rows = np.full((size, 3), np.nan, np.float32)
+    seen[: last + 1] = rows[last * (last + 1) // 2 :][: last + 1]
+    return seen
 
 
 def build_columns(gold: Gold, probs: Rows, solution: NDArray[np.float64]) -> StepTable:

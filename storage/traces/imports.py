@@ -195,13 +195,16 @@ def _without_place(name: str, place: str, error: UserError) -> str:
 
 # Called with the traces read so far and the part of the file read, from 0 to 1.
 Progress = Callable[[int, float], None]
+Change = Callable[[Trace], Trace | None]
+"""Makes another trace of one, or gives it up."""
 
 
 @dataclass(frozen=True)
 class ImportSummary:
     """What an import did. `unchanged` traces were stored before, `repeated` ones stand twice in the file,
     `left_out` rows of it are bad and `unwanted` ones do not meet the conditions, each counted at the first that it
-    does not; `total` is what the dataset now holds, and `labelled` the labelled steps of the traces that were read.
+    does not, or were `given_up`; `total` is what the dataset now holds, and `labelled` the labelled steps of the
+    traces that were read.
     """
 
     dataset: str
@@ -213,6 +216,7 @@ class ImportSummary:
     left_out: int = 0
     labelled: int = 0
     unwanted: Mapping[str, int] = field(default_factory=dict)
+    given_up: int = 0
 
     @property
     def read(self) -> int:
@@ -222,6 +226,7 @@ class ImportSummary:
     def __str__(self) -> str:
         left_out = f", {_counted(self.left_out, 'bad row')} left out" if self.left_out else ""
         left_out += "".join(f", {count:,} left out by {what}" for what, count in self.unwanted.items())
+        left_out += f", {self.given_up:,} left out whose rest is not known" if self.given_up else ""
         if not self.added:
             return f"{self.dataset}: nothing new, {_counted(self.unchanged, 'trace')} already stored{left_out}."
         parts = [f"{_counted(self.added, 'trace')} added"]
@@ -238,6 +243,7 @@ def import_file(
     progress: Progress | None = None,
     skipped: str | Path | None = None,
     where: Conditions | None = None,
+    change: Change | None = None,
 ) -> ImportSummary:
     """Store the traces of a file, in one transaction and a bounded amount of memory.
 
@@ -248,7 +254,7 @@ def import_file(
     A bad row is one that is no trace of the kind, or has an id that stands for other content before. Given
     `skipped`, such rows are left out, listed in that file as JSON Lines, and remembered with the dataset; the file
     is not made where there are none, and one with other content is left alone. Traces whose metadata does not meet
-    `where` are left out.
+    `where` are left out, and those that `change` gives up; the others are stored as it makes them.
 
     Raises `UserError`, with nothing stored, counting the bad rows where they are not to be skipped, and where the
     file holds no trace or none that is wanted, looks like another kind, or cannot be read on, or the dataset is of
@@ -265,7 +271,7 @@ def import_file(
         return LeftOutRows(session, dataset_id, str(path), _file_name(path), listing)
 
     with open_input(path) as file:
-        return import_source(store, chosen, FileSource(path, file), name, bad_rows, progress, where)
+        return import_source(store, chosen, FileSource(path, file), name, bad_rows, progress, where, change)
 
 
 BadRows = RefusedRows | LeftOutRows
@@ -294,13 +300,14 @@ def import_source(
     bad_rows: Callable[[Session, int], BadRows],
     progress: Progress | None = None,
     where: Conditions | None = None,
+    change: Change | None = None,
 ) -> ImportSummary:
     """As `import_file`, from any source; `bad_rows` gives what becomes of the bad rows of that dataset."""
     check_name(dataset, "the name of the dataset")
     with store.write() as session:
         writer = TraceWriter(session, dataset, kind.name, source.file_name)
         with closing(bad_rows(session, writer.dataset_id)) as bad:
-            wanted = _Wanted(read_traces(kind, source, source.name, bad), where or Conditions())
+            wanted = _Wanted(read_traces(kind, source, source.name, bad), where or Conditions(), change)
             located = iter(wanted)
             while batch := list(islice(located, _BATCH)):
                 writer.add(batch, bad)
@@ -312,29 +319,45 @@ def import_source(
             writer.finish(source.file_name, source.sha256)
             bad.finish(writer.read)
     counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
-    return ImportSummary(dataset, kind.name, *counts, wanted.labelled, dict(wanted.where.left_out))
+    return ImportSummary(dataset, kind.name, *counts, wanted.labelled, wanted.left_out, wanted.given_up)
 
 
 class _Wanted:
     """The traces of a file that meet conditions, whose labelled steps are counted."""
 
-    def __init__(self, located: Iterator[tuple[str, Trace]], where: Conditions) -> None:
+    def __init__(
+        self, located: Iterator[tuple[str, Trace]], where: Conditions, change: Change | None = None
+    ) -> None:
         self._located = located
-        self.where = where
+        self._where = where
+        self._change = change
+        self.given_up = 0
         self.labelled = 0
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """By condition, how many traces do not meet it."""
+        return dict(self._where.left_out)
 
     def __iter__(self) -> Iterator[tuple[str, Trace]]:
         for place, trace in self._located:
-            if self.where.hold(trace.meta):
-                self.labelled += sum(label is not None for label in trace.labels)
-                yield place, trace
+            if not self._where.hold(trace.meta):
+                continue
+            changed = self._change(trace) if self._change else trace
+            if changed is None:
+                self.given_up += 1
+                continue
+            self.labelled += sum(label is not None for label in changed.labels)
+            yield place, changed
 
     def check(self, name: str) -> None:
         """Raise `UserError` where traces were read and none met the conditions."""
         try:
-            self.where.check()
+            self._where.check()
         except UserError as error:
             raise error.at(name) from None
+        if self.given_up and not self.labelled:
+            raise UserError(f"{name}: no trace has the rest of its solution.", "Leave --continued out.")
 
 
 class FileSource:

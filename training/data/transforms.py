@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
@@ -30,6 +32,12 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
     place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
     before = tuple(Step(step.substeps) for step in trace.steps[:place])
     return replace(trace, steps=(*before, trace.steps[place]))
+
+
+def beginning(trace: Trace, seed: int, place: int) -> Trace:
+    """The trace up to a step drawn uniformly by the seed and its `place` in the file."""
+    kept = int(np.random.default_rng((seed, place)).integers(1, len(trace.steps) + 1))
+    return replace(trace, steps=trace.steps[:kept])
 
 
 def balance_ratio(trace: Trace) -> float:

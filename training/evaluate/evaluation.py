@@ -107,13 +107,27 @@ def baseline_tables(store: Store, gold: Gold, mode: Mode) -> list[tuple[Baseline
     baselines = baselines_of(has_substeps=bool((gold.substeps > 1).any()))
     probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in baselines]
     done = 0
-    for trace in iterate_traces(store, gold.dataset.id):
+    for place, trace in enumerate(iterate_traces(store, gold.dataset.id)):
         end = done + len(trace.substeps)
+        seen = trace if gold.kept is None else replace(trace, steps=trace.steps[: gold.kept[place]])
         for part, baseline in zip(probs, baselines, strict=True):
-            part[done:end] = baseline.score(trace, mode).probs
+            part[done:end] = np.nan
+            part[done : done + len(seen.substeps)] = baseline.score(seen, mode).probs
         done = end
     none = np.full(len(gold.ids), np.nan)
-    return [(one, build_columns(gold, part, none)) for one, part in zip(baselines, probs, strict=True)]
+    tables = [(one, build_columns(gold, part, none)) for one, part in zip(baselines, probs, strict=True)]
+    if gold.in_view.all():
+        return tables
+    return [(one, table.where(gold.in_view)) for one, table in tables]
+
+
+def cut_at_random(gold: Gold, seed: int) -> Gold:
+    """The gold with each trace in view up to a step drawn uniformly, as `training.data.transforms.beginning` draws
+    it."""
+    kept = [
+        int(np.random.default_rng((seed, place)).integers(1, count + 1)) for place, count in enumerate(gold.counts)
+    ]
+    return replace(gold, kept=np.array(kept, np.int64))
 
 
 MODES = (Mode.OFFLINE, Mode.ONLINE)
@@ -201,7 +215,7 @@ class Evaluation:
 
     `warning` says why offline figures are not shown, or what they are worth. `published` are the figures of the
     paper that no row recomputes. `patch` is what the gold was changed by, if anything; the paper's figures are of
-    the gold as it is, and none stands beside those of a changed one.
+    the gold as it is, and none stands beside those of a changed one. `cut` is the seed by which traces were cut.
     """
 
     dataset: Dataset
@@ -212,10 +226,13 @@ class Evaluation:
     traces: int = 0
     published: tuple[Published, ...] = ()
     patch: Patch | None = None
+    cut: int | None = None
 
     @property
     def size(self) -> str:
         """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`."""
+        if self.cut is not None:
+            return f"{self.traces:,} traces, each cut after a step drawn by seed {self.cut}"
         if self.group:
             return f"{self.traces:,} traces of group {self.group}"
         return f"{self.dataset.size} rows" if self.dataset.left_out else f"{self.traces:,} traces"
@@ -236,6 +253,7 @@ class Evaluation:
             "left_out": self.dataset.left_out,
         }
         shown |= {"patch": self.patch.about()} if self.patch else {}
+        shown |= {"cut": self.cut} if self.cut is not None else {}
         return shown | ({"warning": self.warning} if self.warning else {})
 
 
@@ -243,6 +261,12 @@ ENDS_AT_ERROR = (
     "The traces of {name} stop at their first error, so that offline the missing ending gives the error away: the"
     " rule that a last step without an answer is wrong is nearly perfect there (baseline:last-step). Offline"
     " figures say nothing of later evidence; online ones are shown instead."
+)
+
+CUT_AT_ERROR = (
+    "The traces of {name} stop at their first error. Cut at random they no longer all end with it, but a step with"
+    " steps behind it is still never wrong (baseline:last-step): offline figures rest on that. Traces that go on"
+    " beyond the error, as --continued imports them, do not."
 )
 
 
@@ -255,8 +279,10 @@ def evaluate(
     force: bool = False,
     group: str = "",
     patch: Patch | None = None,
+    cut: int | None = None,
 ) -> Evaluation:
-    """Measure stored evaluators and every baseline on a dataset, or on one `group` of its traces.
+    """Measure stored evaluators and every baseline on a dataset, or on one `group` of its traces. With `cut`, a
+    seed, each trace ends after a step drawn uniformly; evaluators need hindsight judgments for that.
 
     Where its traces stop at their first error only online figures are given, unless `force`. An evaluator
     without a judgment of the dataset in a mode has no row. Raises `UserError` where the dataset has no such group,
@@ -266,9 +292,11 @@ def evaluate(
     gold = read_gold(store, dataset)
     inside = _inside(gold, group)
     # Where the traces were cut stays the same, whatever is thought of their labels since.
-    warning = ENDS_AT_ERROR.format(name=dataset.name) if gold.ends_at_first_error() else ""
+    gives_away = ENDS_AT_ERROR if cut is None else CUT_AT_ERROR
+    warning = gives_away.format(name=dataset.name) if gold.ends_at_first_error() else ""
     gold = apply_patch(gold, patch) if patch else gold
-    chosen = [Mode.ONLINE] if warning and not force else list(dict.fromkeys(modes))
+    gold = gold if cut is None else cut_at_random(gold, cut)
+    chosen = [Mode.ONLINE] if warning and not force and cut is None else list(dict.fromkeys(modes))
     measured = [with_thresholds(store, dataset, evaluator, force) for evaluator in evaluators]
     weights = _weights(inside, draws)
     rows: list[Row] = []
@@ -277,10 +305,10 @@ def evaluate(
         if len(table):
             rows += _rows(one, mode, table, weights)
     rows = [against_baselines(row, rows, weights) for row in rows]
-    reference = () if patch else published(dataset.kind, group)
+    reference = () if patch or cut is not None else published(dataset.kind, group)
     printed = [row for row in reference if row.benchmark.traces == inside.sum()]
     rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
-    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch)
+    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch, cut)
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:

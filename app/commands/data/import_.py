@@ -21,6 +21,7 @@ from tqdm import tqdm
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
+from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.core.where import parse_conditions
 from stepsight.storage.database.location import folder_of
@@ -40,6 +41,7 @@ from stepsight.storage.jobs.import_work import fetch_benchmark
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import ImportSummary, import_file
+from stepsight.training.data.transforms import NOT_CONTINUED, continue_trace
 
 # Beside the kinds of files of traces.
 LABELS = "labels"
@@ -77,6 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         help="only traces with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE in their metadata; may be repeated",
     )
+    parser.add_argument(
+        "--continued",
+        action="store_true",
+        help="with prm800k: traces go on beyond their labels with the rest of the solution, if the file has it",
+    )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="what the published file's hash has to be")
     parser.add_argument(
         "--campaign", metavar="NAME", help="with labels: the campaign they go to (default: the file's)"
@@ -94,6 +101,8 @@ def run(args: argparse.Namespace) -> None:
         args.parser.error("give the path of the file, or --download.")
     if args.where and (args.kind in (LABELS, AUTO) or args.scores):
         raise UserError("--where goes with one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
+    if args.continued and (args.kind != PRM800K_KIND.name or args.scores):
+        raise UserError("--continued goes with prm800k.", "stepsight import prm800k FILE --continued")
     if args.kind == LABELS:
         _import_labels(args)
         return
@@ -203,7 +212,14 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
 
         kind = _kind(args, path)
         name = args.dataset or (path.stem if kind.name == COLUMNS else args.kind)
-        return import_file(store, kind, path, name, show, listing, parse_conditions(args.where))
+        where = parse_conditions(args.where)
+        return import_file(store, kind, path, name, show, listing, where, _continued if args.continued else None)
+
+
+def _continued(trace: Trace) -> Trace | None:
+    """The whole solution, of which only the first steps are labelled."""
+    whole, done = continue_trace(trace)
+    return None if done == NOT_CONTINUED else whole
 
 
 def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:

@@ -4,6 +4,7 @@ stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
 stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
+stepsight evaluate --dataset prm800k --evaluator mini-bidir --cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
 """
 
@@ -60,6 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patch", metavar="FILE", help="a label patch: every figure with and without it, and the change"
     )
+    parser.add_argument(
+        "--cut",
+        type=int,
+        metavar="SEED",
+        help="each trace cut after a step drawn at random (what was said of it then stands in hindsight judgments)",
+    )
     parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="the paired difference of two evaluators")
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
@@ -76,8 +83,14 @@ def run(args: argparse.Namespace) -> None:
     """Score what is missing where an evaluator can run, then print the table."""
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
+    if args.cut is not None and args.patch:
+        raise UserError("--cut and --patch do not go together.", "Give one of them.")
+    if args.cut is not None and args.cut < 0:
+        raise UserError(f"--cut is {args.cut}, expected 0 or more.")
     names = list(dict.fromkeys([*(args.evaluator or []), *(args.compare or [])]))
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
+    # What was said offline of a beginning stands in the triangle of hindsight.
+    judged = modes if args.cut is None else list(MODES)
     patch = read_patch(args.patch) if args.patch else None
     patched = None
     with launched() as ours, open_store(args.db) as store:
@@ -88,7 +101,7 @@ def run(args: argparse.Namespace) -> None:
         if patch:
             check_patch(store, dataset, patch)
         evaluators = find_evaluators(
-            store, dataset, names, modes, lambda one: with_thresholds(store, dataset, one, args.force), place, ours
+            store, dataset, names, judged, lambda one: with_thresholds(store, dataset, one, args.force), place, ours
         )
         ours.wait()
         if not ours.is_main:
@@ -96,7 +109,7 @@ def run(args: argparse.Namespace) -> None:
         rest = (modes, args.draws, args.force, args.group)
         if patch:
             patched = evaluate_patched(store, dataset, evaluators, patch, *rest)
-        evaluation = patched.before if patched else evaluate(store, dataset, evaluators, *rest)
+        evaluation = patched.before if patched else evaluate(store, dataset, evaluators, *rest, cut=args.cut)
     evaluations = [evaluation, patched.after] if patched else [evaluation]
     pair = _table_names(args.compare or (), names, evaluators)
     compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}

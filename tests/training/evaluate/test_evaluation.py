@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import ALL, BASELINES
 from stepsight.core.metrics.binary import McNemar
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import build_table
 from stepsight.core.metrics.value import Value
-from stepsight.core.scores import Thresholds
+from stepsight.core.scores import Hindsight, Thresholds
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
@@ -21,6 +22,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.metric_columns import read_gold
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
+from stepsight.training.data.transforms import beginning
 from stepsight.training.evaluate.evaluation import (
     Comparison,
     Evaluation,
@@ -28,6 +30,7 @@ from stepsight.training.evaluate.evaluation import (
     Row,
     baseline_tables,
     compare,
+    cut_at_random,
     evaluate,
     read_tables,
     with_thresholds,
@@ -421,3 +424,52 @@ def test_a_threshold_that_was_replaced_does_not_count(sqlite_store: Store) -> No
     save_calibration(sqlite_store, one.id, here, Threshold.REDUNDANCY, 0.1, {})
     save_calibration(sqlite_store, one.id, elsewhere, Threshold.VALIDITY, 0.4, {})
     assert with_thresholds(sqlite_store, here, one, force=True).chosen_here
+
+
+def test_traces_cut_at_random_are_those_judged_by_themselves(sqlite_store: Store) -> None:
+    """What a triangle says of a beginning is what an offline judgment of the beginning alone says."""
+    golds = (["pos", "neg", "pos"], ["pos", "neu"], ["pos", "pos", "neu", "pos"], ["neu", "neg"], [None, "pos"])
+    made = [
+        Trace.of(f"q {n}", [[f"{n} a", "b"], *"cde"][: len(golds[n % 5])], golds[n % 5], id=str(n))
+        for n in range(40)
+    ]
+    whole = add(sqlite_store, made, dataset="whole")
+    judged = [judge(trace, Mode.HINDSIGHT, seed) for seed, trace in enumerate(whole)]
+    said = evaluator(sqlite_store)
+    save_judgments(sqlite_store, said.id, judged)
+    cut = cut_at_random(read_gold(sqlite_store, find_dataset(sqlite_store, "whole")), 3)
+    assert cut.kept is not None
+    assert [beginning(trace, 3, place).steps for place, trace in enumerate(whole)] == [
+        trace.steps[:count] for trace, count in zip(whole, cut.kept, strict=True)
+    ]
+    begun = add(sqlite_store, [beginning(trace, 3, place) for place, trace in enumerate(whole)], dataset="begun")
+    rows = []
+    for trace, hindsight in zip(begun, judged, strict=True):
+        assert isinstance(hindsight.result, Hindsight)
+        triangle = Hindsight(hindsight.result.rows[: len(trace.substeps)])
+        rows.append(Judgment(trace, Mode.HINDSIGHT, triangle))
+    save_judgments(sqlite_store, said.id, rows)
+    one = evaluate(sqlite_store, find_dataset(sqlite_store, "whole"), [said], draws=DRAWS, cut=3)
+    other = evaluate(sqlite_store, find_dataset(sqlite_store, "begun"), [said], draws=DRAWS)
+    told = [[row.as_json() for row in found.rows] for found in (one, other)]
+    assert len(told[0]) == len(told[1]) > 8
+    for first, second in zip(*told, strict=True):
+        assert first == second
+    assert (one.as_json()["cut"], one.size) == (3, "40 traces, each cut after a step drawn by seed 3")
+
+
+def test_of_a_beginning_only_hindsight_tells_what_was_said_offline(sqlite_store: Store) -> None:
+    (trace,) = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "neg"], id="1")])
+    said = evaluator(sqlite_store)
+    for mode, modes in ((Mode.OFFLINE, set()), (Mode.ONLINE, {Mode.ONLINE})):
+        save_judgments(sqlite_store, said.id, [judge(trace, mode)])
+        found = evaluate(sqlite_store, find_dataset(sqlite_store, trace.dataset), [said], draws=DRAWS, cut=0)
+        assert {row.mode for row in found.rows if not row.is_baseline} == modes
+
+
+def test_cut_traces_that_stop_at_their_error_still_give_it_away(sqlite_store: Store) -> None:
+    dataset = benchmark(sqlite_store, 40, "prm800k")[0].dataset
+    found = evaluate(sqlite_store, find_dataset(sqlite_store, dataset), [], draws=DRAWS, cut=0)
+    assert "a step with steps behind it is still never wrong" in found.warning
+    # It is said, and offline figures are shown all the same.
+    assert {row.mode for row in found.rows} == {Mode.OFFLINE, Mode.ONLINE}

@@ -18,8 +18,9 @@ from tests.training.judged import fill
 
 DAY = date(2026, 1, 1)
 # Of LaTeX itself and booktabs.
-COMMANDS = """begin end centering small toprule midrule bottomrule caption label textbf scriptsize footnotesize par
-smallskip textbackslash textasciitilde textasciicircum textless textgreater textbar geq leq tau Delta rho times pm"""
+COMMANDS = """begin end centering small toprule midrule bottomrule caption label textbf scriptsize footnotesize
+par smallskip textbackslash textasciitilde textasciicircum textless textgreater textbar geq leq tau Delta rho
+times pm"""
 # What pdflatex knows of UTF-8 with T1: Latin-1 and the marks of printed text.
 WRITTEN = re.compile(r"[\x20-\x7e\n\u00a1-\u00ff‘’“”–—…]*")
 

@@ -29,8 +29,9 @@ from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate, validate_yaml
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.data.sources_config import Data, Source, TraceOrigin
-from stepsight.training.train.config import Attention, TrainConfig
+from stepsight.training.data.sources_config import CONTINUED, Data, Source, TraceOrigin
+from stepsight.training.data.transforms import NOT_CONTINUED, beginning, continue_trace
+from stepsight.training.train.config import Attention, TrainConfig, Truncation
 
 # What a run sets itself.
 _OWN = ("attention", "seed")
@@ -52,16 +53,31 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 @dataclass(frozen=True, config=STRICT)
 class HeldOutSet(Record):
-    """Traces that every run is measured on, in each of the `modes`. `note` is what a reader has to know of them."""
+    """Traces that every run is measured on, in each of the `modes`. `note` is what a reader has to know of them.
+
+    With `truncation` random each ends after a step drawn uniformly, the same for every run; with continued each
+    goes on beyond its labelled steps with the rest of the solution, and those whose rest the file does not have are
+    left out. Where labels stop at the first error only the second takes the hint of the ending away: of a trace
+    that is cut, a step with steps behind it is still never wrong.
+    """
 
     name: Name
     source: Source
     modes: ListOf[Literal["offline", "online"]] = (Mode.OFFLINE.value, Mode.ONLINE.value)
     note: str = ""
+    truncation: Truncation = "as-labelled"
 
     def traces(self, root: Path) -> list[Trace]:
-        """The traces that pass the source's conditions, in its order."""
-        return list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
+        """The traces that pass the source's conditions, in its order. Raises `UserError` where none is left."""
+        traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
+        if self.truncation == "random":
+            return [beginning(trace, 0, place) for place, trace in enumerate(traces)]
+        if self.truncation == CONTINUED:
+            done = [continue_trace(trace) for trace in traces]
+            traces = [trace for trace, how in done if how != NOT_CONTINUED]
+            if not traces:
+                raise UserError(f"no trace of {self.name} has the rest of its solution.", "Leave truncation out.")
+        return traces
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,6 +159,9 @@ class Design(Record):
         values = dataclasses.asdict(self) | {"notes": None}
         for held in values["tests"]:
             del held["note"]
+            if held["truncation"] == "as-labelled":
+                # Grids were run before there was a choice.
+                del held["truncation"]
         if self.leave_out_tests:
             # Grids were run before there was a choice.
             del values["leave_out_tests"]

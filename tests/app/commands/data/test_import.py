@@ -8,7 +8,7 @@ import pytest
 from stepsight.core.files import CACHE_VARIABLE
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.storage.traces.queries import find_dataset, list_datasets
+from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.storage.samples import plain_row, write_lines
 
 
@@ -113,6 +113,7 @@ def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
         (["jsonl", file, "--fields", "problem=a"], "--fields goes with columns"),
         (["labels", file, "--where", "a=b"], "--where goes with one file of traces"),
         (["auto", file, "--where", "a=b"], "--where goes with one file of traces"),
+        (["jsonl", file, "--continued"], "--continued goes with prm800k"),
     ):
         code, _, err = command("import", *arguments, "--db", db)
         assert (code, message in err) == (2, True), err
@@ -174,3 +175,24 @@ def test_a_condition_that_no_trace_meets_stores_nothing(command, db, data, condi
     code, _, err = command("import", "prm800k", data / "prm800k" / "test.jsonl", "--where", condition, "--db", db)
     assert (code, message in err) == (2, True), err
     assert names(db) == {}
+
+
+def test_traces_of_prm800k_can_go_on_beyond_their_error(command, db, tmp_path):
+    def record(problem, generated):
+        steps = [{"completions": [{"text": text, "rating": 1}], "chosen_completion": 0} for text in "ab"]
+        question = {"problem": problem, "pre_generated_steps": generated}
+        return {"question": question, "label": {"steps": steps, "finish_reason": "found_error"}}
+
+    file = write_lines(tmp_path / "prm.jsonl", [record("p", ["a", "b", "c"]), record("q", ["x", "y"])])
+    options = ("--continued", "--dataset", "whole", "--db", db)
+    code, out, _ = command("import", "prm800k", file, *options)
+    assert code == 0
+    assert out.startswith("whole: 1 trace added, 1 left out whose rest is not known; 1 in the dataset.")
+    with open_store(str(db)) as store:
+        (trace,) = iterate_traces(store, find_dataset(store, "whole").id)
+        assert [step.text for step in trace.steps] == ["a", "b", "c"]
+        assert trace.labels[2] is None
+    write_lines(file, [record("q", ["x", "y"])])
+    code, _, err = command("import", "prm800k", file, "--continued", "--dataset", "none", "--db", db)
+    assert (code, "no trace has the rest of its solution" in err) == (2, True)
+    assert names(db) == {"whole": 1}

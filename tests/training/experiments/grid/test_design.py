@@ -1,4 +1,5 @@
 import copy
+import json
 
 import pytest
 
@@ -116,3 +117,39 @@ def test_the_hash_follows_whatever_results_depend_on(tmp_path):
     assert read_design(write_toy(tmp_path, tests=[TOY["tests"][0] | {"note": "Why."}])).sha256 == first
     base = copy.deepcopy(TOY["base"]) | {"epochs": 2}
     assert read_design(write_toy(tmp_path, base=base)).sha256 != first
+
+
+def test_the_traces_of_a_test_can_end_anywhere(tmp_path):
+    source = {"kind": "synthetic", "size": 60, "seed": 4}
+    tests = [{"name": "whole", "source": source}, {"name": "cut", "source": source, "truncation": "random"}]
+    design = read_design(write_toy(tmp_path, tests=tests))
+    whole, cut = (held.traces(tmp_path) for held in design.tests)
+    kept = [len(trace.steps) for trace in cut]
+    assert [trace.steps[:count] for trace, count in zip(whole, kept, strict=True)] == [one.steps for one in cut]
+    assert cut == design.tests[1].traces(tmp_path)
+    # Every length is as likely: about half of the steps are left.
+    assert 0.4 < sum(kept) / sum(len(trace.steps) for trace in whole) < 0.7
+    plain = read_design(write_toy(tmp_path, tests=tests[:1]))
+    named = read_design(write_toy(tmp_path, tests=[tests[0] | {"truncation": "as-labelled"}]))
+    assert plain.sha256 == named.sha256 != read_design(write_toy(tmp_path, tests=[tests[1]])).sha256
+
+
+def record(steps, generated):
+    labelled = [
+        {"completions": [{"text": text, "rating": rating}], "chosen_completion": 0} for text, rating in steps
+    ]
+    question = {"problem": "q", "pre_generated_steps": generated}
+    return {"question": question, "label": {"steps": labelled, "finish_reason": "found_error"}}
+
+
+def test_tests_can_go_on_beyond_their_error(tmp_path):
+    steps = [("a", 1), ("b", -1)]
+    records = [record(steps, ["a", "b", "c", "d"]), record(steps, ["x", "y", "z"]), record([("a", 1)], ["a"])]
+    (tmp_path / "prm.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    test = {"name": "t", "source": {"kind": "prm800k", "path": "prm.jsonl"}, "truncation": "continued"}
+    (held,) = read_design(write_toy(tmp_path, tests=[test])).tests
+    # The second went another way than the generated solution; the third ends with its labels.
+    assert [[step.text for step in trace.steps] for trace in held.traces(tmp_path)] == [["a", "b", "c", "d"], ["a"]]
+    (tmp_path / "prm.jsonl").write_text(json.dumps(records[1]) + "\n")
+    with pytest.raises(UserError, match="no trace of t has the rest of its solution"):
+        held.traces(tmp_path)
