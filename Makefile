@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # One more than there are processor cores, since tests in a browser wait now and then; at most four, each takes 2 GB.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
-.PHONY: app test check docs bench screenshots clean
+.PHONY: app test check docs fuzz bench screenshots clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
@@ -26,6 +26,9 @@ check: $(VENV)/.dev
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --fresh-env docs build/docs
 	@echo "The manual is at build/docs/index.html."
+
+fuzz: $(VENV)/.dev
+	STEPSIGHT_FUZZ=$(or $(COUNT),1000) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.scorer

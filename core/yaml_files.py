@@ -42,8 +42,11 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
         values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
+        # Dates and numbers that are none, and bytes that are no text, are values that are wrong.
         raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
+    except RecursionError:
+        raise UserError(f"{path}: keys and lists within each other, too deep to read.", "Flatten it.") from None
     if not isinstance(values, dict) or _EXTENDS not in values:
         return values
     name = values.pop(_EXTENDS)

@@ -126,7 +126,7 @@ def check_backup(path: Path) -> Manifest:
             contents = read_contents(database)
         finally:
             database.close()
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise UserError(f"{path}: damaged, or no backup ({error}).", _DAMAGED) from None
     if contents != manifest.tables:
         other = sorted(t for t in {*contents, *manifest.tables} if contents.get(t) != manifest.tables.get(t))
@@ -172,7 +172,7 @@ def _read(database: sqlite3.Connection, path: Path) -> Manifest:
             raise UserError(f"{path}: a backup of format {version!r}, expected {VERSION}.", "Update StepSight.")
         tables = {name: Content(**content) for name, content in values.pop("tables").items()}
         return Manifest(tables=tables, **values)
-    except (TypeError, ValueError, KeyError, AttributeError):
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
         raise none from None
 
 

@@ -39,7 +39,7 @@ def test_data_files_are_looked_up_beside_the_configuration_first(tmp_path, monke
     names = ["deep/b.jsonl", "deep/c.jsonl"]
     assert data_files("deep/*.jsonl", root) == [(name, data / name) for name in names]
     # No file's name is that long.
-    with pytest.raises(UserError, match=rf"no file x+ in {root} or {data}\. Check the path\.$"):
+    with pytest.raises(UserError, match=rf"no file x+… .5,000 characters. in {root} or {data}\. Check the path\.$"):
         data_files("x" * 5000, root)
 
 

@@ -323,8 +323,8 @@ def test_files_that_are_not_there_are_named(fails, tiny, file, tmp_path):
         tiny,
     )
     fails("cannot be read .Is a directory", "score", "--input", tmp_path, "--evaluator", tiny)
-    for name in ("nobody", "x" * 300):
-        fails(f"there is no evaluator '{name}'. Give a folder", "score", "--input", file, "--evaluator", name)
+    for name, told in (("nobody", "'nobody'"), ("x" * 300, f"'{'x' * 60}…' .300 characters.")):
+        fails(f"there is no evaluator {told}. Give a folder", "score", "--input", file, "--evaluator", name)
 
 
 def test_an_evaluator_without_weights_is_named(fails, file, tmp_path):

@@ -1,23 +1,26 @@
 """Results of models on problems with answers: a JSON file for each, or the rows that the paper prints."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, NonNegativeInt, model_validator
+from pydantic.dataclasses import dataclass as validated
 from scipy.stats import binomtest
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
+from stepsight.core.validation import STRICT, ListOf, Record, invalid, validate
 
 FILE = "math500.json"
 FORMAT = "stepsight-math500"
 PAPER = "tab:filter_ablation"
 
 
-@dataclass(frozen=True)
-class Result:
+@validated(frozen=True, config=STRICT)
+class Result(Record):
     """The result of one model: which problems it solved, in their order, and the tokens of each answer.
 
     `subset`, `rows` and `seed` are of its fine-tuning, "", 0 and None where it had none; `scorer`
@@ -25,16 +28,22 @@ class Result:
     """
 
     model: str
-    correct: tuple[bool, ...]
-    tokens: tuple[int, ...]
-    cut: int = 0
-    given_up: int = 0
+    correct: Annotated[ListOf[bool], Field(min_length=1)]
+    tokens: ListOf[NonNegativeInt]
+    cut: NonNegativeInt = 0
+    given_up: NonNegativeInt = 0
     subset: str = ""
     scorer: str = ""
-    rows: int = 0
+    rows: NonNegativeInt = 0
     seed: int | None = None
-    problems: Mapping[str, Any] | None = None
-    about: Mapping[str, Any] | None = None
+    problems: dict[str, Any] | None = None
+    about: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "Result":
+        if len(self.correct) != len(self.tokens):
+            raise invalid(f"correct has {len(self.correct):,} answers, tokens {len(self.tokens):,}.")
+        return self
 
     @property
     def accuracy(self) -> float:
@@ -70,18 +79,17 @@ class Printed:
 def read_result(path: Path) -> Result:
     """The result that `stepsight math500` wrote of a model. Raises `UserError` where it is something else."""
     values = read_json(path)
+    if values.pop("format", None) != FORMAT:
+        raise UserError(f"{path}: not what stepsight math500 writes.", "Remove it.")
+    for told in ("pass@1", "mean_tokens"):
+        values.pop(told, None)
+    if isinstance(correct := values.get("correct"), list):
+        # They are written as 0 and 1.
+        values["correct"] = [bool(one) if type(one) is int and one in (0, 1) else one for one in correct]
     try:
-        if values.pop("format") != FORMAT:
-            raise ValueError("another format")
-        del values["pass@1"], values["mean_tokens"]
-        values["correct"] = tuple(map(bool, values["correct"]))
-        values["tokens"] = tuple(map(int, values["tokens"]))
-        result = Result(**values)
-        if not result.correct or len(result.correct) != len(result.tokens):
-            raise ValueError("not as many answers as problems")
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: not what stepsight math500 writes ({error}).", "Remove it.") from None
-    return result
+        return validate(Result, values)
+    except UserError as error:
+        raise UserError(f"{path}: not what stepsight math500 writes: {error.message}", "Remove it.") from None
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
@@ -112,15 +120,33 @@ def is_paper(path: Path) -> bool:
 
 def read_printed(path: Path) -> list[Printed]:
     """The rows of the paper's table, where random subsets stand below all others, each as large as a scorer's."""
-    rows = list(_printed(read_json(path)["rows"]))
+    try:
+        rows = list(_printed(validate(_PrintedTable, read_json(path))))
+    except UserError as error:
+        raise error.at(str(path)) from None
     sizes = {row.rows: row.scorer for row in rows if row.scorer}
-    return [Printed(row.scorer or sizes[row.rows], *list(asdict(row).values())[1:]) for row in rows]
+    return [Printed(row.scorer or sizes.get(row.rows, ""), *list(asdict(row).values())[1:]) for row in rows]
 
 
 _SUBSETS = {"Val + Red": "val+red", "Val-only": "val", "Red-only": "red", "Random": "random"}
 
 
-def _printed(rows: Sequence[Mapping[str, Any]]) -> Iterator[Printed]:
-    for row in rows:
-        size, accuracy, length = row["values"]
-        yield Printed(row.get("section", ""), _SUBSETS[row["name"]], int(size), round(accuracy / 100, 3), length)
+@validated(frozen=True, config=STRICT)
+class _PrintedRow(Record):
+    name: Literal["Val + Red", "Val-only", "Red-only", "Random"]
+    values: Annotated[ListOf[float], Field(min_length=3, max_length=3)]
+    section: str = ""
+
+
+@validated(frozen=True, config=STRICT)
+class _PrintedTable(Record):
+    label: str
+    caption: str
+    columns: list[dict[str, Any]]
+    rows: ListOf[_PrintedRow]
+
+
+def _printed(table: _PrintedTable) -> Iterator[Printed]:
+    for row in table.rows:
+        size, accuracy, length = row.values
+        yield Printed(row.section, _SUBSETS[row.name], int(size), round(accuracy / 100, 3), length)

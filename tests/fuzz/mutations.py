@@ -1,0 +1,122 @@
+"""Seeded damage to the bytes of files, and to the values that JSON and YAML hold."""
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+_STRANGE: tuple[Any, ...] = (
+    None, True, False, 0, -1, 2**63, 10**400, 1e308, float("nan"), float("inf"), "", " ", "\x00", "\ud800",
+    "x" * 3000, "../../etc", "'" * 200, [], [[]], {}, {"": 0}, [None] * 50, "1e5", "−1", "neg", 0.5,
+)  # fmt: skip
+
+_INSERTED = (
+    b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"{", b"]", b'"', b"\n", b"\r", b"&a *a", b"9" * 5000,
+)  # fmt: skip
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    """One to three faults in the bytes: flipped, cut, doubled, moved, nested, or of another encoding."""
+    for _ in range(rng.randint(1, 3)):
+        data = rng.choice(_OF_BYTES)(data, rng)
+    return data
+
+
+def changed(value: Any, rng: random.Random) -> Any:
+    """The value with one to four of its parts replaced, left out, doubled or renamed."""
+    for _ in range(rng.randint(1, 4)):
+        value = _changed(value, rng)
+    return value
+
+
+def changed_lines(data: bytes, rng: random.Random) -> bytes:
+    """JSON Lines with one of the rows changed."""
+    lines = data.splitlines() or [b"{}"]
+    place = rng.randrange(len(lines))
+    try:
+        lines[place] = _json(changed(json.loads(lines[place]), rng))
+    except ValueError:
+        return damaged(data, rng)
+    return b"\n".join(lines) + b"\n"
+
+
+def changed_json(data: bytes, rng: random.Random) -> bytes:
+    """A JSON file with some of its values changed."""
+    return _json(changed(json.loads(data), rng))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode("utf-8", "surrogatepass")
+
+
+def _changed(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, dict) and value and rng.random() < 0.85:
+        key = rng.choice(list(value))
+        kept = dict(value)
+        how = rng.random()
+        if how < 0.15:
+            del kept[key]
+        elif how < 0.25:
+            kept[rng.choice(["", "other", str(key) * 2, "x" * 2000])] = kept.pop(key)
+        else:
+            kept[key] = _changed(kept[key], rng)
+        return kept
+    if isinstance(value, list) and value and rng.random() < 0.85:
+        place = rng.randrange(len(value))
+        kept_items = list(value)
+        how = rng.random()
+        if how < 0.15:
+            del kept_items[place]
+        elif how < 0.3:
+            kept_items.insert(place, kept_items[place])
+        else:
+            kept_items[place] = _changed(kept_items[place], rng)
+        return kept_items
+    return _nested(value, rng) if rng.random() < 0.05 else rng.choice(_STRANGE)
+
+
+def _nested(value: Any, rng: random.Random) -> Any:
+    for _ in range(rng.choice([10, 200])):
+        value = [value] if rng.random() < 0.5 else {"a": value}
+    return value
+
+
+def _flip(data: bytes, rng: random.Random) -> bytes:
+    if not data:
+        return b"\xff"
+    place = rng.randrange(len(data))
+    return data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :]
+
+
+def _cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data) + 1)]
+
+
+def _drop(data: bytes, rng: random.Random) -> bytes:
+    start = rng.randrange(len(data) + 1)
+    return data[:start] + data[start + rng.randrange(1, 40) :]
+
+
+def _double(data: bytes, rng: random.Random) -> bytes:
+    start = rng.randrange(len(data) + 1)
+    part = data[start : start + rng.randrange(1, 200)]
+    return data[:start] + part * rng.randint(2, 4) + data[start:]
+
+
+def _insert(data: bytes, rng: random.Random) -> bytes:
+    place = rng.randrange(len(data) + 1)
+    return data[:place] + rng.choice(_INSERTED) + data[place:]
+
+
+def _deep(data: bytes, rng: random.Random) -> bytes:
+    depth, brackets = rng.choice([50, 100_000]), rng.choice([(b"[", b"]"), (b'{"a":', b"}")])
+    return data[: rng.randrange(len(data) + 1)] + brackets[0] * depth + b"1" + brackets[1] * depth
+
+
+def _utf16(data: bytes, rng: random.Random) -> bytes:
+    return data.decode("utf-8", "replace").encode("utf-16")
+
+
+_OF_BYTES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
+    _flip, _flip, _cut, _drop, _double, _insert, _insert, _deep, _utf16,
+)  # fmt: skip

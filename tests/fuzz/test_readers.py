@@ -1,0 +1,228 @@
+"""Every reader of files, given files that somebody damaged: each answers with what it read or with a `UserError`
+that a person can act on, never with anything else, and stores nothing of a file that it refuses.
+
+The suite tries some inputs of each, which are the same every time; `make fuzz` goes on with many more.
+"""
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import asset
+from stepsight.core.label_patch import LabelChange, Patch, format_patch, read_patch
+from stepsight.core.models.location import CARD
+from stepsight.storage.backup.backup import TABLE, check_backup, count_rows, make_backup
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.importers import KINDS
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.people.users import local_user
+from stepsight.storage.traces.imports import import_file
+from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.finetuning.recipe import read_recipe
+from stepsight.training.experiments.finetuning.results import read_printed, read_result
+from stepsight.training.experiments.finetuning.study import read_study
+from stepsight.training.experiments.grid.design import read_design
+from stepsight.training.experiments.grid.results import read_results
+from stepsight.training.experiments.reranking.candidates import read_candidates
+from stepsight.training.paper.facts import training_facts
+from stepsight.training.train.config import read_config
+from tests.conftest import ROOT
+from tests.fuzz.mutations import changed_json, changed_lines, damaged
+from tests.storage.labelling.labelled_sums import TRACES, labelled
+from tests.storage.samples import add, plain_row
+
+COUNT = int(os.environ.get("STEPSIGHT_FUZZ", "40"))
+CONFIGS = ROOT / "training" / "configs"
+
+Damage = Callable[[bytes, random.Random], bytes]
+
+
+def attack(name: str, sound: bytes, path: Path, read: Callable[[Path], object], *ways: Damage) -> None:
+    """Have a reader read damaged files; the sound one has to be read."""
+    path.write_bytes(sound)
+    read(path)
+    messages = []
+    for number in range(COUNT):
+        rng = random.Random(f"{name}:{number}")
+        path.write_bytes(rng.choice(ways)(sound, rng))
+        try:
+            read(path)
+        except UserError as error:
+            messages.append(error.message)
+        except Exception as error:
+            raise AssertionError(f"{name}, input {number}: {type(error).__name__}: {error}") from error
+    assert all(0 < len(message) <= 2000 and "Traceback" not in message for message in messages), name
+    # Damage that no reader minds would prove nothing.
+    assert len(messages) > COUNT / 8, (name, len(messages))
+
+
+def changed_yaml(data: bytes, rng: random.Random) -> bytes:
+    text = json.dumps(yaml.safe_load(data))
+    return changed_json(text.encode(), rng)
+
+
+CONFIGURATIONS = {
+    "configuration": ("mini-bidir.yaml", read_config),
+    "extended": ("llada-prm-8b-bs64-held-out.yaml", read_config),
+    "grid": ("grid-mini-as-labelled.yaml", read_design),
+    "study": ("filter-mini.yaml", read_study),
+    "recipe": ("mistral-7b-sft.yaml", read_recipe),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_configurations(name, tmp_path):
+    file, read = CONFIGURATIONS[name]
+    for path in CONFIGS.glob("*.yaml"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    attack(name, (CONFIGS / file).read_bytes(), tmp_path / "it.yaml", read, damaged, changed_yaml)
+
+
+def test_results_of_grids(tmp_path):
+    whole = json.loads((asset("reports") / "grid-mini" / "as-labelled.json").read_text())
+    sound = json.dumps(whole | {"runs": whole["runs"][:2]}).encode()
+    attack("grid results", sound, tmp_path / "results.json", read_results, damaged, changed_json)
+
+
+def test_the_papers_tables(tmp_path):
+    for name, read in (("full-grid-results", read_results), ("filter-ablation", read_printed)):
+        sound = asset("reference", f"{name}.json").read_bytes()
+        attack(name, sound, tmp_path / "it.json", read, damaged, changed_json)
+
+
+def test_results_of_models(tmp_path):
+    sound = next((asset("reports") / "filter-mini" / "runs").rglob("math500.json")).read_bytes()
+    attack("math500", sound, tmp_path / "math500.json", read_result, damaged, changed_json)
+
+
+def test_training_runs(tmp_path):
+    card = {"provenance": {"devices": "2 x cpu", "steps": 5, "seconds": 1.5, "final_loss": 0.5}}
+    (tmp_path / CARD).write_text(json.dumps(card))
+    history = json.dumps([{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}]).encode()
+
+    def read(path: Path) -> object:
+        return training_facts(path.parent)
+
+    attack("history", history, tmp_path / "log_history.json", read, damaged, changed_json)
+    (tmp_path / "log_history.json").write_bytes(history)
+    attack("card", json.dumps(card).encode(), tmp_path / CARD, read, damaged, changed_json)
+
+
+def test_patches(tmp_path):
+    moment = "2026-01-01T00:00:00+00:00"
+    changes = [LabelChange("1", "0" * 64, step, "pos", "neg", "Why.", 1, "anna", moment) for step in (0, 1)]
+    sound = format_patch(Patch("sums", "1" * 64, moment, tuple(changes))).encode()
+    attack("patch", sound, tmp_path / "patch.json", read_patch, damaged, changed_json)
+
+
+def test_candidates(tmp_path):
+    rows = [
+        {"problem": "2 + 2?", "steps": ["2 + 2 = 4.", "The answer is 4."], "answer": "4", "correct": True},
+        {"problem": "2 + 2?", "steps": [["2 + 2", "= 5."]], "answer": "5", "correct": False},
+    ]
+    sound = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    attack("candidates", sound, tmp_path / "candidates.jsonl", read_candidates, damaged, changed_lines)
+
+
+def test_pools(tmp_path):
+    sound = b"".join(json.dumps({"query": f"{n}?", "response": f"{n} = {n}."}).encode() + b"\n" for n in range(4))
+    attack("pool", sound, tmp_path / "pool.jsonl", lambda path: list(Pool.open([path])), damaged, changed_lines)
+
+
+def held(store: Store) -> dict[str, int]:
+    with store.read() as session:
+        return count_rows(session)
+
+
+def unless_stored(store: Store, read: Callable[[Path], object]) -> Callable[[Path], object]:
+    """The reader, which may have stored nothing of what it refuses."""
+
+    def checked(path: Path) -> object:
+        before = held(store)
+        try:
+            return read(path)
+        except UserError:
+            assert held(store) == before
+            raise
+
+    return checked
+
+
+SAMPLES = {
+    "mr-math-invalid": "mr-math/mr-math_invalid_errors.json",
+    "mr-math-redundant": "mr-math/mr-math_redundant_errors.json",
+    "mr-gsm8k": "mr-gsm8k/MR-GSM8K_partial.json",
+    "perturbation": "perturbation/perturbation.json",
+    "prm800k": "prm800k/test.jsonl",
+}
+
+
+def beginning(path: Path) -> bytes:
+    """The first two rows of a file of JSON Lines, or of one array."""
+    text = path.read_text(encoding="utf-8")
+    rows = json.loads(text)[:2] if text.lstrip().startswith("[") else [json.loads(x) for x in text.splitlines()[:2]]
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+@pytest.mark.parametrize("kind", [*SAMPLES, "plain"])
+def test_datasets(kind, data, sqlite_store, tmp_path):
+    assert kind in KINDS
+    sound = json.dumps(plain_row(1)).encode() if kind == "plain" else beginning(data / SAMPLES[kind])
+    read = unless_stored(sqlite_store, lambda path: import_file(sqlite_store, kind, path, f"d{random.random()}"))
+    attack(kind, sound, tmp_path / "rows.jsonl", read, damaged, changed_lines)
+
+
+def test_scores(data, sqlite_store, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_bytes(beginning(data / SAMPLES["mr-math-invalid"]))
+    import_file(sqlite_store, "mr-math-invalid", rows, "d")
+    whole = (data / "mr-math" / "scores" / "invalid" / "math-shepherd_mistral-7b_eval_results.json").read_text()
+    said = {str(row.get("id", row.get("uuid"))): row for row in json.loads(whole)} if whole[0] == "[" else {}
+    lines = list(said.values())[:2] or [json.loads(line) for line in whole.splitlines()[:2]]
+    sound = "".join(json.dumps(row) + "\n" for row in lines).encode()
+    read = unless_stored(sqlite_store, lambda path: import_scores(sqlite_store, "d", path, f"e{random.random()}"))
+    attack("scores", sound, tmp_path / "scores.jsonl", read, damaged, changed_lines)
+
+
+@pytest.mark.parametrize("form", ["events", "jsonl"])
+def test_labels(form, sqlite_store, tmp_path):
+    """Into a store that has the traces and no labels yet, another copy of it for each file."""
+    with open_store(str(tmp_path / "empty.db")) as empty:
+        add(empty, TRACES)
+    path = tmp_path / "labels.jsonl"
+    export_labels(sqlite_store, labelled(sqlite_store).name, path, form)
+
+    def read(file: Path) -> object:
+        shutil.copy(tmp_path / "empty.db", tmp_path / "copy.db")
+        with open_store(str(tmp_path / "copy.db")) as store:
+            user = local_user(store)
+            return unless_stored(store, lambda file: import_labels(store, file, user))(file)
+
+    attack(f"labels as {form}", path.read_bytes(), tmp_path / "damaged.jsonl", read, changed_lines, damaged)
+
+
+def test_backups(sqlite_store, tmp_path):
+    labelled(sqlite_store)
+    whole = make_backup(sqlite_store, tmp_path / "whole.db").path
+    attack("backup", whole.read_bytes(), tmp_path / "damaged.db", check_backup, damaged)
+    with sqlite3.connect(whole) as database:
+        (manifest,) = database.execute(f"SELECT manifest FROM {TABLE}").fetchone()
+
+    def read(path: Path) -> object:
+        (tmp_path / "with.db").write_bytes(whole.read_bytes())
+        with sqlite3.connect(tmp_path / "with.db") as database:
+            content = path.read_bytes()
+            database.execute(f"UPDATE {TABLE} SET manifest = CAST(? AS TEXT)", [content])
+        return check_backup(tmp_path / "with.db")
+
+    attack("manifest", manifest.encode(), tmp_path / "manifest.json", read, damaged, changed_json)
