@@ -72,6 +72,7 @@ def evidence_html(
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows],
+        ends=evidence.trace.step_ends.tolist(),
         steps=[judged_step(evidence, i) for i in range(n)],
     )
 

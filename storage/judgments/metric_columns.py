@@ -154,7 +154,8 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
         if rows is None:
             continue
         probs[own] = rows
-        solution[place] = np.nan if whole is None else whole
+        # A score of the whole says nothing of a beginning.
+        solution[place] = np.nan if whole is None or gold.kept is not None else whole
         judged[place] = True
     table = build_columns(gold, probs, solution)
     wanted = judged[table.trace] & gold.in_view

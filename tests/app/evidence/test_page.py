@@ -109,6 +109,9 @@ def test_the_matrix_is_the_triangle(show, ids):
         ["0.90", "0.80", "0.90"],
         ["0.90", "0.30", "0.90", "0.70"],
     ]
+    # Online a step is judged when all its sub-steps are there: 2.1 after 2.2.
+    online = [[cell.text for cell in item.all("td") if "data-online" in cell.attributes] for item in rows]
+    assert online == [["0.90"], [], ["0.80", "0.90"], ["0.70"]]
 
 
 def test_the_numbers_of_the_script_are_those_of_the_store(show, ids):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.metric_columns import read_gold
+from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.data.transforms import beginning
@@ -456,6 +457,16 @@ def test_traces_cut_at_random_are_those_judged_by_themselves(sqlite_store: Store
     for first, second in zip(*told, strict=True):
         assert first == second
     assert (one.as_json()["cut"], one.size) == (3, "40 traces, each cut after a step drawn by seed 3")
+
+
+def test_a_score_of_the_whole_says_nothing_of_a_beginning(sqlite_store: Store) -> None:
+    (trace,) = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "neg"], id="1")])
+    said = evaluator(sqlite_store)
+    save_judgments(sqlite_store, said.id, [replace(judge(trace, Mode.HINDSIGHT), solution=0.5)])
+    gold = read_gold(sqlite_store, find_dataset(sqlite_store, trace.dataset))
+    whole, begun = (read_table(sqlite_store, one, said.id, Mode.OFFLINE) for one in (gold, cut_at_random(gold, 0)))
+    assert whole.solution.tolist() == [0.5]
+    assert np.isnan(begun.solution).all()
 
 
 def test_of_a_beginning_only_hindsight_tells_what_was_said_offline(sqlite_store: Store) -> None:
