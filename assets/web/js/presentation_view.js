@@ -123,7 +123,11 @@ export class PresentationView {
     const name = (i) => (i % every === 0 ? this.names[i] : "");
     const cell = (after, step) => {
       const value = this.validity(after, step);
-      const data = element("td", after === count - 1 && this.hasMoved(after, step) ? { "data-moved": "" } : {}, value.toFixed(2));
+      const marks = {
+        ...(after === count - 1 && this.hasMoved(after, step) && { "data-moved": "" }),
+        ...(after === this.ends[step] && { "data-online": "" }),
+      };
+      const data = element("td", marks, value.toFixed(2));
       colourCell(data, value, validity);
       return data;
     };
