@@ -17,6 +17,8 @@ from stepsight.core.errors import UserError
 # libyaml's, where there is one: ten times as fast.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXTENDS = "extends"
+# Levels of keys and lists; the library's own limit is the end of the process.
+_DEEPEST = 100
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
@@ -39,18 +41,20 @@ def read_yaml(path: str | Path) -> Any:
 
 def _read(path: Path, above: tuple[Path, ...]) -> Any:
     try:
-        values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        text = path.read_text(encoding="utf-8")
+        _check_depth(text)
+        values = yaml.load(text, _Loader)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     except (yaml.YAMLError, ValueError) as error:
         # Dates and numbers that are none, and bytes that are no text, are values that are wrong.
         raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
-    except RecursionError:
-        raise UserError(f"{path}: keys and lists within each other, too deep to read.", "Flatten it.") from None
+    except UserError as error:
+        raise error.at(str(path)) from None
     if not isinstance(values, dict) or _EXTENDS not in values:
         return values
     name = values.pop(_EXTENDS)
-    if not isinstance(name, str):
+    if not isinstance(name, str) or "\0" in name:
         raise UserError(f"{path}: {_EXTENDS} is {name!r:.40}, expected the name of a file beside it.")
     other = (path.parent / name).resolve()
     if other in (path.resolve(), *above):
@@ -59,6 +63,15 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
     if not isinstance(below, dict):
         raise UserError(f"{path}: {_EXTENDS} {name}, which holds no keys with values.", "Name another file.")
     return _laid_over(below, values)
+
+
+def _check_depth(text: str) -> None:
+    """Raise `UserError` where keys and lists are nested deeper than any file of people's."""
+    depth = 0
+    for event in yaml.parse(text, _SAFE):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise UserError(f"keys and lists are nested over {_DEEPEST} levels deep.", "Flatten them.")
 
 
 def _laid_over(below: Mapping[Any, Any], values: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -29,6 +29,9 @@ def test_a_file_is_laid_over_the_one_that_it_extends(tmp_path):
         ("extends: none.yaml", r"none\.yaml: cannot be read \(No such file"),
         ("extends: list.yaml", r"extends list\.yaml, which holds no keys with values"),
         ("extends: [list.yaml]", r"it\.yaml: extends is \['list\.yaml'\], expected the name of a file"),
+        ('extends: "a\\0b"', r"it\.yaml: extends is 'a\\x00b', expected the name of a file"),
+        ("[" * 100_000, r"it\.yaml: keys and lists are nested over 100 levels deep"),
+        ("- " * 100_000, r"it\.yaml: keys and lists are nested over 100 levels deep"),
         ("a: 1\nb: {c: 2, c: 3}", r"it\.yaml: not YAML \(the key 'c' comes twice in .*line 2"),
     ],
 )

@@ -257,7 +257,7 @@ def training_facts(folder: Path) -> Facts:
             "training/first_loss": float(history[0]["loss"]),
             "training/final_loss": float(about["final_loss"]),
         }
-    except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
+    except (OSError, KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise UserError(
             f"{folder}: not the folder of a training run ({type(error).__name__}: {error}).",
             "Name what stepsight train wrote.",

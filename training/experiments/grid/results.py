@@ -178,7 +178,7 @@ def read_results(path: Path) -> GridResults:
     values = read_json(file)
     try:
         results = _paper(values) if values.get("label") == _PAPER else _own(values, file)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UserError(f"{file}: not the results of a grid ({type(error).__name__}: {error}).") from None
     if not results.runs:
         raise UserError(f"{file}: no run is done yet.", "Let stepsight grid go on.")
@@ -189,7 +189,7 @@ def read_run(path: Path) -> RunResult:
     """The result file of one run. Raises `UserError` where it is something else."""
     try:
         return _run(read_json(path))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UserError(
             f"{path}: not the result of a run ({type(error).__name__}: {error}).", "Remove it."
         ) from None
