@@ -1,6 +1,7 @@
 """The step model: a Transformers backbone with a score head, read at step ends."""
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,12 +49,12 @@ class Mixture(nn.Module):
         return mixed
 
 
-class Ensemble(nn.Module):
+class Ensemble(nn.Module, ABC):
     """A score head of several members, whose disagreement tells how sure it is."""
 
+    @abstractmethod
     def spread(self, hidden: Tensor) -> Tensor:
         """The standard deviation of its members' validity, shape (…), for hidden states, shape (…, hidden)."""
-        raise NotImplementedError
 
 
 class StepModel(nn.Module):

@@ -331,8 +331,7 @@ class _Wanted:
         self._located = located
         self._where = where
         self._change = change
-        self.given_up = 0
-        self.labelled = 0
+        self.given_up = self.kept = self.labelled = 0
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -347,6 +346,7 @@ class _Wanted:
             if changed is None:
                 self.given_up += 1
                 continue
+            self.kept += 1
             self.labelled += sum(label is not None for label in changed.labels)
             yield place, changed
 
@@ -356,7 +356,7 @@ class _Wanted:
             self._where.check()
         except UserError as error:
             raise error.at(name) from None
-        if self.given_up and not self.labelled:
+        if self.given_up and not self.kept:
             raise UserError(f"{name}: no trace has the rest of its solution.", "Leave --continued out.")
 
 

@@ -34,10 +34,14 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
     return replace(trace, steps=(*before, trace.steps[place]))
 
 
+def draw_kept(steps: int, seed: int, place: int) -> int:
+    """How many of a trace's steps are left, one at least, drawn uniformly by the seed and its place in the file."""
+    return int(np.random.default_rng((seed, place)).integers(1, steps + 1))
+
+
 def beginning(trace: Trace, seed: int, place: int) -> Trace:
-    """The trace up to a step drawn uniformly by the seed and its `place` in the file."""
-    kept = int(np.random.default_rng((seed, place)).integers(1, len(trace.steps) + 1))
-    return replace(trace, steps=trace.steps[:kept])
+    """The trace up to a step that is drawn by `draw_kept`."""
+    return replace(trace, steps=trace.steps[: draw_kept(len(trace.steps), seed, place)])
 
 
 def balance_ratio(trace: Trace) -> float:

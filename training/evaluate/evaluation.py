@@ -28,6 +28,7 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.metric_columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
+from stepsight.training.data.transforms import draw_kept
 from stepsight.training.evaluate.metrics import (
     Measurement,
     Subject,
@@ -122,11 +123,8 @@ def baseline_tables(store: Store, gold: Gold, mode: Mode) -> list[tuple[Baseline
 
 
 def cut_at_random(gold: Gold, seed: int) -> Gold:
-    """The gold with each trace in view up to a step drawn uniformly, as `training.data.transforms.beginning` draws
-    it."""
-    kept = [
-        int(np.random.default_rng((seed, place)).integers(1, count + 1)) for place, count in enumerate(gold.counts)
-    ]
+    """The gold with each trace in view up to a step drawn uniformly."""
+    kept = [draw_kept(int(count), seed, place) for place, count in enumerate(gold.counts)]
     return replace(gold, kept=np.array(kept, np.int64))
 
 

@@ -47,6 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_paper(subjects)
 
 
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    """Of a subject: what stands before it is not to be forgotten."""
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        default=argparse.SUPPRESS,
+        help="for report.html and tables/ (default: Markdown on standard output)",
+    )
+
+
 def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subjects.add_parser("grid", help="report the results of a grid's runs")
     parser.add_argument(
@@ -56,13 +67,7 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         metavar="FOLDER",
         help="of a grid, or its results.json, or the paper's table",
     )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FOLDER",
-        default=argparse.SUPPRESS,
-        help="for report.html and tables/ (default: Markdown on standard output)",
-    )
+    _add_output(parser)
     _add_figures(parser, argparse.SUPPRESS)
     parser.set_defaults(run=run_grid)
 
@@ -76,13 +81,7 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
         metavar="FOLDER",
         help="of stepsight math500 or filter-study, or the paper's table",
     )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FOLDER",
-        default=argparse.SUPPRESS,
-        help="for report.html and tables/ (default: Markdown on standard output)",
-    )
+    _add_output(parser)
     _add_figures(parser, argparse.SUPPRESS)
     parser.set_defaults(run=run_filtering)
 
@@ -106,13 +105,7 @@ def _add_paper(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--run", type=Path, metavar="FOLDER", dest="trained", help="the evaluator of LLaDA-PRM's run"
     )
     parser.add_argument("--no-store", action="store_true", help="leave out the store's datasets and judgments")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FOLDER",
-        default=argparse.SUPPRESS,
-        help="for report.html and tables/ (default: Markdown on standard output)",
-    )
+    _add_output(parser)
     parser.add_argument("--db", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.set_defaults(run=run_paper)
 
