@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, exists, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
 from stepsight.storage.database.schema import (
@@ -20,14 +20,13 @@ from stepsight.storage.database.schema import (
     JudgedRow,
     JudgmentRow,
     ProfileRow,
-    SubstepRow,
     TraceRow,
     now,
 )
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.judgments.packed_judgments import profile_columns, refill
+from stepsight.storage.judgments.packed_judgments import profile_columns, read_gold_rows, refill, step_ends
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 # What a crash may lose: judgments kept back at most, and for how long.
@@ -205,33 +204,29 @@ def judge_whole_steps(connection: Connection) -> None:
     changed = list(connection.scalars(select(JudgmentRow.id).where(earlier)))
     connection.execute(update(JudgmentRow).where(earlier).values(trace_digest=_EARLIER))
     triangles = of_parted & (JudgmentRow.mode == Mode.HINDSIGHT.value)
-    for id in list(connection.scalars(select(JudgmentRow.id).where(triangles))):
-        row = connection.execute(
-            select(JudgmentRow.trace_id, JudgmentRow.probabilities).where(JudgmentRow.id == id)
-        ).one()
-        ends = _step_ends(connection, row.trace_id)
-        result = Hindsight.from_packed(_floats(row.probabilities).reshape(-1, 3))
-        if len(result) != len(ends):
-            continue
-        values = _summary(replace(result, ends=ends))
-        connection.execute(update(JudgmentRow).where(JudgmentRow.id == id).values(values))
-        changed.append(id)
+    ids = list(connection.scalars(select(JudgmentRow.id).where(triangles).order_by(JudgmentRow.id)))
+    for start in range(0, len(ids), _BATCH):
+        changed += _renew_online(connection, ids[start : start + _BATCH])
     refill(connection, changed)
     judged = select(JudgmentRow.dataset_id, JudgmentRow.evaluator_id).where(of_parted)
     pair = tuple_(JudgedRow.dataset_id, JudgedRow.evaluator_id)
     connection.execute(update(JudgedRow).where(pair.in_(judged)).values(revision=JudgedRow.revision + 1))
 
 
-def _step_ends(connection: Connection, trace_id: int) -> Ints:
-    """See `Trace.step_ends`."""
-    owners = connection.scalars(
-        select(SubstepRow.step)
-        .where(SubstepRow.trace_id == trace_id)
-        .order_by(SubstepRow.step, SubstepRow.position)
-    )
-    counts = np.unique(np.array(list(owners)), return_counts=True)[1]
-    ends: Ints = np.repeat(counts.cumsum() - 1, counts)
-    return ends
+def _renew_online(connection: Connection, ids: Sequence[int]) -> list[int]:
+    """Write what is online in these triangles anew; gives those that are of the steps that their traces have."""
+    columns = (JudgmentRow.id, JudgmentRow.trace_id, JudgmentRow.probabilities)
+    rows = connection.execute(select(*columns).where(JudgmentRow.id.in_(ids))).all()
+    gold = read_gold_rows(connection, sorted({row.trace_id for row in rows}))
+    changed = []
+    for row in rows:
+        result = Hindsight.from_packed(_floats(row.probabilities).reshape(-1, 3))
+        ends = step_ends(gold[row.trace_id])
+        if len(result) == len(ends):
+            values = _summary(replace(result, ends=ends))
+            connection.execute(update(JudgmentRow).where(JudgmentRow.id == row.id).values(values))
+            changed.append(row.id)
+    return changed
 
 
 def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:

@@ -137,7 +137,7 @@ def _fill(connection: Connection, chosen: ColumnElement[bool]) -> None:
     ).where(chosen).order_by(JudgmentRow.id).limit(_BATCH)  # fmt: skip
     last = 0
     while batch := connection.execute(judgments.where(JudgmentRow.id > last)).all():
-        gold = _read_gold(connection, sorted({row.trace_id for row in batch}))
+        gold = read_gold_rows(connection, sorted({row.trace_id for row in batch}))
         rows = [_filled(row, gold[row.trace_id]) for row in batch if row.trace_id in gold]
         if rows:
             connection.execute(insert(ProfileRow), rows)
@@ -153,11 +153,18 @@ def _filled(row: Any, gold: GoldRows) -> dict[str, Any]:
         return key | {"online": None, "offline": None}
     result: StepScores | Hindsight = StepScores(probs)
     if mode == Mode.HINDSIGHT:
-        result = replace(Hindsight.from_packed(probs), ends=np.repeat(gold[:, 2].cumsum() - 1, gold[:, 2]))
+        result = replace(Hindsight.from_packed(probs), ends=step_ends(gold))
     return key | _columns(result, mode, gold, row.trace_digest, row.solution)
 
 
-def _read_gold(connection: Connection, trace_ids: Sequence[int]) -> dict[int, GoldRows]:
+def step_ends(gold: GoldRows) -> GoldRows:
+    """`Trace.step_ends` of the trace of that gold."""
+    ends: GoldRows = np.repeat(gold[:, 2].cumsum() - 1, gold[:, 2])
+    return ends
+
+
+def read_gold_rows(connection: Connection, trace_ids: Sequence[int]) -> dict[int, GoldRows]:
+    """The gold of traces, by their ids."""
     counts = (
         select(SubstepRow.trace_id, SubstepRow.step, func.count().label("substeps"))
         .where(SubstepRow.trace_id.in_(trace_ids))
