@@ -45,6 +45,7 @@ from stepsight.app.results.measurements import Measurements
 from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.access import Access
 from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
@@ -73,12 +74,14 @@ def build_app(
     public: bool = False,
     loopback: bool = True,
     hosts: Sequence[str] = LOOPBACK,
+    seconds: float = REQUEST_SECONDS,
 ) -> FastAPI:
     """The whole application, ready for uvicorn. Pages are those of `app.web.pages.PAGES`.
 
     With `public` somebody who is not logged in may look and score. With `read_only` also, and no page has a control
     that writes to the store. `loopback`: only this machine can ask, which then need not log in as long as there is
-    nobody who can. `hosts` are the names under which the server may be asked.
+    nobody who can. `hosts` are the names under which the server may be asked. What a program asks to be scored is
+    computed for so many `seconds`.
     """
     score = ScorePage(store, evaluators, read_only=read_only)
     demo = interface("StepSight", score.events)
@@ -87,7 +90,7 @@ def build_app(
     # Innermost, for who may see the page.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
     _guard(application, store, evaluators, hosts, public=public or read_only, loopback=loopback)
-    application.mount(PREFIX, build_api(store, evaluators, read_only=read_only))
+    application.mount(PREFIX, build_api(store, evaluators, read_only=read_only, seconds=seconds))
     application.add_exception_handler(UserError, _failed)
     measured, standings = Measurements(store), Standings(store)
     application.include_router(standing_routes(store, standings))

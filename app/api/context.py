@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.storage.database.store import Store
 
 
@@ -11,3 +12,4 @@ class Context:
     store: Store
     evaluators: Evaluators
     read_only: bool = False
+    seconds: float = REQUEST_SECONDS

@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
+from starlette.requests import ClientDisconnect
 
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import Limits, ScoreAnswer, ScoreRequest
+from stepsight.app.scoring.batcher import ShortError
+from stepsight.app.scoring.line import Scoring
 from stepsight.app.web.rights import Needs, Right
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
@@ -24,17 +28,49 @@ def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["scores"], dependencies=[Depends(Needs(Right.SCORE))])
 
     @router.post("/score", summary="Judge every step of a solution", response_model_exclude_unset=True)
-    async def score(request: ScoreRequest) -> ScoreAnswer:
-        """Requests that come at the same time are scored together."""
-        name = request.evaluator or context.evaluators.names[0]
+    async def score(asked: ScoreRequest, request: Request) -> ScoreAnswer:
+        """Requests that come at the same time are scored together, those of each client in turn."""
+        name = asked.evaluator or context.evaluators.names[0]
         evaluator = context.evaluators.about(name)
-        trace = Trace.of(request.problem, request.steps)
+        trace = Trace.of(asked.problem, asked.steps)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
-        future = await to_thread.run_sync(context.evaluators.submit, name, trace, request.mode)
-        judgment = await asyncio.wrap_future(future)
+        scoring = await to_thread.run_sync(context.evaluators.submit, name, trace, asked.mode)
+        judgment = await _awaited(scoring, request, context.seconds)
         return answer(judgment, name, evaluator.fingerprint, thresholds, evaluator.outputs)
 
     return router
+
+
+async def _awaited(scoring: Scoring, request: Request, seconds: float) -> Judgment:
+    """The judgment, which is no longer computed once the client has gone or the time is over.
+
+    Raises `ShortError` where it takes longer than `seconds`, `ClientDisconnect` where the client went away.
+    """
+    judged = asyncio.wrap_future(scoring)
+    gone = asyncio.ensure_future(_gone(request))
+    first: set[asyncio.Future[Any]] = {judged, gone}
+    try:
+        await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if judged.done():
+            return judged.result()
+        scoring.cancel()
+        if gone.done():
+            raise ClientDisconnect
+        raise ShortError(
+            f"This took longer than the {seconds:g} s that a request may take.",
+            "Send fewer steps, try again when the server has less to do, or judge a dataset as a job.",
+        )
+    finally:
+        for task in first:
+            task.cancel()
+            with suppress(BaseException):
+                await task
+
+
+async def _gone(request: Request) -> None:
+    """Ends when the client does not wait for the answer any more."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def answer(

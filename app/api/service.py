@@ -6,6 +6,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from stepsight.app.api import evaluators, jobs, scores, traces
@@ -13,6 +14,7 @@ from stepsight.app.api.context import Context
 from stepsight.app.api.description import description_html
 from stepsight.app.api.models import Failure
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.failures import error_json, failure_json
 from stepsight.app.web.rights import LOOKING, Needs
 from stepsight.core.errors import UserError
@@ -26,16 +28,19 @@ _FAILURES: dict[int | str, dict[str, object]] = {
         (403, "Not allowed here"),
         (404, "Not there"),
         (413, "More than 1 MB"),
-        (422, "Not understood, or too long for the evaluator"),
+        (422, "Not understood, too long for the evaluator, or too much to compute for one request"),
         (429, "Too many requests are waiting; Retry-After says for how many seconds"),
-        (503, "The database does not answer"),
+        (503, "The database does not answer, or memory is short, or it took too long; ask again later"),
     )
 }
 
 
-def build_api(store: Store, evaluators_: Evaluators, *, read_only: bool = False) -> FastAPI:
-    """The application that belongs at `PREFIX`. With `read_only` no route of it changes the store."""
-    context = Context(store, evaluators_, read_only)
+def build_api(
+    store: Store, evaluators_: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
+) -> FastAPI:
+    """The application that belongs at `PREFIX`. With `read_only` no route of it changes the store. A request is
+    computed for so many `seconds`."""
+    context = Context(store, evaluators_, read_only, seconds)
     api = FastAPI(
         title="StepSight",
         version="1",
@@ -49,6 +54,7 @@ def build_api(store: Store, evaluators_: Evaluators, *, read_only: bool = False)
     api.add_exception_handler(UserError, _user_error)
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _refused)
+    api.add_exception_handler(ClientDisconnect, _left)
     api.add_exception_handler(Exception, _failed)
 
     @api.get("/docs", include_in_schema=False, dependencies=[Depends(Needs(*LOOKING))])
@@ -77,6 +83,11 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     known = {404: "There is no such route.", 405: "This route does not take that method."}
     return failure_json(error.status_code, known.get(error.status_code, str(error.detail)), f"See {PREFIX}/docs.")
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    # Nobody reads it; the status is the one that servers write into their logs for it.
+    return Response(status_code=499)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

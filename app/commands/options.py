@@ -3,8 +3,9 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from math import inf
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -31,6 +32,22 @@ def fraction(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 0 to 1")
     return value
+
+
+def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[str], float]:
+    """The `type` of an option that is a number above 0: a whole one where `kind` is `int`."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not 0 < value < inf:
+            whole = "whole number" if kind is int else "number"
+            raise argparse.ArgumentTypeError(f"{text!r:.40} found, expected a {whole} above 0")
+        return value
+
+    return read
 
 
 def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:

@@ -2,24 +2,33 @@
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 
+from stepsight.app.scoring.limits import REQUEST_TOKENS
+from stepsight.app.scoring.line import Line, Request, Scoring, asking
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.models.memory import has_room
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
-MOST_WAITING = 128
+MOST_WAITING = 256
+"""Traces that wait for one evaluator; half of them may be of one client."""
 # Traces scored in one call; more would keep the first of them waiting for the last.
 _BATCH = 16
-# What a trace is taken to need before the first one has been timed.
-_SECONDS = 0.1
+# What takes longer than so many seconds stands in a line of its own.
+_LONG = 1.0
+# Tokens a second, until the first batch has been timed.
+_RATE = 20_000.0
+# What each trace adds to its tokens, in tokens: encoding it and telling what came out.
+_EACH = 100
+# Bytes of memory that have to be free before more work is taken.
+_SPARE = 100_000_000
+_PATIENCE = 5
 
 
 class BusyError(UserError):
@@ -32,93 +41,156 @@ class BusyError(UserError):
         self.seconds = seconds
 
 
-@dataclass
-class _Request:
-    trace: Trace
-    encoded: Encoded
-    mode: Mode
-    keep: Callable[[Judgment], None] | None
-    future: "Future[Judgment]" = field(default_factory=Future)
+class ShortError(UserError):
+    """The server is short of something for the moment; `seconds` says after how long to ask again."""
+
+    def __init__(self, message: str, hint: str = "", seconds: int = _PATIENCE) -> None:
+        super().__init__(message, hint or f"Try again in {seconds} s.")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True)
+class Places:
+    """Held while scoring, so that several evaluators can share the machine: `short` for what takes a moment, `long`
+    for what takes longer."""
+
+    short: AbstractContextManager[object]
+    long: AbstractContextManager[object]
 
 
 class Batcher:
-    """A bounded queue in front of one scorer. Safe to use from several threads.
+    """Bounded lines in front of one scorer. Safe to use from several threads.
 
     It waits for nobody: a trace that comes alone is scored at once, and those that come meanwhile are scored
-    together. `places` is held while scoring, so that several evaluators can share the machine.
+    together, those of each client in turn. What takes long is scored by itself, beside the others, which therefore
+    do not wait for its end. What nobody waits for any more is not scored, or no further.
     """
 
-    def __init__(self, scorer: Scorer, places: AbstractContextManager[object], most: int = MOST_WAITING) -> None:
+    def __init__(
+        self, scorer: Scorer, places: Places, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
+    ) -> None:
+        """At most `most` traces wait, each of at most `tokens` tokens to compute."""
         self._scorer = scorer
-        self._places = places
-        self._most = most
-        self._waiting: deque[_Request] = deque()
+        self._most, self._tokens = most, tokens
         self._lock = threading.Lock()
-        self._running = False
-        self._seconds = _SECONDS
+        self._short = _Lane(self, self._lock, places.short, _BATCH)
+        self._long = _Lane(self, self._lock, places.long, 1)
+        self._rate = _RATE
 
     def submit(
-        self, trace: Trace, mode: Mode, keep: Callable[[Judgment], None] | None = None
-    ) -> "Future[Judgment]":
-        """The judgment to come, given to `keep` before anybody else learns of it.
+        self,
+        trace: Trace,
+        mode: Mode,
+        keep: Callable[[Judgment], None] | None = None,
+        answer: Scoring | None = None,
+    ) -> Scoring:
+        """The judgment to come, which is `answer` where that is given, handed to `keep` before anybody else learns
+        of it.
 
-        Raises `BusyError` where the queue is full, `UserError` on a trace too long.
+        Raises `BusyError` where too much is waiting, `ShortError` where memory is short, `UserError` on a trace too
+        long.
         """
         # Here rather than in the batch, which others share.
-        request = _Request(trace, self._scorer.evaluator.encode(trace), mode, keep)
+        encoded = self._scorer.evaluator.encode(trace)
+        tokens = self._scorer.tokens(trace, encoded, mode)
+        if tokens > self._tokens:
+            raise UserError(
+                f"{self._scorer.evaluator.name} would compute {tokens:,} tokens for this trace in {mode} mode; "
+                f"a request may need {self._tokens:,} at most.",
+                "Send fewer steps, ask for offline scores, or use stepsight score, which has no such limit.",
+            )
+        if not has_room(_SPARE):
+            raise ShortError("This server is short of memory.")
+        request = Request(trace, encoded, mode, keep, tokens + _EACH, asking(), answer or Scoring())
         with self._lock:
-            if len(self._waiting) >= self._most:
-                name = self._scorer.evaluator.name
-                raise BusyError(name, max(1, ceil(len(self._waiting) * self._seconds)))
-            self._waiting.append(request)
-            starts, self._running = not self._running, True
-        if starts:
-            threading.Thread(target=self._run, name="scoring", daemon=True).start()
-        return request.future
+            lane = self._long if request.tokens > self.most_tokens else self._short
+            self._check_room(request.client)
+            lane.add(request)
+        return request.answer
+
+    def _check_room(self, client: str) -> None:
+        lines = (self._short.line, self._long.line)
+        if sum(map(len, lines)) >= self._most:
+            # Those that were left are still in line.
+            for line in lines:
+                line.clear_left()
+        of_client = sum(line.waiting(client) for line in lines)
+        if sum(map(len, lines)) >= self._most or of_client >= -(-self._most // 2):
+            seconds = sum(line.tokens for line in lines) / self._rate
+            raise BusyError(self._scorer.evaluator.name, max(1, ceil(seconds)))
 
     @property
     def is_busy(self) -> bool:
         """Whether something is being scored, or waits for it."""
-        return self._running
+        return self._short.is_running or self._long.is_running
 
     def drain(self) -> None:
         """Wait until nothing is left to score."""
-        while True:
-            with self._lock:
-                if not self._running:
-                    return
+        while self.is_busy:
             time.sleep(0.01)
 
-    def _run(self) -> None:
-        while True:
-            with self._places:
-                batch = self._take()
-                if batch is None:
-                    return
-                start = time.perf_counter()
-                for mode in dict.fromkeys(request.mode for request in batch):
-                    self._score(mode, [request for request in batch if request.mode == mode])
-                # A running mean: what comes next is most like what came last.
-                self._seconds += 0.3 * ((time.perf_counter() - start) / max(1, len(batch)) - self._seconds)
+    @property
+    def most_tokens(self) -> float:
+        """What the traces scored in one call may need; what needs more is long."""
+        return _LONG * self._rate
 
-    def _take(self) -> list[_Request] | None:
-        """The next requests, less those that nobody waits for any more; None ends the thread."""
-        with self._lock:
-            if not self._waiting:
-                self._running = False
-                return None
-            batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
-        return [request for request in batch if request.future.set_running_or_notify_cancel()]
+    def score(self, batch: list[Request]) -> None:
+        """Score them, in as many calls as they have modes, and take the time."""
+        start = time.perf_counter()
+        for mode in dict.fromkeys(request.mode for request in batch):
+            self._score_mode(mode, [request for request in batch if request.mode == mode])
+        rate = sum(request.tokens for request in batch) / max(1e-6, time.perf_counter() - start)
+        if not any(request.answer.is_left for request in batch):
+            # A running mean: what comes next is most like what came last.
+            self._rate += 0.3 * (rate - self._rate)
 
-    def _score(self, mode: Mode, requests: list[_Request]) -> None:
+    def _score_mode(self, mode: Mode, requests: list[Request]) -> None:
+        def check() -> None:
+            if all(request.answer.is_left for request in requests):
+                raise CancelledError
+
         left = iter(requests)
         try:
             traces = [(request.trace, request.encoded) for request in requests]
-            for judgment in self._scorer.score_encoded(traces, mode):
+            for judgment in self._scorer.score_encoded(traces, mode, check):
                 request = next(left)
                 if request.keep is not None:
                     request.keep(judgment)
-                request.future.set_result(judgment)
+                request.answer.set_result(judgment)
         except BaseException as error:  # whatever it is, those who wait have to learn of it
             for request in left:
-                request.future.set_exception(error)
+                request.answer.set_exception(error)
+
+
+class _Lane:
+    """A line and the thread that scores what stands in it, at most `most` traces in one call. The batcher's `lock`
+    is held whenever the line is looked at."""
+
+    def __init__(
+        self, batcher: Batcher, lock: threading.Lock, place: AbstractContextManager[object], most: int
+    ) -> None:
+        self._batcher, self._lock, self._place, self._most = batcher, lock, place, most
+        self.line = Line()
+        self.is_running = False
+
+    def add(self, request: Request) -> None:
+        """Let a request stand in line; the lock is held."""
+        self.line.add(request)
+        if not self.is_running:
+            self.is_running = True
+            threading.Thread(target=self._run, name="scoring", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._place:
+                batch = self._take()
+                if not batch:
+                    return
+                self._batcher.score([one for one in batch if one.answer.set_running_or_notify_cancel()])
+
+    def _take(self) -> list[Request]:
+        """The next requests; none end the thread."""
+        with self._lock:
+            batch = self.line.take(self._most, self._batcher.most_tokens)
+            self.is_running = bool(batch)
+            return batch

@@ -8,12 +8,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from stepsight.app.scoring.batcher import Batcher
+from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.limits import REQUEST_TOKENS
+from stepsight.app.scoring.line import Scoring
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, default_budget
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
@@ -30,10 +31,11 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.calibrations import find_thresholds
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 
-# Traces scored at the same time; each uses every core.
+# Calls that score at the same time, each with every core; of those that take long, one beside them.
 _AT_ONCE = 2
-# Entries of kept triangles in all, 12 bytes each.
-_KEPT = 2_000_000
+# Bytes of kept judgments in all, and what one takes beside its numbers and its text.
+_KEPT = 32_000_000
+_BESIDE = 2_000
 # Judgments begun that nobody has come back for.
 _MOST_BEGUN = 64
 # Seconds between looks for what was fetched, and for which a page waits for an evaluator to be loaded.
@@ -52,12 +54,14 @@ class Evaluators:
         place: Placement | None = None,
         fetched: bool = False,
         budget: int | None = None,
+        tokens: int = REQUEST_TOKENS,
     ) -> None:
         """`folders` are evaluators to offer, at `place`, beside the shipped ones unless `shipped` is false; those
         are small, and stay on the processor. With `fetched` so are those that were fetched from a model
         hub, of which as many are in memory as `budget` bytes hold, but one in any case; None is half of the memory.
 
-        One whose name is taken goes by its path, or its id. Raises `UserError` where one cannot load.
+        `tokens` are as many as may be computed for one trace. One whose name is taken goes by its path, or its id.
+        Raises `UserError` where one cannot load.
         """
         self.place = place or Placement()
         self._scorers: dict[str, Scorer] = {}
@@ -65,13 +69,15 @@ class Evaluators:
         self._about: dict[str, Description] = {}
         self._batchers: dict[str, Batcher] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
-        self._begun: OrderedDict[tuple[str, str], Future[Judgment]] = OrderedDict()
+        self._kept = 0
+        self._begun: OrderedDict[tuple[str, str], Scoring] = OrderedDict()
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
-        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._places = Places(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
+        self._tokens = tokens
         self._lazy: dict[str, LazyEvaluator] = {}
         self._looking = threading.Lock()
-        self._loader = Loader(self._places, default_budget() if budget is None else budget)
+        self._loader = Loader(self._batcher, default_budget() if budget is None else budget)
         self._looks_for_fetched, self._looked = fetched, 0.0
         for name in (*shipped_evaluators(), EQUATIONS) if shipped else ():
             self._add(name, Placement())
@@ -90,7 +96,10 @@ class Evaluators:
         self._scorers[evaluator.name] = scorer
         self._specs[evaluator.name] = _spec(spec)
         self._about[evaluator.name] = evaluator.description()
-        self._batchers[evaluator.name] = Batcher(scorer, self._places)
+        self._batchers[evaluator.name] = self._batcher(scorer)
+
+    def _batcher(self, scorer: Scorer) -> Batcher:
+        return Batcher(scorer, self._places, tokens=self._tokens)
 
     @property
     def names(self) -> list[str]:
@@ -202,12 +211,12 @@ class Evaluators:
     def judge(self, name: str, trace: Trace) -> Judgment:
         """The judgment of a trace in hindsight mode.
 
-        Raises `UserError` where the trace is too long, `BusyError` where too many are waiting, and what `scorer`
-        raises.
+        Raises `UserError` where the trace is too long, `BusyError` where too many are waiting, `ShortError` where
+        memory is short, and what `scorer` raises.
         """
         return self.submit_loaded(name, trace).result()
 
-    def submit_loaded(self, name: str, trace: Trace) -> "Future[Judgment]":
+    def submit_loaded(self, name: str, trace: Trace) -> Scoring:
         """As `submit`, but raises what `scorer` raises where the evaluator is needed. A judgment that is kept needs
         none, or two that do not fit into memory together would drop each other for ever."""
         if not self._is_kept(self.about(name).fingerprint, trace):
@@ -218,13 +227,13 @@ class Evaluators:
         with self._lock:
             return (fingerprint, trace.digest) in self._judgments
 
-    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> "Future[Judgment]":
+    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Scoring:
         """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""
         key = (self.about(name).fingerprint, trace.digest)
         with self._lock:
             kept = self._judgments.get(key)
         if kept is not None:
-            answered: Future[Judgment] = Future()
+            answered = Scoring()
             answered.set_result(_of_mode(trace, kept, mode))
             return answered
         keep = partial(self._keep, key) if mode == Mode.HINDSIGHT else None
@@ -233,7 +242,7 @@ class Evaluators:
             return self._loader.submit(lazy, trace, mode, keep)
         return self._batchers[name].submit(trace, mode, keep)
 
-    def begin(self, name: str, trace: Trace) -> "Future[Judgment]":
+    def begin(self, name: str, trace: Trace) -> Scoring:
         """As `submit`, for who may leave before it is there and ask again: then the same one is given, and once
         more when it is there. It must not be cancelled."""
         key = (self.about(name).fingerprint, trace.digest)
@@ -252,9 +261,12 @@ class Evaluators:
 
     def _keep(self, key: tuple[str, str], judgment: Judgment) -> None:
         with self._lock:
+            before = self._judgments.pop(key, None)
             self._judgments[key] = judgment
-            while sum(_size(kept) for kept in self._judgments.values()) > _KEPT:
-                self._judgments.popitem(last=False)
+            self._kept += _size(judgment) - (0 if before is None else _size(before))
+            while self._kept > _KEPT:
+                _, dropped = self._judgments.popitem(last=False)
+                self._kept -= _size(dropped)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """The evaluator's row in the store, written once: opening a trace must not wait for an import to end."""
@@ -284,6 +296,7 @@ def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:
 
 
 def _size(judgment: Judgment) -> int:
-    """What a kept judgment counts: its triangle, and 500 for the trace it holds."""
-    n = len(judgment.trace.substeps)
-    return 500 + n * (n + 1) // 2
+    """About how many bytes a kept judgment takes: its triangle, in rows that are arrays, and its trace."""
+    texts = (judgment.trace.problem, *judgment.trace.substeps)
+    n = len(texts) - 1
+    return _BESIDE + sum(map(len, texts)) + n * (150 + 6 * (n + 1))

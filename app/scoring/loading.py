@@ -5,11 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import replace
 from math import ceil
 
 from stepsight.app.scoring.batcher import Batcher
+from stepsight.app.scoring.line import Scoring
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
@@ -93,10 +94,10 @@ class LazyEvaluator:
 
 class Loader:
     """Loads one evaluator at a time, in a thread of its own, after dropping those that were used longest ago where
-    the `budget` of bytes would not hold it beside them. `places` are held while scoring."""
+    the `budget` of bytes would not hold it beside them. `batcher` puts lines in front of a scorer."""
 
-    def __init__(self, places: AbstractContextManager[object], budget: int | None = None) -> None:
-        self._places, self.budget = places, budget
+    def __init__(self, batcher: Callable[[Scorer], Batcher], budget: int | None = None) -> None:
+        self._batcher, self.budget = batcher, budget
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="loading")
         self._loaded: list[LazyEvaluator] = []
@@ -116,16 +117,15 @@ class Loader:
             one.coming = self._pool.submit(self._load, one)
             return one.coming
 
-    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, keep: Keep) -> "Future[Judgment]":
+    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, keep: Keep) -> Scoring:
         """The judgment to come, once the evaluator is there."""
         # Read once: whoever makes room takes it away.
         batcher = one.batcher
         if batcher is not None:
             one.used = time.monotonic()
             return batcher.submit(trace, mode, keep)
-        answer: Future[Judgment] = Future()
-        answer.set_running_or_notify_cancel()
-        self.ask(one).add_done_callback(lambda loaded: _go_on(one, loaded, trace, mode, keep, answer))
+        answer, context = Scoring(), copy_context()
+        self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, trace, mode, keep, answer))
         return answer
 
     def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
@@ -163,7 +163,7 @@ class Loader:
             one.redescribe(evaluator.description(seconds))
         scorer = Scorer(evaluator)
         with self._lock:
-            one.scorer, one.batcher = scorer, Batcher(scorer, self._places)
+            one.scorer, one.batcher = scorer, self._batcher(scorer)
             self._loaded.append(one)
         self._wake()
 
@@ -211,25 +211,16 @@ class Loader:
 
 
 def _go_on(
-    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, keep: Keep, answer: "Future[Judgment]"
+    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, keep: Keep, answer: Scoring
 ) -> None:
-    """Score what waited for the evaluator, and hand over what comes of it."""
+    """Score what waited for the evaluator, unless nobody waits for it any more."""
     error = loaded.exception()
     batcher = one.batcher
-    if error is not None or batcher is None:
+    if error is None and batcher is not None:
+        try:
+            batcher.submit(trace, mode, keep, answer)
+            return
+        except BaseException as refusal:  # whatever it is, who waits has to learn of it
+            error = refusal
+    if answer.set_running_or_notify_cancel():
         answer.set_exception(error or LoadingError(f"{one.description.name} gave way to another evaluator."))
-        return
-    try:
-        scored = batcher.submit(trace, mode, keep)
-    except BaseException as refusal:  # whatever it is, who waits has to learn of it
-        answer.set_exception(refusal)
-        return
-    scored.add_done_callback(lambda done: _hand_over(done, answer))
-
-
-def _hand_over(done: "Future[Judgment]", answer: "Future[Judgment]") -> None:
-    error = done.exception()
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(done.result())

@@ -10,6 +10,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stepsight.app.scoring.line import asked_by
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
 from stepsight.app.web.rights import LOOKING, Right, cookie_name, refusal, rights_of
 from stepsight.app.web.rules import API, LOGIN, Rule, Rules
@@ -17,7 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.people.exposures import is_something_hidden
 from stepsight.storage.people.logins import find_login, renew
-from stepsight.storage.people.users import User, has_users, local_user
+from stepsight.storage.people.users import LOCAL, User, has_users, local_user
 
 # What needs no store, and goes on without one where nobody has to log in.
 _ALONE = frozenset({Right.SCORE})
@@ -75,7 +76,8 @@ class Access:
         refused = rule.rights and not rule.rights & asker.rights
         if asker.can_log_in:
             send = _unkept(send)
-        await (_refusal(scope, rule, asker) if refused else self.app)(scope, receive, send)
+        with asked_by(_client(scope, asker)):
+            await (_refusal(scope, rule, asker) if refused else self.app)(scope, receive, send)
         if asker.token is not None:
             # After the answer: an import that holds the database keeps nobody waiting.
             with suppress(UnavailableError):
@@ -97,6 +99,14 @@ class Access:
             return Asker(None, frozenset(), can_log_in)
         user = local_user(self.store)
         return Asker(user, rights_of(user, self.store), can_log_in)
+
+
+def _client(scope: Scope, asker: Asker) -> str:
+    """Who shares the scorers fairly with others: a person, else an address."""
+    if asker.user is not None and asker.user.name != LOCAL:
+        return f"person {asker.user.id}"
+    address, _ = scope.get("client") or ("", 0)
+    return f"address {address}"
 
 
 def _token(scope: Scope) -> str | None:

@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from stepsight.app.scoring.batcher import BusyError
+from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PAGES
@@ -19,6 +19,7 @@ _STATUS = (
     (NotFoundError, 404),
     (ConflictError, 409),
     (UnavailableError, 503),
+    (ShortError, 503),
     (BusyError, 429),
     (LoadingError, 429),
 )
@@ -30,14 +31,14 @@ _TITLES = {
     413: "Too large",
     429: "Too busy",
     500: "Something went wrong",
-    503: "The store does not answer",
+    503: "Not possible right now",
 }
 
 
 def status_of(error: UserError) -> int:
     """The status of an error: 403 for what the person may not do, 404 for what is not there, 409 for what does not
-    go with what happened meanwhile, 503 where the database fails, 429 where too much is waiting or an evaluator is
-    being loaded, else 422."""
+    go with what happened meanwhile, 503 where the database fails or the server is short of memory or time, 429
+    where too much is waiting or an evaluator is being loaded, else 422."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 
@@ -90,6 +91,6 @@ def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
 
 
 def _with_patience(error: UserError, response: Response) -> Response:
-    if isinstance(error, BusyError | LoadingError):
+    if isinstance(error, BusyError | LoadingError | ShortError):
         response.headers["retry-after"] = str(error.seconds)
     return response

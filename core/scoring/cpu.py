@@ -13,8 +13,9 @@ Norm weights are folded into the matrices that follow them, and rotary pairs are
 rotation is one complex multiplication.
 """
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Barrier
@@ -27,7 +28,7 @@ from torch.nn import functional
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.models.model import StepModel
-from stepsight.core.scoring.forward import Input, chunks, padded_rows
+from stepsight.core.scoring.forward import Check, Input, Numbered, chunks, go_on, padded_rows
 
 _HINT = 512
 
@@ -151,17 +152,28 @@ class CpuForward:
             and sum(parameter.numel() for parameter in model.parameters()) <= _LARGEST
         )
 
-    def run(self, inputs: Sequence[Input]) -> list[Floats32]:
+    def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         total = sum(item.length for item in inputs)
         # Few inputs are still cut into one share per worker.
         budget = min(self.token_budget, max(64, -(-total // self.workers)))
-        batches = list(chunks(list(enumerate(inputs)), budget, padded=False))
-        outputs = self.pool.map(lambda batch: self._run_batch([item for _, item in batch]), batches)
-        for batch, rows in zip(batches, outputs, strict=True):
+        for batch, rows in self._outputs(chunks(list(enumerate(inputs)), budget, padded=False), check):
             for (number, _), probs in zip(batch, rows, strict=True):
                 results[number] = probs
         return results
+
+    def _outputs(self, batches: Iterator[Numbered], check: Check) -> Iterator[tuple[Numbered, list[Floats32]]]:
+        """Each batch with its outputs. Few are handed to the workers ahead, so that two passes at the same time
+        share them and neither waits for the end of the other."""
+        ahead: deque[tuple[Numbered, Future[list[Floats32]]]] = deque()
+        for batch in batches:
+            check()
+            ahead.append((batch, self.pool.submit(self._run_batch, [item for _, item in batch])))
+            if len(ahead) > self.workers:
+                done, outputs = ahead.popleft()
+                yield done, outputs.result()
+        for batch, outputs in ahead:
+            yield batch, outputs.result()
 
     def _fold(self, layer: Any, *, trimmed: bool) -> _Layer:
         attention, mlp = layer.self_attn, layer.mlp

@@ -1,6 +1,6 @@
 """Forward passes: their inputs, batches under a token budget, and the pass for any backbone and device."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,9 @@ class Input:
         return self.ids[: self.length].tobytes()
 
 
+Numbered = list[tuple[int, Input]]
+"""A batch: inputs with their numbers."""
+
 Calls = Sequence[Sequence[Encoded]]
 """The inputs for each step of a trace."""
 
@@ -48,21 +51,29 @@ def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats
     return np.stack([encoder.verdict(np.concatenate([next(outputs) for _ in step])) for step in calls])
 
 
+Check = Callable[[], None]
+"""Called before each batch of a forward pass; what it raises ends the pass."""
+
+
+def go_on() -> None:
+    """The check that ends nothing."""
+
+
 class Forward(Protocol):
     """Runs inputs through a step model."""
 
-    def run(self, inputs: Sequence[Input]) -> list[Floats32]:
+    def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
         """Probabilities of shape (k, 3) for each input, in the order given; of an ensemble, its spread in a fourth
         column."""
         ...
 
 
-def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) -> Iterator[list[tuple[int, Input]]]:
+def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) -> Iterator[Numbered]:
     """Cut numbered inputs, in order, into batches of at most `budget` tokens; a longer input stands alone.
 
     `padded` counts each input as long as the longest of its batch.
     """
-    batch: list[tuple[int, Input]] = []
+    batch: Numbered = []
     total = longest = 0
     for number, item in inputs:
         widest = max(longest, item.length)
@@ -93,10 +104,11 @@ class PaddedForward:
         self.token_budget = token_budget
         self.device = main_device(model)
 
-    def run(self, inputs: Sequence[Input]) -> list[Floats32]:
+    def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         for batch in chunks(by_length, self.token_budget, padded=True):
+            check()
             for (number, _), probs in zip(batch, self._run_batch([item for _, item in batch]), strict=True):
                 results[number] = probs
         return results

@@ -16,7 +16,7 @@ from torch import Tensor
 from stepsight.core.arrays import Floats32
 from stepsight.core.models.decoder import Decoder
 from stepsight.core.models.model import StepModel
-from stepsight.core.scoring.forward import Input, chunks, padded_rows
+from stepsight.core.scoring.forward import Check, Input, chunks, go_on, padded_rows
 
 # As `ROWS` of the other pass; here a row costs more than a kernel.
 _ROWS = 16
@@ -34,9 +34,10 @@ class PackedForward:
         """Whether the backbone is one."""
         return isinstance(model.model, Decoder)
 
-    def run(self, inputs: Sequence[Input]) -> list[Floats32]:
+    def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         for batch in chunks(list(enumerate(inputs)), self.token_budget, padded=False):
+            check()
             for (number, _), probs in zip(batch, self._run_batch([item for _, item in batch]), strict=True):
                 results[number] = probs
         return results

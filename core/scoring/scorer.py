@@ -14,7 +14,7 @@ from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import CpuForward
-from stepsight.core.scoring.forward import Forward, Input, PaddedForward, call_inputs, verdicts
+from stepsight.core.scoring.forward import Check, Forward, Input, PaddedForward, call_inputs, go_on, verdicts
 from stepsight.core.scoring.next_step import NextSteps, check_candidates
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.trace import Trace
@@ -56,12 +56,22 @@ class Scorer:
         return self.score_encoded(self._encode(traces, on_skip), mode)
 
     def score_encoded(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode | str = Mode.OFFLINE
+        self,
+        encoded: Iterable[tuple[Trace, Encoded]],
+        mode: Mode | str = Mode.OFFLINE,
+        check: Check = go_on,
     ) -> Iterator[Judgment]:
-        """`score` for traces that were encoded before, by `Evaluator.encode`."""
+        """`score` for traces that were encoded before, by `Evaluator.encode`. What `check` raises ends it: it is
+        called between the parts of the work."""
         mode, rest = Mode(mode), iter(encoded)
         while window := list(islice(rest, self.window)):
-            yield from self._score_window(window, mode)
+            yield from self._score_window(window, mode, check)
+
+    def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
+        """How many tokens scoring a trace computes: those of all its inputs; of an evaluator of rules none."""
+        if isinstance(self.evaluator, RuleEvaluator):
+            return 0
+        return sum(item.length for item in self._inputs(trace, encoded, Mode(mode)))
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
         """The judgment of a single trace."""
@@ -108,19 +118,19 @@ class Scorer:
                 continue
             yield trace, encoded
 
-    def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Judgment]:
+    def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
+        if encoded.calls:
+            return call_inputs(encoded.calls)
+        return _inputs(trace, encoded, Mode.OFFLINE if self.evaluator.attention == "causal" else mode)
+
+    def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode, check: Check) -> Iterator[Judgment]:
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
             return
         assert isinstance(self.evaluator, ModelEvaluator)
         causal = self.evaluator.attention == "causal"
-        inputs = [
-            call_inputs(encoded.calls)
-            if encoded.calls
-            else _inputs(trace, encoded, Mode.OFFLINE if causal else mode)
-            for trace, encoded in window
-        ]
-        outputs = iter(self._run_unique([item for part in inputs for item in part]))
+        inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
+        outputs = iter(self._run_unique([item for part in inputs for item in part], check))
         for (trace, encoded), part in zip(window, inputs, strict=True):
             rows = tuple(islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
@@ -128,13 +138,13 @@ class Scorer:
                 rows, causal = (verdicts(self.evaluator.encoder, encoded.calls, rows),), True
             yield Judgment(trace, mode, _assemble(rows, mode, causal))
 
-    def _run_unique(self, inputs: list[Input]) -> list[Floats32]:
+    def _run_unique(self, inputs: list[Input], check: Check) -> list[Floats32]:
         """Run each distinct token sequence once."""
         first: dict[tuple[bytes, bytes], int] = {}
         which = [first.setdefault((item.key, item.reads.tobytes()), len(first)) for item in inputs]
         unique = dict(zip(reversed(which), reversed(inputs), strict=True))
         assert self.forward is not None
-        outputs = self.forward.run([unique[number] for number in range(len(first))])
+        outputs = self.forward.run([unique[number] for number in range(len(first))], check)
         return [outputs[number] for number in which]
 
 

@@ -12,8 +12,9 @@ from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
 
-from stepsight.app.commands.options import add_db
+from stepsight.app.commands.options import add_db, positive
 from stepsight.app.jobs.supervisor import Supervisor
+from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
 from stepsight.app.scoring.placement_options import add_placement, is_placed, placement_arguments, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.models.location import shipped_evaluators
@@ -32,6 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--name", action="append", default=[], metavar="NAME", help="a name that browsers elsewhere ask for it by"
+    )
+    parser.add_argument(
+        "--request-tokens",
+        type=positive(int),
+        default=REQUEST_TOKENS,
+        metavar="N",
+        help="the most tokens that scoring one solution may compute (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--request-seconds",
+        type=positive(float),
+        default=REQUEST_SECONDS,
+        metavar="S",
+        help="the longest that a program's request may take (default: %(default)s)",
     )
     parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
     add_placement(parser)
@@ -56,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
 
     address = locate(args.db).render_as_string(hide_password=False)
     with open_store(args.db) as store, ExitStack() as stack:
-        evaluators = Evaluators(tuple(args.evaluator), place=place, fetched=True)
+        evaluators = Evaluators(tuple(args.evaluator), place=place, fetched=True, tokens=args.request_tokens)
         # Only these are sure to be quick: another one may take minutes on a trace.
         seed(store, evaluators, shipped_evaluators())
         for name in evaluators.names:
@@ -70,6 +85,7 @@ def run(args: argparse.Namespace) -> None:
             # A name is for a proxy, behind which others would become the local user once the last user is ended.
             loopback=is_loopback(args.host) and not (users and args.name),
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
+            seconds=args.request_seconds,
         )
         if users or not public:
             stack.enter_context(Supervisor(address, placement_arguments(args), evaluators.give_room))

@@ -14,7 +14,7 @@ import pytest
 from stepsight.app.browse.trace_file import CSV_PATH as BROWSE_CSV
 from stepsight.app.score.files import CSV_PATH as SCORE_CSV
 from stepsight.app.score.form import ScoreForm
-from stepsight.app.scoring.batcher import Batcher
+from stepsight.app.scoring.batcher import Batcher, Places
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.models.location import EQUATIONS
@@ -174,19 +174,23 @@ def test_what_is_no_json_is_told(client, content, headers, said):
 
 
 def test_a_full_queue_says_when_to_come_again(evaluators, tmp_path, monkeypatch):
-    """One trace is at work, two may wait: of nine that come meanwhile, the queue takes two."""
+    """One trace is at work, four may wait, half of them of one client: of its nine, the line takes two."""
     scorer = evaluators.scorer("tiny")
     at_work, go = threading.Event(), threading.Event()
 
     class Slow:
         evaluator = scorer.evaluator
 
-        def score_encoded(self, traces, mode):
+        tokens = scorer.tokens
+
+        def score_encoded(self, traces, mode, check):
             at_work.set()
             go.wait(30)
-            return scorer.score_encoded(traces, mode)
+            return scorer.score_encoded(traces, mode, check)
 
-    monkeypatch.setitem(evaluators._batchers, "tiny", Batcher(Slow(), threading.Lock(), most=2))
+    monkeypatch.setitem(
+        evaluators._batchers, "tiny", Batcher(Slow(), Places(threading.Lock(), threading.Lock()), most=4)
+    )
     with (
         open_store(str(tmp_path / "store.db")) as store,
         asking(store, evaluators) as client,

@@ -63,7 +63,7 @@ def test_a_vanished_database_gets_a_page_that_says_so(evaluators, tmp_path):
         for page in ("/browse", "/browse?trace=1", "/jobs"):
             response = client.get(page, headers=PAGE)
             assert response.status_code == 503
-            assert "The store does not answer" in response.text
+            assert "Not possible right now" in response.text
             assert "the file is gone. Put it back, or start StepSight again." in response.text
         assert client.get("/").status_code == 200
         assert client.get("/jobs/list").status_code == 503

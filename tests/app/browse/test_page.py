@@ -250,7 +250,7 @@ def test_a_trace_is_there_before_its_scores_are(kept, tiny):
         return read(browse_html(kept, evaluators, query))
 
     number = trace_id(browse(dataset="sums"), "error")
-    with evaluators._places, evaluators._places:
+    with evaluators._places.short, evaluators._places.short:
         page = browse(trace=number)
         assert len(page.one("ol", cls="steps").all("li")) == len(ERROR.steps)
         assert page.one("span", cls="measuring")["role"] == "status"

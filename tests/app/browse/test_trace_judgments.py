@@ -93,7 +93,7 @@ def test_one_that_takes_longer_than_the_patience_is_still_at_it(sqlite_store, ti
     evaluators = Evaluators([tiny], shipped=False)
     offers = list_choices(sqlite_store, evaluators, trace.dataset_id)
     # Traces are scored where there is a place, and both are taken.
-    places = evaluators._places
+    places = evaluators._places.short
     with places, places:
         for _ in range(2):
             (answer,) = judge_trace(sqlite_store, evaluators, offers, trace, patience=0.01)

@@ -208,7 +208,7 @@ def test_a_trace_is_read_while_it_is_scored(opened, tmp_path):
         import_file(store, "jsonl", path, "sums")
         with served(store, evaluators) as address, opened(address) as page:
             # Traces are scored where there is a place, and both are taken.
-            with evaluators._places, evaluators._places:
+            with evaluators._places.short, evaluators._places.short:
                 page.goto("/browse?trace=1")
                 expect(page.locator("ol.steps > li")).to_have_count(len(steps))
                 expect(page.locator("#browse .measuring")).to_have_text(

@@ -2,14 +2,17 @@
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from stepsight.app.scoring.batcher import Batcher, BusyError
+from stepsight.app.scoring.batcher import Batcher, BusyError, Places, ShortError
+from stepsight.app.scoring.line import asked_by
+from stepsight.app.web.failures import status_of
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.models import memory
 from stepsight.core.trace import Trace
 
 
@@ -18,13 +21,17 @@ class Watched:
 
     def __init__(self, scorer):
         self.scorer, self.evaluator = scorer, scorer.evaluator
+        self.tokens = scorer.tokens
         self.calls, self.at_work, self.go = [], threading.Event(), threading.Event()
+        self.order = []
 
-    def score_encoded(self, traces, mode):
+    def score_encoded(self, traces, mode, check):
         self.calls.append((len(traces), mode))
+        self.order += [trace.id for trace, _ in traces]
         self.at_work.set()
-        assert self.go.wait(30)
-        return self.scorer.score_encoded(traces, mode)
+        while not self.go.wait(0.01):
+            check()
+        return self.scorer.score_encoded(traces, mode, check)
 
 
 @pytest.fixture
@@ -34,7 +41,7 @@ def watched(evaluators):
 
 @pytest.fixture
 def batcher(watched):
-    return Batcher(watched, threading.Lock(), most=20)
+    return Batcher(watched, Places(threading.Lock(), threading.Lock()), most=40)
 
 
 def trace(number):
@@ -75,8 +82,11 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(batcher, watched):
     waiting = [batcher.submit(trace(n), Mode.OFFLINE) for n in range(20)]
     with pytest.raises(BusyError, match="tiny has too many traces waiting") as caught:
         batcher.submit(trace(21), Mode.OFFLINE)
-    # 20 traces at the 0.1 s that one is taken to need before any was timed.
-    assert caught.value.seconds == 2
+    assert caught.value.seconds == 1
+    with asked_by("somebody else"):
+        waiting.append(batcher.submit(trace(21), Mode.OFFLINE))
+    # Those whom nobody waits for make room.
+    assert waiting.pop(0).cancel()
     watched.go.set()
     assert all(future.result(30) for future in waiting)
     assert batcher.submit(trace(22), Mode.OFFLINE).result(30)
@@ -100,8 +110,69 @@ def test_whom_nobody_waits_for_any_more_is_not_scored(batcher, watched):
     assert watched.calls == [(1, Mode.OFFLINE), (1, Mode.OFFLINE)]
 
 
+def test_what_is_computed_ends_once_nobody_waits_for_it(batcher, watched):
+    first = batcher.submit(trace(0), Mode.OFFLINE)
+    assert watched.at_work.wait(30)
+    assert not first.cancel()
+    with pytest.raises(CancelledError):
+        first.result(30)
+    watched.go.set()
+    assert batcher.submit(trace(1), Mode.OFFLINE).result(30)
+
+
+def test_clients_are_served_in_turn(batcher, watched):
+    batcher.submit(trace(0), Mode.OFFLINE)
+    assert watched.at_work.wait(30)
+    with asked_by("many"):
+        many = [batcher.submit(trace(n), Mode.OFFLINE) for n in range(1, 19)]
+    with asked_by("few"):
+        few = [batcher.submit(trace(n), Mode.OFFLINE) for n in (101, 102)]
+    watched.go.set()
+    assert all(future.result(30) for future in many + few)
+    assert watched.order[1:6] == ["1", "101", "2", "102", "3"]
+
+
+def test_a_short_one_does_not_wait_for_a_long_one(evaluators):
+    """The long one waits for the short one, so that it cannot have been first."""
+    scorer = evaluators.scorer("tiny")
+    short_is_there = threading.Event()
+
+    class Waiting:
+        evaluator, tokens = scorer.evaluator, scorer.tokens
+
+        def score_encoded(self, traces, mode, check):
+            if len(traces[0][0].steps) > 3:
+                assert short_is_there.wait(30)
+            return scorer.score_encoded(traces, mode, check)
+
+    batcher = Batcher(Waiting(), Places(threading.Lock(), threading.Lock()))
+    with asked_by("one"):
+        long = batcher.submit(Trace.of("q", ["5."] * 200), Mode.HINDSIGHT)
+    with asked_by("other"):
+        assert batcher.submit(trace(1), Mode.OFFLINE).result(30)
+    short_is_there.set()
+    assert len(long.result(30).hindsight) == 200
+
+
+def test_a_request_that_would_compute_too_much_is_refused_with_the_numbers(watched):
+    places = Places(threading.Lock(), threading.Lock())
+    batcher = Batcher(watched, places, tokens=5_000)
+    with pytest.raises(UserError, match=r"tiny would compute [\d,]+ tokens .* in hindsight mode; .* 5,000 at most"):
+        batcher.submit(Trace.of("q", ["5."] * 150), Mode.HINDSIGHT)
+    watched.go.set()
+    assert batcher.submit(Trace.of("q", ["5."] * 150), Mode.OFFLINE).result(30)
+
+
+def test_nothing_is_taken_where_memory_is_short(batcher, watched, monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda: 50_000_000)
+    with pytest.raises(ShortError, match="short of memory") as caught:
+        batcher.submit(trace(1), Mode.OFFLINE)
+    assert caught.value.seconds > 0
+    assert status_of(caught.value) == 503
+
+
 def test_a_fault_reaches_those_who_wait_and_the_next_is_scored(batcher, watched, monkeypatch):
-    def fail(traces, mode):
+    def fail(traces, mode, check):
         raise RuntimeError("no memory")
 
     with monkeypatch.context() as patched:
@@ -128,6 +199,6 @@ def test_no_thread_is_left_when_nothing_waits(batcher, watched):
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(lambda n: batcher.submit(trace(n), Mode.OFFLINE).result(30), range(12)))
     patience = time.monotonic() + 10
-    while batcher._running and time.monotonic() < patience:
+    while batcher.is_busy and time.monotonic() < patience:
         time.sleep(0.01)
-    assert not batcher._running
+    assert not batcher.is_busy

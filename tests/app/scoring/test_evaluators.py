@@ -54,8 +54,8 @@ def test_an_equal_trace_is_scored_once_and_keeps_its_own_id(fresh):
 
 
 def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh, monkeypatch):
-    # Three steps count 500 + 6, one step 500 + 1: the first and four more are 2510.
-    monkeypatch.setattr("stepsight.app.scoring.evaluators._KEPT", 2510)
+    # 2,000 each, 46 and 2 characters, three steps of 150 + 24 and one of 150 + 12: the first and four more.
+    monkeypatch.setattr("stepsight.app.scoring.evaluators._KEPT", 2568 + 4 * 2164)
     first = fresh.judge("tiny", TRACE)
     for number in range(4):
         fresh.judge("tiny", Trace.of(str(number), ["5"]))
@@ -74,7 +74,7 @@ def test_threads_may_judge_at_once(fresh):
 
 
 def test_who_comes_back_gets_the_judgment_that_was_begun(fresh):
-    with fresh._places, fresh._places:
+    with fresh._places.short, fresh._places.short:
         begun = fresh.begin("tiny", TRACE)
         assert fresh.begin("tiny", TRACE) is begun
         assert not begun.done()

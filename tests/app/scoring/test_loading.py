@@ -186,11 +186,11 @@ def test_one_that_scores_nothing_gives_way_at_once_to_who_needs_the_room(fetched
         gone("one")
     with monkeypatch.context() as patch:
         patch.setattr(memory, "free_memory", lambda: 0)
-        patch.setattr(evaluators._lazy["two"].batcher, "_running", True)
+        patch.setattr(evaluators._lazy["two"].batcher._short, "is_running", True)
         evaluators.give_room(10)
         loader._pool.submit(int).result(60)
         gone("one")
-        patch.setattr(evaluators._lazy["two"].batcher, "_running", False)
+        patch.setattr(evaluators._lazy["two"].batcher._short, "is_running", False)
         evaluators.give_room(10)
         gone("one", "two")
     assert evaluators.submit("one", Trace.of("Again.", ["So."])).result(60)

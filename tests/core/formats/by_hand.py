@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from stepsight.core.scoring.forward import PaddedForward
+from stepsight.core.scoring.forward import PaddedForward, go_on
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
@@ -41,9 +41,9 @@ class CountedForward(PaddedForward):
 
     read = 0
 
-    def run(self, inputs):
+    def run(self, inputs, check=go_on):
         self.read += len(inputs)
-        return super().run(inputs)
+        return super().run(inputs, check)
 
 
 def check_modes(evaluator, rows, traces=TRACES, *, one_pass=True):

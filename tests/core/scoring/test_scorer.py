@@ -9,7 +9,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scoring.cpu import CpuForward
-from stepsight.core.scoring.forward import PaddedForward
+from stepsight.core.scoring.forward import PaddedForward, go_on
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator
@@ -115,9 +115,9 @@ class Counting:
         self.forward = forward
         self.lengths = []
 
-    def run(self, inputs):
+    def run(self, inputs, check=go_on):
         self.lengths += [item.length for item in inputs]
-        return self.forward.run(inputs)
+        return self.forward.run(inputs, check)
 
 
 def test_a_prefix_is_never_run_twice(tmp_path):

@@ -1,0 +1,97 @@
+"""Those who wait for a scorer, served in turn: nobody waits for all that somebody else has asked for."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.trace import Trace
+
+_CLIENT: ContextVar[str] = ContextVar("client", default="")
+
+
+@contextmanager
+def asked_by(client: str) -> Iterator[None]:
+    """What is submitted within, in threads that it starts too, is asked for by `client`: a person or an address."""
+    before = _CLIENT.set(client)
+    try:
+        yield
+    finally:
+        _CLIENT.reset(before)
+
+
+def asking() -> str:
+    """Who asks, "" for nobody in particular."""
+    return _CLIENT.get()
+
+
+class Scoring(Future[Judgment]):
+    """A judgment to come. One that is cancelled while it is computed is left alone: it ends as soon as nobody waits
+    for what is computed with it either."""
+
+    is_left = False
+
+    def cancel(self) -> bool:
+        self.is_left = True
+        return super().cancel()
+
+
+@dataclass
+class Request:
+    """A trace to be scored, which needs about `tokens` tokens to be computed."""
+
+    trace: Trace
+    encoded: Encoded
+    mode: Mode
+    keep: Callable[[Judgment], None] | None
+    tokens: int
+    client: str
+    answer: Scoring
+
+
+class Line:
+    """Requests in the order of their clients' turns: each client's first, then each one's second, and so on."""
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[str, deque[Request]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._clients.values()))
+
+    @property
+    def tokens(self) -> int:
+        """What all of them need."""
+        return sum(request.tokens for requests in self._clients.values() for request in requests)
+
+    def waiting(self, client: str) -> int:
+        """How many are of that client."""
+        return len(self._clients.get(client, ()))
+
+    def add(self, request: Request) -> None:
+        self._clients.setdefault(request.client, deque()).append(request)
+
+    def take(self, most: int, tokens: float) -> list[Request]:
+        """Take out the next ones, at most `most` and at most about `tokens` tokens, but one in any case."""
+        taken: list[Request] = []
+        while self._clients and len(taken) < most:
+            client, requests = next(iter(self._clients.items()))
+            if taken and sum(one.tokens for one in taken) + requests[0].tokens > tokens:
+                break
+            taken.append(requests.popleft())
+            self._clients.move_to_end(client)
+            if not requests:
+                del self._clients[client]
+        return taken
+
+    def clear_left(self) -> None:
+        """Take out those that nobody waits for any more."""
+        for client, requests in list(self._clients.items()):
+            stay = deque(request for request in requests if not request.answer.is_left)
+            if stay:
+                self._clients[client] = stay
+            else:
+                del self._clients[client]

@@ -1,0 +1,114 @@
+"""How much of the server one request of POST /api/v1/score can have."""
+
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+
+from stepsight.app.commands.server.app import listen
+from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.server import build_app
+from stepsight.core.models import memory
+from tests.app.client import asking
+
+STEPS = ["2 + 3 = 5."]
+
+
+class Held:
+    """A scorer that is held up in the middle of a call until it is let go or nobody waits for it."""
+
+    def __init__(self, scorer):
+        self.scorer, self.evaluator, self.tokens = scorer, scorer.evaluator, scorer.tokens
+        self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
+
+    def score_encoded(self, traces, mode, check):
+        self.at_work.set()
+        try:
+            while not self.go.wait(0.01):
+                check()
+        finally:
+            self.ended.set()
+        return self.scorer.score_encoded(traces, mode, check)
+
+
+@pytest.fixture
+def held(tiny):
+    """Evaluators of which the only one is held up, and its scorer."""
+    evaluators = Evaluators([tiny], shipped=False)
+    scorer = Held(evaluators.scorer("tiny"))
+    evaluators._batchers["tiny"] = Batcher(scorer, Places(threading.Lock(), threading.Lock()))
+    return evaluators, scorer
+
+
+def post(client, steps=STEPS, mode="offline"):
+    return client.post("/api/v1/score", json={"problem": "What is 2 + 3?", "steps": steps, "mode": mode})
+
+
+def test_too_many_tokens_are_refused_with_their_number(sqlite_store, tiny):
+    evaluators = Evaluators([tiny], shipped=False, tokens=20_000)
+    with asking(sqlite_store, evaluators) as client:
+        refused = post(client, ["5."] * 300, "hindsight")
+        assert refused.status_code == 422
+        assert "20,000 at most" in refused.json()["error"]
+        assert post(client, ["5."] * 300).status_code == 200
+
+
+def test_what_takes_too_long_is_given_up_and_says_so(sqlite_store, held):
+    evaluators, scorer = held
+    with asking(sqlite_store, evaluators, seconds=0.3) as client:
+        late = post(client)
+        assert late.status_code == 503
+        assert "longer than the 0.3 s" in late.json()["error"]
+        assert int(late.headers["retry-after"]) > 0
+        assert scorer.ended.wait(10)
+        scorer.go.set()
+        assert post(client).status_code == 200
+
+
+def test_nothing_is_begun_where_memory_is_short(sqlite_store, tiny, monkeypatch):
+    with asking(sqlite_store, Evaluators([tiny], shipped=False)) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(memory, "free_memory", lambda: 10_000_000)
+            refused = post(client)
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert "short of memory" in refused.json()["error"]
+        assert post(client).status_code == 200
+
+
+@contextmanager
+def served(application):
+    """The address of a real server of the application."""
+    listener = listen(0)
+    server = uvicorn.Server(uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield listener.getsockname()
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def test_who_goes_away_is_not_computed_for(sqlite_store, held):
+    evaluators, scorer = held
+    with served(build_app(sqlite_store, evaluators)) as address:
+        body = json.dumps({"problem": "q", "steps": STEPS}).encode()
+        head = (
+            f"POST /api/v1/score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        with socket.create_connection(address) as client:
+            client.sendall(head.encode() + body)
+            assert scorer.at_work.wait(30)
+            assert not scorer.ended.is_set()
+        assert scorer.ended.wait(10)
+        until = time.monotonic() + 10
+        while evaluators._batchers["tiny"].is_busy:
+            assert time.monotonic() < until
+            time.sleep(0.01)
