@@ -180,10 +180,16 @@ async def _failed(request: Request, error: Exception) -> Response:
     return error_response(request.scope, error)
 
 
-def serve(application: FastAPI, listener: socket.socket) -> None:
-    """Serve until interrupted, on a socket that listens."""
+def serve(application: FastAPI, listener: socket.socket, proxies: Sequence[str] = ()) -> None:
+    """Serve until interrupted, on a socket that listens. What the `proxies`, addresses or networks, say of where a
+    request comes from is believed; anybody else could say anything."""
     config = uvicorn.Config(
-        application, log_level="warning", timeout_graceful_shutdown=1, timeout_keep_alive=KEEP_ALIVE
+        application,
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=KEEP_ALIVE,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
     )
     _Server(config).run(sockets=[listener])
 

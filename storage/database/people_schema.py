@@ -50,6 +50,15 @@ class FailedLoginRow(Base):
     __table_args__ = (Index("ix_failed_logins_key", "key", "moment"),)
 
 
+class HomeRow(Base):
+    """Where a person has logged in; `key` is a digest of name and address."""
+
+    __tablename__ = "homes"
+
+    key: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
 class InvitationRow(Base):
     """A link with which somebody becomes a user: of `name`, or NULL: of a name of their choice. Or, with `user_id`,
     with which that user chooses a new password. The link holds a secret of which only the digest is here."""

@@ -26,7 +26,7 @@ IN_PARTS = {"yield_per": 5000}
 _BUSY_SECONDS = 60
 _CONNECT_SECONDS = 10
 # The last of `storage/migrations/versions`.
-NEWEST_REVISION = "0015_whole_steps"
+NEWEST_REVISION = "0017_homes"
 # How SQLite begins a transaction; an option of the connection.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"

@@ -1,8 +1,8 @@
-"""Attempts to log in: those that failed lately, counted by name and by network address."""
+"""Attempts to log in: those that failed lately, by name and by network address, and who is at home where."""
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 
@@ -10,14 +10,25 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.people_schema import FailedLoginRow
+from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 
-MOST_BY_NAME = 5
-MOST_BY_ADDRESS = 20
-WINDOW = timedelta(minutes=15)
-"""The time in which so many attempts may fail."""
+FREE_BY_NAME = 5
+FREE_BY_ADDRESS = 20
+"""So many attempts may fail before there is a pause, which every further one doubles."""
+
+FIRST_PAUSE = timedelta(seconds=5)
+
+LONGEST_BY_NAME = timedelta(minutes=15)
+LONGEST_BY_ADDRESS = timedelta(minutes=1)
+"""No pause is longer. Behind one address there may be many people."""
+
+WINDOW = timedelta(hours=1)
+"""The time for which a failure counts."""
+
+AT_HOME = timedelta(days=90)
+"""The time for which a person is at home where they last logged in."""
 
 # What somebody who gets an IPv6 address at all has to choose from.
 _NETWORK = 64
@@ -27,61 +38,106 @@ class LimitError(UserError):
     """Too many attempts failed; after `seconds` there may be another."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__("Too many logins failed.", f"Try again in {ceil(seconds / 60)} min.")
+        wait = f"{seconds} s" if seconds < 60 else f"{ceil(seconds / 60)} min"
+        super().__init__("Too many logins failed.", f"Try again in {wait}.")
         self.seconds = seconds
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt that counts as failed until `forgive`."""
+    """An attempt that counts as failed until `forgive`: the keys and the rows of what it counts for."""
 
     name: str
-    by_name: int
-    by_address: int
+    home: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """Failures of a key that are free, and the longest pause after more of them."""
+
+    key: str
+    free: int
+    longest: timedelta
+
+    def pause(self, failures: int) -> timedelta:
+        """After so many failures."""
+        if failures < self.free:
+            return timedelta(0)
+        # No pause is doubled so often.
+        return min(self.longest, FIRST_PAUSE * 2 ** min(20, failures - self.free))
 
 
 def begin_attempt(store: Store, name: str, address: str) -> Attempt:
-    """Let somebody try. Raises `LimitError` where too many attempts at that name, or from that address, failed.
+    """Let somebody try. Raises `LimitError` during the pause that follows failed attempts: at that name or from
+    that address; where that name has logged in from that address before, only those at that name from there. So
+    nobody is shut out at home by what others try elsewhere, or from behind the same address.
 
     It counts from here on: of many attempts at the same time no more get through than one after the other.
     """
-    rows = [FailedLoginRow(key=_name_key(name)), FailedLoginRow(key=_address_key(address))]
+    by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
+    rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
     with store.write() as session:
         session.execute(delete(FailedLoginRow).where(FailedLoginRow.moment <= now() - WINDOW))
         session.add_all(rows)
         session.flush()
-        attempt = Attempt(rows[0].key, rows[0].id, rows[1].id)
-        keys = [(row.key, most) for row, most in zip(rows, (MOST_BY_NAME, MOST_BY_ADDRESS), strict=True)]
+        attempt = Attempt(by_name, home, tuple(row.id for row in rows))
+        if _is_at_home(session, home):
+            limits = [_Limit(home, FREE_BY_NAME, LONGEST_BY_NAME)]
+        else:
+            limits = [
+                _Limit(by_name, FREE_BY_NAME, LONGEST_BY_NAME),
+                _Limit(by_address, FREE_BY_ADDRESS, LONGEST_BY_ADDRESS),
+            ]
     with store.read() as session:
-        freed = [moment for key, most in keys if (moment := _full_until(session, key, most)) is not None]
-    if freed:
+        left = max(_left(session, limit, attempt) for limit in limits)
+    if left > timedelta(0):
         # Who is refused has not tried, and need not wait the longer for it.
-        _forget(store, attempt)
-        raise LimitError(max(1, ceil((max(freed) - now()).total_seconds())))
+        with store.write() as session:
+            session.execute(delete(FailedLoginRow).where(FailedLoginRow.id.in_(attempt.rows)))
+        raise LimitError(ceil(left.total_seconds()))
     return attempt
 
 
 def forgive(session: Session, attempt: Attempt) -> None:
-    """The attempt went well: the name has no failures any more, the address those of its other attempts."""
-    rows = (FailedLoginRow.key == attempt.name) | (FailedLoginRow.id == attempt.by_address)
-    session.execute(delete(FailedLoginRow).where(rows))
+    """The attempt went well: the name has no failures any more, the address those of its other attempts, and the
+    person is at home there."""
+    of_name = FailedLoginRow.key.in_([attempt.name, attempt.home])
+    session.execute(delete(FailedLoginRow).where(of_name | FailedLoginRow.id.in_(attempt.rows)))
+    session.execute(delete(HomeRow).where((HomeRow.key == attempt.home) | (HomeRow.moment <= now() - AT_HOME)))
+    session.add(HomeRow(key=attempt.home))
 
 
-def _full_until(session: Session, key: str, most: int) -> datetime | None:
-    """Until when there may be no further attempt, None where there may be the one that just began."""
-    rows = select(FailedLoginRow.moment).where(FailedLoginRow.key == key, FailedLoginRow.moment > now() - WINDOW)
-    newest = list(session.scalars(rows.order_by(FailedLoginRow.moment.desc()).limit(most + 1)))
-    return newest[-1] + WINDOW if len(newest) > most else None
+def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
+    """What is left of the pause that all failures but this one brought, those of attempts that began at the same
+    time too. It is at most the whole pause: the clock may have been set back since."""
+    rows = select(FailedLoginRow.moment).where(
+        FailedLoginRow.key == limit.key,
+        FailedLoginRow.id.not_in(attempt.rows),
+        FailedLoginRow.moment > now() - WINDOW,
+    )
+    moments = list(session.scalars(rows))
+    pause = limit.pause(len(moments))
+    return min(pause, max(moments) + pause - now()) if moments else timedelta(0)
 
 
-def _forget(store: Store, attempt: Attempt) -> None:
-    with store.write() as session:
-        session.execute(delete(FailedLoginRow).where(FailedLoginRow.id.in_([attempt.by_name, attempt.by_address])))
+def _is_at_home(session: Session, key: str) -> bool:
+    homes = select(HomeRow.key).where(HomeRow.key == key, HomeRow.moment > now() - AT_HOME)
+    return session.scalar(homes) is not None
 
 
 def _name_key(name: str) -> str:
     # Some type their password where the name belongs, and nobody is to read it here.
-    return f"name {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"name {_digest(name)}"
+
+
+def _home_key(name: str, address: str) -> str:
+    # Where somebody was is nobody's business either.
+    return f"home {_digest(f'{_name_key(name)} {_address_key(address)}')}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _address_key(address: str) -> str:

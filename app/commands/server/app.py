@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from stepsight.app.commands.options import add_db, positive
@@ -33,6 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--name", action="append", default=[], metavar="NAME", help="a name that browsers elsewhere ask for it by"
+    )
+    parser.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        type=network,
+        metavar="ADDRESS",
+        help="a proxy in front of the server, or its network: believe what it says of where requests come from",
     )
     parser.add_argument(
         "--request-tokens",
@@ -90,7 +98,17 @@ def run(args: argparse.Namespace) -> None:
         if users or not public:
             stack.enter_context(Supervisor(address, placement_arguments(args), evaluators.give_room))
         print(_greeting(store.name, listener, public=public, users=users), file=sys.stderr)
-        serve(application, listener)
+        serve(application, listener, args.proxy)
+
+
+def network(text: str) -> str:
+    """An address or a network, as the `type` of an option."""
+    try:
+        return str(ip_network(text)) if "/" in text else str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.60} found, expected an address such as 127.0.0.1 or a network such as 10.0.0.0/8"
+        ) from None
 
 
 def check_host(host: str, db: str | None, public_read_only: bool) -> None:

@@ -1,5 +1,6 @@
 """The login page, the log out, and changing one's own password, over HTTP."""
 
+import re
 import secrets
 
 import pytest
@@ -11,7 +12,7 @@ from stepsight.app.web.rights import COOKIE
 from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, UserRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.people.attempts import MOST_BY_NAME
+from stepsight.storage.people.attempts import FREE_BY_NAME
 from stepsight.storage.people.logins import open_login, user_of
 from stepsight.storage.people.users import Role, find_user
 from tests.app.client import PAGE, asking
@@ -102,12 +103,12 @@ def test_a_wrong_login_is_told_and_what_was_typed_as_a_name_stays(client, name, 
 
 
 def test_after_five_wrong_ones_the_next_has_to_wait(client):
-    for _ in range(MOST_BY_NAME):
+    for _ in range(FREE_BY_NAME):
         assert log_in(client, "wrong").status_code == 401
     response = log_in(client)
     assert response.status_code == 429
-    assert 0 < int(response.headers["retry-after"]) <= 15 * 60
-    assert "Too many logins failed. Try again in 15 min." in response.text
+    assert 0 < int(response.headers["retry-after"]) <= 5
+    assert re.search(r"Too many logins failed. Try again in \d s.", response.text)
     assert log_in(client, "wrong", "bob").status_code == 401
 
 
@@ -233,7 +234,7 @@ def test_a_password_that_cannot_be_is_told_and_nothing_changes(client, store, pr
 
 def test_the_present_password_cannot_be_guessed_here_either(client):
     log_in(client)
-    for _ in range(MOST_BY_NAME):
+    for _ in range(FREE_BY_NAME):
         client.post("/login/password", data={"present": "wrong", "new": NEW, "again": NEW})
     response = client.post("/login/password", data={"present": PASSWORD, "new": NEW, "again": NEW})
     assert response.status_code == 429

@@ -6,13 +6,17 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from stepsight.storage.database.people_schema import FailedLoginRow
+from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.people.attempts import (
-    MOST_BY_ADDRESS,
-    MOST_BY_NAME,
+    AT_HOME,
+    FREE_BY_ADDRESS,
+    FREE_BY_NAME,
+    LONGEST_BY_ADDRESS,
+    LONGEST_BY_NAME,
     WINDOW,
     LimitError,
+    _Limit,
     begin_attempt,
     forgive,
 )
@@ -40,55 +44,114 @@ def fail(store, times, name="ada", address=HERE):
         begin_attempt(store, name.format(i), address)
 
 
-def test_five_failures_of_a_name_are_let_pass_from_wherever(store):
-    fail(store, MOST_BY_NAME - 1)
+def refused(store, name="ada", address=HERE):
+    """The seconds for which an attempt is refused."""
+    with pytest.raises(LimitError, match="Too many logins failed") as caught:
+        begin_attempt(store, name, address)
+    return caught.value.seconds
+
+
+def succeed(store, name="ada", address=HERE):
+    attempt = begin_attempt(store, name, address)
+    with store.write() as session:
+        forgive(session, attempt)
+
+
+def fail_on(store, times):
+    """So many attempts that fail, each as soon as it may."""
+    for _ in range(times):
+        try:
+            fail(store, 1)
+        except LimitError as error:
+            age(store, timedelta(seconds=error.seconds))
+            fail(store, 1)
+
+
+def test_failures_of_a_name_bring_a_pause_wherever_they_came_from(store):
+    fail(store, FREE_BY_NAME - 1)
     fail(store, 1, address=THERE)
     for address in (HERE, THERE, "10.0.0.3"):
-        with pytest.raises(LimitError, match="Too many logins failed"):
-            begin_attempt(store, "ada", address)
+        assert refused(store, address=address) == 5
     begin_attempt(store, "bob", HERE)
-
-
-def test_twenty_failures_of_an_address_are_let_pass_at_whatever_names(store):
-    fail(store, MOST_BY_ADDRESS, "user {}")
-    with pytest.raises(LimitError):
-        begin_attempt(store, "another", HERE)
-    begin_attempt(store, "another", THERE)
-
-
-def test_who_is_refused_waits_until_the_oldest_failure_is_out_of_the_window_and_no_longer(store):
-    fail(store, 1)
-    age(store, timedelta(minutes=10))
-    fail(store, MOST_BY_NAME - 1)
-    for _ in range(3):
-        with pytest.raises(LimitError) as caught:
-            begin_attempt(store, "ada", HERE)
-        # 15 - 10 minutes.
-        assert 290 <= caught.value.seconds <= 300
-        assert caught.value.hint == "Try again in 5 min."
-    age(store, timedelta(minutes=5, seconds=1))
+    age(store, timedelta(seconds=5))
     begin_attempt(store, "ada", HERE)
-    with pytest.raises(LimitError):
-        begin_attempt(store, "ada", HERE)
+
+
+def test_every_further_failure_doubles_the_pause_up_to_the_longest(store):
+    fail(store, FREE_BY_NAME)
+    for pause in (5, 10, 20, 40, 80, 160, 320, 640):
+        assert refused(store) == pause
+        age(store, timedelta(seconds=pause))
+        fail(store, 1)
+    limit = _Limit("name", FREE_BY_NAME, LONGEST_BY_NAME)
+    assert limit.pause(10**6) == LONGEST_BY_NAME
+
+
+def test_failures_of_an_address_bring_a_pause_at_whatever_name_and_a_short_one(store):
+    fail(store, FREE_BY_ADDRESS, "user {}")
+    assert refused(store, "another") == 5
+    begin_attempt(store, "another", THERE)
+    with store.write() as session:
+        session.add_all(FailedLoginRow(key=f"address {HERE}") for _ in range(100))
+    assert refused(store, "another") == LONGEST_BY_ADDRESS.total_seconds()
+
+
+def test_who_is_refused_waits_until_the_pause_is_over_and_no_longer(store):
+    fail_on(store, FREE_BY_NAME + 4)
+    assert [refused(store) for _ in range(3)] == [80] * 3
+    age(store, timedelta(seconds=40))
+    assert 30 < refused(store) <= 40
+    age(store, timedelta(seconds=40))
+    begin_attempt(store, "ada", HERE)
+
+
+def test_nobody_is_shut_out_at_home_by_what_others_try(store):
+    succeed(store)
+    fail(store, FREE_BY_NAME, address=THERE)
+    assert refused(store, address=THERE) == 5
+    succeed(store)
+    # Nor by those behind the same address.
+    fail(store, FREE_BY_ADDRESS, "user {}")
+    refused(store, "bob")
+    succeed(store)
+
+
+def test_at_home_too_a_password_cannot_be_tried_for_ever(store):
+    succeed(store)
+    fail(store, FREE_BY_NAME)
+    assert refused(store) == 5
+    # Elsewhere they count as well.
+    assert refused(store, address=THERE) == 5
+
+
+def test_somebody_is_at_home_for_a_while(store):
+    succeed(store)
+    with store.write() as session:
+        session.execute(update(HomeRow).values(moment=now() - AT_HOME))
+    fail(store, FREE_BY_NAME, address=THERE)
+    assert refused(store) == 5
+
+
+def test_a_clock_that_was_set_back_lengthens_no_pause(store):
+    fail_on(store, FREE_BY_NAME + 2)
+    age(store, -timedelta(hours=1))
+    assert refused(store) == 20
 
 
 def test_what_is_out_of_the_window_is_forgotten(store):
     fail(store, 3)
     age(store, WINDOW)
     begin_attempt(store, "bob", HERE)
-    assert len(rows(store)) == 2
+    assert len(rows(store)) == 3
 
 
 def test_a_success_clears_the_name_and_not_the_address(store):
-    fail(store, MOST_BY_NAME - 1)
-    attempt = begin_attempt(store, "ada", HERE)
-    with store.write() as session:
-        forgive(session, attempt)
+    fail(store, FREE_BY_NAME - 1)
+    succeed(store)
     # Of the address the four that failed are left.
-    assert len(rows(store)) == MOST_BY_NAME - 1
-    fail(store, MOST_BY_ADDRESS - (MOST_BY_NAME - 1), "user {}")
-    with pytest.raises(LimitError):
-        begin_attempt(store, "another", HERE)
+    assert [row.key for row in rows(store)] == [f"address {HERE}"] * (FREE_BY_NAME - 1)
+    fail(store, FREE_BY_ADDRESS - (FREE_BY_NAME - 1), "user {}")
+    assert refused(store, "another") == 5
 
 
 def test_many_attempts_at_once_get_no_further_than_one_after_the_other(store):
@@ -102,8 +165,8 @@ def test_many_attempts_at_once_get_no_further_than_one_after_the_other(store):
     with ThreadPoolExecutor(8) as pool:
         passed = sum(pool.map(passes, range(24)))
     # Those that begin together may hold each other back, but never let each other through.
-    assert passed <= MOST_BY_NAME
-    assert len(rows(store)) == 2 * passed
+    assert passed <= FREE_BY_NAME
+    assert len(rows(store)) == 3 * passed
 
 
 def test_neither_a_name_nor_what_was_typed_in_its_place_is_kept(store):
@@ -123,7 +186,7 @@ def test_neither_a_name_nor_what_was_typed_in_its_place_is_kept(store):
     ],
 )
 def test_an_address_is_what_one_person_has(sqlite_store, address, other, same):
-    fail(sqlite_store, MOST_BY_ADDRESS, "user {}", address)
+    fail(sqlite_store, FREE_BY_ADDRESS, "user {}", address)
     if same:
         with pytest.raises(LimitError):
             begin_attempt(sqlite_store, "another", other)
@@ -133,7 +196,8 @@ def test_an_address_is_what_one_person_has(sqlite_store, address, other, same):
 
 def test_an_attempt_is_counted_from_its_beginning(store):
     begin_attempt(store, "ada", HERE)
-    (by_name, by_address) = rows(store)
+    (by_name, by_address, home) = rows(store)
     assert by_name.key.startswith("name ")
     assert by_address.key == f"address {HERE}"
+    assert HERE not in home.key
     assert abs(by_name.moment - now()) < timedelta(minutes=1)

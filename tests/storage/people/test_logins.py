@@ -10,7 +10,7 @@ from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, U
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people import logins
-from stepsight.storage.people.attempts import MOST_BY_NAME, LimitError
+from stepsight.storage.people.attempts import FREE_BY_NAME, LimitError
 from stepsight.storage.people.logins import (
     LASTS,
     WrongLoginError,
@@ -67,12 +67,12 @@ def test_anything_else_is_wrong_in_the_same_words(store, name):
     with pytest.raises(WrongLoginError, match="The name or the password is wrong"):
         log_in(store, name, password, HERE)
     assert rows(store, LoginRow) == []
-    assert len(rows(store, FailedLoginRow)) == 2
+    assert len(rows(store, FailedLoginRow)) == 3
 
 
 def test_after_five_wrong_ones_the_right_one_has_to_wait_too(sqlite_store):
     user(sqlite_store)
-    for _ in range(MOST_BY_NAME):
+    for _ in range(FREE_BY_NAME):
         with pytest.raises(WrongLoginError):
             log_in(sqlite_store, "ada", "wrong", HERE)
     with pytest.raises(LimitError):

@@ -10,6 +10,7 @@ import pytest
 from stepsight.app.commands.server.app import check_host, is_loopback, listen, public_names
 from stepsight.app.web.rights import COOKIE
 from stepsight.core.errors import UserError
+from stepsight.storage.people.attempts import FREE_BY_ADDRESS
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import end_user
 from tests.forked import Forked
@@ -144,3 +145,32 @@ def asked(url, headers, body=None):
             return response.status
     except urllib.error.HTTPError as error:
         return error.code
+
+
+@pytest.mark.parametrize("proxies", [[], ["--proxy", "127.0.0.0/8"], ["--proxy", "10.0.0.1"]])
+def test_only_a_named_proxy_says_where_a_request_comes_from(sqlite_store, proxies):
+    """The real command: whoever makes addresses up has them counted as one, and those of a proxy as many."""
+    user(sqlite_store)
+    with Forked(None, ["app", "--db", sqlite_store.name, "--port", "0", *proxies]) as process:
+        try:
+            told = ""
+            while "Ctrl-C" not in told:
+                told += process.stderr.readline()
+            address = f"http://127.0.0.1:{re.search(r'http://127.0.0.1:([0-9]+)', told)[1]}/login"
+
+            def log_in(number):
+                body = f"name=nobody{number}&password=wrong".encode()
+                return asked(address, {"X-Forwarded-For": f"192.0.2.{number}"}, body)
+
+            assert {log_in(number) for number in range(FREE_BY_ADDRESS)} == {401}
+            assert log_in(100) == (401 if "127.0.0.0/8" in proxies else 429)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize("argv", [["--proxy", "nginx"], ["--request-tokens", "0"], ["--request-seconds", "long"]])
+def test_what_an_option_cannot_be_is_told(command, tmp_path, argv):
+    code, out, err = command("app", *argv, "--db", tmp_path / "store.db")
+    assert (code, out) == (2, "")
+    assert f"{argv[1]!r} found, expected" in err
