@@ -54,11 +54,14 @@ class Annotator:
 
     What is not answered is sent again under the same key; where not `patient`, that is an error. `acknowledged`
     has what the server said it stored, by key: the event's number and what it says. `labels` has what the person
-    thinks of each slot they submitted, `seconds` how long each act took, `errors` what they saw go wrong.
+    thinks of each slot they submitted, `seconds` how long each act took, `errors` what they saw go wrong. They
+    think for `pause` seconds before each act.
     """
 
-    def __init__(self, port: int, user: User, token: str, campaign: Campaign, patient: bool) -> None:
-        self.user, self.campaign, self.patient = user, campaign, patient
+    def __init__(
+        self, port: int, user: User, token: str, campaign: Campaign, patient: bool, pause: float = _PAUSE
+    ) -> None:
+        self.user, self.campaign, self.patient, self.pause = user, campaign, patient, pause
         self.acknowledged: dict[str, tuple[int, str, int | None, Any]] = {}
         self.labels: dict[int, tuple[str | None, ...]] = {}
         self.seconds: list[float] = []
@@ -100,7 +103,7 @@ class Annotator:
         self.labels[slot] = tuple(labels)
 
     def _act(self, slot: int, kind: str, step: int | None, new: Any) -> dict[str, Any]:
-        time.sleep(self._chance.expovariate(1 / _PAUSE))
+        time.sleep(self._chance.expovariate(1 / self.pause))
         body = {"kind": kind, "key": str(uuid4()), "step": step, "new": new, "seconds": 0.5, "guideline": 1}
         start = time.perf_counter()
         answer = self._post(f"/relabel/slots/{slot}/events", body)
