@@ -1,6 +1,7 @@
 """Every way of scoring against the plain one: one input per forward through Transformers' own model."""
 
 import random
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Mode
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.forward import PaddedForward, go_on
+from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.checkpoints import write_evaluator
+from tests.checkpoints import write_evaluator, write_token_classifier
 
 EXACT = 1e-5
 
@@ -137,6 +140,44 @@ def test_a_causal_evaluator_runs_each_trace_once(tmp_path):
     counting = Counting(CpuForward(evaluator.model))
     list(Scorer(evaluator, counting).score(make_traces(7), "hindsight"))
     assert len(counting.lengths) == 7
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("mode", ["offline", "online", "hindsight"])
+def test_the_tokens_of_a_trace_are_those_that_are_run(tmp_path, causal, mode):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "it", is_causal=causal))
+    counting = Counting(CpuForward(evaluator.model))
+    scorer = Scorer(evaluator, counting)
+    trace = Trace.of("q", ["2 + 3 = 5.", ["So 5.", "Check: 5 - 3 = 2."], "Done."])
+    tokens = scorer.tokens(trace, evaluator.encode(trace), mode)
+    scorer.score_one(trace, mode)
+    assert tokens == sum(counting.lengths)
+
+
+@pytest.mark.parametrize("forward", [CpuForward, PaddedForward, PackedForward])
+def test_scoring_ends_between_two_batches_where_it_is_checked(tmp_path, forward):
+    """After three batches, of which there are many more."""
+    folder = tmp_path / "it"
+    if forward is PackedForward:
+        write_token_classifier(folder, "qwen2")
+    else:
+        write_evaluator(folder)
+    evaluator = load_evaluator(folder)
+    scorer = Scorer(evaluator, forward(evaluator.model, token_budget=64))
+    traces = [(trace, evaluator.encode(trace)) for trace in make_traces(1)]
+    left = [1, 2, 3]
+
+    def check():
+        if not left:
+            raise CancelledError
+        left.pop()
+
+    with pytest.raises(CancelledError):
+        scorer.forward.run(scorer._inputs(*traces[0], Mode.HINDSIGHT) * 20, check)
+    # What was ended does no harm to what comes next.
+    (judgment,) = scorer.score_encoded(traces[:1])
+    alone = Scorer(evaluator).score_one(traces[0][0], "offline")
+    np.testing.assert_allclose(judgment.offline.probs, alone.offline.probs, atol=EXACT)
 
 
 def test_a_trace_over_the_context_limit_is_an_error_or_left_out_and_reported(evaluator):
