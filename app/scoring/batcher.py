@@ -12,7 +12,7 @@ from stepsight.app.scoring.limits import REQUEST_TOKENS
 from stepsight.app.scoring.line import Line, Request, Scoring, asking
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.memory import has_room
+from stepsight.core.models.memory import has_room, release_memory
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
@@ -74,7 +74,7 @@ class Batcher:
         self._most, self._tokens = most, tokens
         self._lock = threading.Lock()
         self._short = _Lane(self, self._lock, places.short, _BATCH)
-        self._long = _Lane(self, self._lock, places.long, 1)
+        self._long = _Lane(self, self._lock, places.long, 1, is_long=True)
         self._rate = _RATE
 
     def submit(
@@ -167,9 +167,15 @@ class _Lane:
     is held whenever the line is looked at."""
 
     def __init__(
-        self, batcher: Batcher, lock: threading.Lock, place: AbstractContextManager[object], most: int
+        self,
+        batcher: Batcher,
+        lock: threading.Lock,
+        place: AbstractContextManager[object],
+        most: int,
+        *,
+        is_long: bool = False,
     ) -> None:
-        self._batcher, self._lock, self._place, self._most = batcher, lock, place, most
+        self._batcher, self._lock, self._place, self._most, self._is_long = batcher, lock, place, most, is_long
         self.line = Line()
         self.is_running = False
 
@@ -185,8 +191,10 @@ class _Lane:
             with self._place:
                 batch = self._take()
                 if not batch:
-                    return
+                    break
                 self._batcher.score([one for one in batch if one.answer.set_running_or_notify_cancel()])
+        if self._is_long:
+            release_memory()
 
     def _take(self) -> list[Request]:
         """The next requests; none end the thread."""

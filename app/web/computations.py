@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from stepsight.core.errors import UserError
+from stepsight.core.models.memory import release_memory
 
 Computed = TypeVar("Computed")
 
@@ -16,7 +17,7 @@ LARGEST = 20_000
 """Of the datasets that are measured for a page, in traces."""
 
 # Of results, in bytes as their makers count them.
-_KEPT = 300_000_000
+_KEPT = 64_000_000
 _MOST_KEPT = 500
 # How long a failure stands before the same is tried again.
 _FAILED_SECONDS = 20.0
@@ -107,6 +108,7 @@ class Computations:
         job.done.set()
         with self._lock:
             self._shrink()
+        release_memory()
 
     def _shrink(self) -> None:
         """Forget what was used longest ago; the last result stays, however large it is."""

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from stepsight.storage.database.store import Store
 
-LIMIT = 256 * 2**20
+LIMIT = 160 * 2**20
 # What an entry takes besides: its key, its lock, and the objects around its arrays.
 _OVERHEAD = 4_000
 Value = TypeVar("Value")

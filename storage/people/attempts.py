@@ -65,7 +65,8 @@ class _Limit:
         if failures < self.free:
             return timedelta(0)
         # No pause is doubled so often.
-        return min(self.longest, FIRST_PAUSE * 2 ** min(20, failures - self.free))
+        doubled: int = 2 ** min(20, failures - self.free)
+        return min(self.longest, FIRST_PAUSE * doubled)
 
 
 def begin_attempt(store: Store, name: str, address: str) -> Attempt:

@@ -1,5 +1,9 @@
 """What this machine has of memory, and what an evaluator takes."""
 
+import os
+import platform
+from pathlib import Path
+
 import pytest
 
 from stepsight.core.errors import UserError
@@ -42,3 +46,18 @@ def test_too_little_names_both_and_what_to_do(monkeypatch):
     # Where the system does not tell, nothing is refused.
     monkeypatch.setattr(memory, "total_memory", lambda: None)
     check_memory("a", 10**15, whole=True)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep nothing")
+def test_what_is_free_is_given_back():
+    def held():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    blocks = [bytes(2000) for _ in range(50_000)]
+    # The library gives back by itself what nothing in use lies above.
+    above = bytes(2000)
+    del blocks
+    before = held()
+    memory.release_memory()
+    assert before - held() > 50_000_000
+    assert above
