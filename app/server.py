@@ -107,7 +107,7 @@ def build_app(
     if not read_only:
         application.include_router(view_routes(store))
     application.include_router(result_files(store, measured))
-    application.include_router(score_files(evaluators))
+    application.include_router(score_files(store, evaluators))
     application.include_router(login_routes(store))
     application.include_router(invitation_routes(store))
     application.include_router(people_routes(store))

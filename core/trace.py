@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -141,6 +141,18 @@ class Trace:
              for step in self.steps],
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
+
+    @cached_property
+    def text_digest(self) -> str:
+        """`digest_text` of problem and steps: what somebody reads who sees neither gold nor source."""
+        return digest_text(self.problem, self.substeps)
+
+
+def digest_text(problem: str, substeps: Iterable[str]) -> str:
+    """SHA-256 of the words of a problem and of its solution. Two traces that read the same have the same, whatever
+    their gold, however they are split into steps, and wherever their lines break."""
+    body = [problem.split(), [word for text in substeps for word in text.split()]]
+    return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
 
 def check_text(text: object, what: str) -> str:

@@ -13,7 +13,7 @@ from stepsight.app.api.context import Context
 from stepsight.app.api.models import Limits, ScoreAnswer, ScoreRequest
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.line import Scoring
-from stepsight.app.web.rights import Needs, Right
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, Thresholds
@@ -36,6 +36,7 @@ def routes(context: Context) -> APIRouter:
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
         scoring = await to_thread.run_sync(context.evaluators.submit, name, trace, asked.mode)
         judgment = await _awaited(scoring, request, context.seconds)
+        await to_thread.run_sync(note_scored, context.store, find_user_of(request), trace)
         return answer(judgment, name, evaluator.fingerprint, thresholds, evaluator.outputs)
 
     return router

@@ -22,7 +22,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.rights import Right, find_user_of, has_right, note_shown
+from stepsight.app.web.rights import Right, find_user_of, has_right, note_scored, note_shown
 from stepsight.app.web.standings import Standings
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -63,7 +63,7 @@ def page_html(
         if address.opens:
             if address.trace is not None:
                 note_shown(store, user, [address.trace])
-            return _opened(store, evaluators, address, standings, problems)
+            return _opened(store, evaluators, address, user, standings, problems)
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
         line = _standing(standings, gallery.dataset, gallery.offer.row)
         return gallery_html(store, gallery, address, user, problems, line)
@@ -85,11 +85,13 @@ def _opened(
     store: Store,
     evaluators: Evaluators,
     address: EvidenceAddress,
+    user: User | None,
     standings: Standings | None,
     problems: Sequence[str],
 ) -> Markup:
     """One trace with its evidence."""
     evidence = open_evidence(store, evaluators, address)
+    note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
     ask = alone.url(LEFT_OUT) if evidence.scorer is not None else ""
     if address.present:

@@ -12,7 +12,7 @@ from stepsight.app.evidence.file import evidence_file
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.trace import left_out_record
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored, note_shown
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace
@@ -52,7 +52,9 @@ def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evid
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
     if address.trace is not None:
         note_shown(store, find_user_of(request), [address.trace])
-    return open_evidence(store, evaluators, address), address
+    evidence = open_evidence(store, evaluators, address)
+    note_scored(store, find_user_of(request), evidence.trace)
+    return evidence, address
 
 
 def _file_name(evidence: Evidence) -> str:

@@ -8,7 +8,6 @@ be followed from one to the next; when they were submitted is not told either.
 showed, and answers `{item, step, label, reason, moment}` once the decision is stored.
 """
 
-import hashlib
 from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal
@@ -34,6 +33,7 @@ from stepsight.storage.labelling.results.decisions import decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.labelling.results.votes import vote
 from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 
@@ -58,14 +58,12 @@ class _NewDecision(Model):
 
 
 def with_letters(
-    campaign: Campaign, item_id: int, annotations: Sequence[SubmittedAnnotation]
+    store: Store, item_id: int, annotations: Sequence[SubmittedAnnotation]
 ) -> list[tuple[str, SubmittedAnnotation]]:
     """The annotations of an item in an order that tells nothing of whose they are, each with its letter."""
-
-    def place(annotation: SubmittedAnnotation) -> bytes:
-        return hashlib.sha256(f"{campaign.seed} {campaign.id} {item_id} {annotation.user_id}".encode()).digest()
-
-    return [(_letter(number), annotation) for number, annotation in enumerate(sorted(annotations, key=place))]
+    by_person = {annotation.user_id: annotation for annotation in annotations}
+    order = shuffle_people(store, by_person, "item", item_id)
+    return [(_letter(number), by_person[user_id]) for number, user_id in enumerate(order)]
 
 
 def _letter(number: int) -> str:
@@ -99,7 +97,7 @@ def _disagreement(
 ) -> dict[str, Any]:
     """One trace with its disagreements, for the template."""
     trace = get_trace(store, shown.trace_id)
-    annotations = with_letters(campaign, shown.item_id, shown.annotations)
+    annotations = with_letters(store, shown.item_id, shown.annotations)
     decisions = past_decisions(store, shown.item_id)
     rows = []
     for number, step in enumerate(trace.steps if trace.digest == shown.digest else ()):

@@ -206,6 +206,9 @@ def _summary(ratings: CampaignRatings) -> str:
         count = counted(ratings.exposed, "annotation")
         what = "are included" if ratings.with_exposed else "are left out"
         parts.append(f"{count} by people who had seen scores, marked equations, gold or labels {what}.")
+    if ratings.labelled_before:
+        count = counted(ratings.labelled_before, "annotation")
+        parts.append(f"{count} by people who had labelled the same text before.")
     if ratings.changed:
         parts.append(f"{counted(ratings.changed, 'trace')} changed since: their gold is left out.")
     return " ".join(parts)

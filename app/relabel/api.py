@@ -1,10 +1,10 @@
 """Routes of the labelling page: the next assignment, and one route for every annotation event.
 
 `POST /relabel/campaigns/NUMBER/claim` gives an assignment, or 204 where nothing is left now;
-`GET /relabel/slots/NUMBER` gives it again. `POST /relabel/slots/NUMBER/events` takes
-`{kind, key, step, new, seconds, revealed, guideline}` and answers `{event, moment, repeated, state}` once that is
-stored for good, to a submission that comes from the page with the `next` trace where the campaign shows nothing in
-between; `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as the API's.
+`GET /relabel/slots/SLOT` gives it again, by the random id that it came with. `POST /relabel/slots/SLOT/events`
+takes `{kind, key, step, new, seconds, revealed, guideline}` and answers `{event, moment, repeated, state}` once
+that is stored for good, to a submission that comes from the page with the `next` trace where the campaign shows
+nothing in between; `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as the API's.
 """
 
 from collections.abc import Callable, Coroutine
@@ -33,7 +33,7 @@ from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
 from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
 from stepsight.storage.labelling.review import Review, read_review, read_scores
-from stepsight.storage.labelling.slots import SUBMITTED, load_slot
+from stepsight.storage.labelling.slots import SUBMITTED, find_slot, load_slot
 from stepsight.storage.people.users import User
 
 
@@ -65,25 +65,26 @@ def router(store: Store) -> APIRouter:
         assignment = assign_next(store, campaign, user)
         return Response(status_code=204) if assignment is None else _assigned(store, assignment, user)
 
-    @routes.get("/slots/{slot:number}")
-    def read_slot(slot: int, user: Annotator) -> JSONResponse:
-        return _assigned(store, open_slot(store, slot, user), user)
+    @routes.get("/slots/{slot}")
+    def read_slot(slot: str, user: Annotator) -> JSONResponse:
+        return _assigned(store, open_slot(store, find_slot(store, slot), user), user)
 
-    @routes.post("/slots/{slot:number}/events")
+    @routes.post("/slots/{slot}/events")
     def add_event(
-        request: Request, slot: int, user: Annotator, event: Annotated[NewEvent, body(NewEvent)]
+        request: Request, slot: str, user: Annotator, event: Annotated[NewEvent, body(NewEvent)]
     ) -> JSONResponse:
-        recorded = record(store, slot, user, event)
+        slot_id = find_slot(store, slot)
+        recorded = record(store, slot_id, user, event)
         goes_on = event.kind == "submit" and PART in request.headers
-        return _recorded(recorded, _next(store, slot, user) if goes_on else None)
+        return _recorded(recorded, _next(store, slot_id, user) if goes_on else None)
 
-    @routes.post("/slots/{slot:number}/undo")
-    def undo(slot: int, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
-        return _recorded(record(store, slot, user, NewEvent(key=sent.key, cause="undo")))
+    @routes.post("/slots/{slot}/undo")
+    def undo(slot: str, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
+        return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause="undo")))
 
-    @routes.post("/slots/{slot:number}/redo")
-    def redo(slot: int, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
-        return _recorded(record(store, slot, user, NewEvent(key=sent.key, cause="redo")))
+    @routes.post("/slots/{slot}/redo")
+    def redo(slot: str, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
+        return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause="redo")))
 
     return routes
 
@@ -118,7 +119,7 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
     seen = len(trace.steps) if campaign.view is CampaignView.WHOLE else annotation.revealed
     review = read_review(store, assignment.slot_id, user)
     return JSONResponse({
-        "slot": assignment.slot_id,
+        "slot": assignment.public_id,
         "campaign": {"id": campaign.id, "name": campaign.name, "after_error": campaign.after_error,
                      "view": campaign.view.value, "shows": campaign.shows.value,
                      "equations": campaign.shows_equations,

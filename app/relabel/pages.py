@@ -31,6 +31,7 @@ from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import read_review
+from stepsight.storage.labelling.slots import find_slot
 from stepsight.storage.people.users import User
 
 LABEL = "/relabel/label"
@@ -68,9 +69,7 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
     @routes.get(LABEL)
     def label(request: Request, user: Annotator) -> Response:
         if "slot" in request.query_params:
-            return _slot_page(
-                store, request, open_slot(store, read_number(request.query_params, "slot"), user), user
-            )
+            return _slot_page(store, request, _asked(store, request, user), user)
         campaign_id = read_number(request.query_params, "campaign")
         if PART in request.headers:
             return _turn(request, "", next_html(store, campaign_id, user))
@@ -79,11 +78,11 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
             progress = campaign_progress(store, campaign_id, user.id)
             content = render("relabel/nothing_left.html", progress=progress)
             return _turn(request, "Nothing is left for you", content)
-        return RedirectResponse(f"{LABEL}?slot={assignment.slot_id}", 303)
+        return RedirectResponse(f"{LABEL}?slot={assignment.public_id}", 303)
 
     @routes.get(f"{LABEL}/steps")
     def steps(request: Request, user: Annotator) -> HTMLResponse:
-        assignment = open_slot(store, read_number(request.query_params, "slot"), user)
+        assignment = _asked(store, request, user)
         annotation = read_annotation(store, assignment.slot_id, user.id)
         return HTMLResponse(
             steps_html(store, assignment, annotation, user, read_number(request.query_params, "from"))
@@ -124,6 +123,11 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
     def close(campaign: int, user: Manager) -> JSONResponse:
         closed = close_campaign(store, campaign)
         return JSONResponse({"campaign": closed.id, "go": f"/relabel/campaign?campaign={closed.id}"})
+
+
+def _asked(store: Store, request: Request, user: User) -> Assignment:
+    """The assignment that an address names. Raises as `open_slot` does."""
+    return open_slot(store, find_slot(store, request.query_params.get("slot", "")), user)
 
 
 def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:

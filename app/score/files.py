@@ -12,30 +12,33 @@ from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.judged import step_name
-from stepsight.app.web.rights import Needs, Right
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored
 from stepsight.core.errors import UserError
 from stepsight.core.files import csv_text
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
 
 JSON_PATH = "/score/result.json"
 CSV_PATH = "/score/result.csv"
 _COLUMNS = (*LABEL_NAMES, "validity", "redundancy", "valid", "redundant", "spread")
 
 
-def score_files(evaluators: Evaluators) -> APIRouter:
+def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
     """Both files of a result: `s` is its permalink's token, `valid` and `redundant` are other thresholds."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.SCORE))])
 
     def answer(request: Request) -> Response:
         try:
             form = read_query(request.query_params)
+            trace, judgments = _judged(evaluators, form)
+            note_scored(store, find_user_of(request), trace)
             if request.url.path == CSV_PATH:
-                text = csv_text(score_rows(*_judged(evaluators, form), form.thresholds, _outputs(evaluators)))
+                text = csv_text(score_rows(trace, judgments, form.thresholds, _outputs(evaluators)))
                 return _file(text, "text/csv; charset=utf-8", "csv")
-            record = score_record(*_judged(evaluators, form), form.thresholds, _outputs(evaluators))
+            record = score_record(trace, judgments, form.thresholds, _outputs(evaluators))
             return _file(json.dumps(record, ensure_ascii=False), "application/json", "json")
         except UserError as error:
             return error_response(request.scope, error)

@@ -7,6 +7,7 @@ interface, by name: `split`, `write`, `score`, `open` and `save`.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -25,8 +26,9 @@ from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.gradio_page import Event
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
-from stepsight.app.web.rights import Asked, Right, has_right, require
+from stepsight.app.web.rights import Asked, Right, find_user_of, has_right, note_scored, require
 from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import save_trace
@@ -93,9 +95,8 @@ class ScorePage:
         """The result of what is entered, against the one in view before it where this is an edit of that; with the
         text of the steps and their split where a step was edited."""
         state = PageState.read(values)
-        read_only = self._only_looks(request)
         before = state.earlier if _is_again(state) else state.before
-        result = result_html(self.evaluators, state.form, before, kept=state.kept, read_only=read_only)
+        result = self._judged(state.form, before, request, kept=state.kept)
         return {"result": result} | (_written(state) if state.steps is not None else {})
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
@@ -155,8 +156,13 @@ class ScorePage:
 
     def _result(self, form: ScoreForm, query: Mapping[str, str], request: Asked) -> Markup:
         before = query.get("kept") or query.get("before", "")
+        return self._judged(form, before, request, kept="kept" in query)
+
+    def _judged(self, form: ScoreForm, before: str, request: Asked, *, kept: bool) -> Markup:
+        """The result, with that of an earlier solution; that the person sees scores of both is noted before."""
+        note_scored(self.store, find_user_of(request), *_texts(form, before))
         read_only = self._only_looks(request)
-        return result_html(self.evaluators, form, before, kept="kept" in query, read_only=read_only)
+        return result_html(self.evaluators, form, before, kept=kept, read_only=read_only)
 
 
 def _is_again(state: PageState) -> bool:
@@ -168,6 +174,15 @@ def _is_again(state: PageState) -> bool:
     except UserError:
         return False
     return (before.problem, before.substeps) == (now.problem, now.substeps)
+
+
+def _texts(form: ScoreForm, before: str) -> list[Trace]:
+    """What is entered, and the solution that it is compared with; without one that is none."""
+    texts = []
+    for read in (form.trace, lambda: ScoreForm.from_token(before).trace()):
+        with suppress(UserError):
+            texts.append(read())
+    return texts
 
 
 def _written(state: PageState) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Triggers refuse to change or delete a row of `label_events`, `guidelines`, `disp
 foreign key here cascades: what a person did holds what it is about.
 """
 
+import secrets
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +26,12 @@ from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, 
 
 APPEND_ONLY = ("label_events", "guidelines", "disputes", "dispute_entries")
 KEY_LENGTH = 64
+PUBLIC_LENGTH = 16
+
+
+def new_public_id() -> str:
+    """A random one, which tells nothing of when a row was made and of how many there are."""
+    return secrets.token_hex(PUBLIC_LENGTH // 2)
 
 
 class CampaignRow(Base):
@@ -119,7 +126,8 @@ class GuidelineRow(Base):
 
 
 class ItemRow(Base):
-    """A trace of a campaign, at its `place` in the queue. `digest` is `Trace.digest` of what is labelled.
+    """A trace of a campaign, at its `place` in the queue. `digest` is `Trace.digest` of what is labelled,
+    `text_digest` its `Trace.text_digest`.
 
     `chosen`: `ordered`, it stands where the ordering puts it; `random`, it stands there by chance; `gold`, it is a
     hidden gold item, which every annotator may get beside those in the queue.
@@ -133,6 +141,7 @@ class ItemRow(Base):
     digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     place: Mapped[int]
     chosen: Mapped[str] = mapped_column(String(20))
+    text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default="")
 
     __table_args__ = (
         UniqueConstraint("campaign_id", "trace_id"),
@@ -140,6 +149,7 @@ class ItemRow(Base):
         UniqueConstraint("id", "campaign_id"),
         CheckConstraint("chosen IN ('ordered', 'random', 'gold')", name="chosen"),
         Index("ix_campaign_items_trace_id", "trace_id"),
+        Index("ix_campaign_items_text_digest", "text_digest", "campaign_id"),
     )
 
 
@@ -147,7 +157,8 @@ class SlotRow(Base):
     """One person's turn at an item. An item of the queue has `overlap` slots that are not skipped.
 
     `free` slots belong to nobody; a `leased` one belongs to its person until `expires`, and after that until
-    somebody else takes it; `submitted` and `skipped` ones stay that person's.
+    somebody else takes it; `submitted` and `skipped` ones stay that person's. Who labels knows it by `public_id`
+    alone: slots of hidden gold items are made later than the others, which ids in their order would tell.
     """
 
     __tablename__ = "slots"
@@ -161,6 +172,7 @@ class SlotRow(Base):
     taken: Mapped[datetime | None] = mapped_column(UtcDateTime)
     expires: Mapped[datetime | None] = mapped_column(UtcDateTime)
     ended: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    public_id: Mapped[str] = mapped_column(String(PUBLIC_LENGTH), default=new_public_id, server_default="")
 
     __table_args__ = (
         ForeignKeyConstraint(
@@ -175,6 +187,7 @@ class SlotRow(Base):
         CheckConstraint("(state IN ('submitted', 'skipped')) = (ended IS NOT NULL)", name="ended"),
         Index("ix_slots_campaign_id", "campaign_id", "state"),
         Index("ix_slots_user_id", "user_id", "campaign_id"),
+        Index("ix_slots_public_id", "public_id", unique=True),
     )
 
 
@@ -222,13 +235,14 @@ class EventRow(Base):
 
 
 class ExposureRow(Base):
-    """That a person has seen, on another page, something of a trace that a blind campaign hides: the `scores` of
-    evaluators, the `gold`, the `labels` of others, or which `equations` fail."""
+    """That a person has seen, on another page, something of a text that a blind campaign hides: the `scores` of
+    evaluators, the `gold`, the `labels` of others, or which `equations` fail. The text is a problem with its steps,
+    in whichever dataset or in none; `text_digest` is `Trace.text_digest`."""
 
     __tablename__ = "exposures"
 
     user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"), primary_key=True)
-    trace_id: Mapped[int] = mapped_column(ForeignKey("traces.id", ondelete="RESTRICT"), primary_key=True)
+    text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), primary_key=True)
     what: Mapped[str] = mapped_column(String(20), primary_key=True)
     moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 

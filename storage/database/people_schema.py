@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
@@ -23,6 +23,15 @@ class UserRow(Base):
     last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)
+
+
+class ServerSecretRow(Base):
+    """Random bytes that never leave the server but in a backup, made when they are first asked for."""
+
+    __tablename__ = "server_secrets"
+
+    name: Mapped[str] = mapped_column(String(20), primary_key=True)
+    secret: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class LoginRow(Base):

@@ -105,7 +105,8 @@ class LeftOutRow(Base):
 
 
 class TraceRow(Base):
-    """One problem and what is counted of its steps. `first_error` is 0-based; `digest` is `Trace.digest`."""
+    """One problem and what is counted of its steps. `first_error` is 0-based; `digest` is `Trace.digest`,
+    `text_digest` is `Trace.text_digest`."""
 
     __tablename__ = "traces"
 
@@ -121,6 +122,7 @@ class TraceRow(Base):
     has_gold: Mapped[bool]
     n_redundant: Mapped[int] = mapped_column(server_default="0")
     meta: Mapped[dict[str, Any]] = mapped_column(JSON)
+    text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default="")
 
     __table_args__ = (
         UniqueConstraint("dataset_id", "external_id"),

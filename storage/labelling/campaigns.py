@@ -243,12 +243,13 @@ def _create(
 def _insert_items(session: Session, campaign_id: int, queue: Sequence[tuple[int, str]]) -> None:
     for start in range(0, len(queue), _BATCH):
         part = queue[start : start + _BATCH]
-        digests = select(TraceRow.id, TraceRow.digest).where(TraceRow.id.in_([id for id, _ in part]))
-        digest = dict(session.execute(digests).all())
-        if len(digest) < len(part):
+        wanted = select(TraceRow.id, TraceRow.digest, TraceRow.text_digest)
+        found = session.execute(wanted.where(TraceRow.id.in_([id for id, _ in part]))).all()
+        digests = {id: {"digest": digest, "text_digest": text} for id, digest, text in found}
+        if len(digests) < len(part):
             raise ConflictError("A trace has been deleted in the meantime.", "Try again.")
         rows = [
-            {"campaign_id": campaign_id, "trace_id": id, "digest": digest[id], "place": place, "chosen": chosen}
+            {"campaign_id": campaign_id, "trace_id": id, "place": place, "chosen": chosen} | digests[id]
             for place, (id, chosen) in enumerate(part, start=start)
         ]
         session.execute(insert(ItemRow), rows)

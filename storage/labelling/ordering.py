@@ -113,17 +113,18 @@ def _fresh(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
     """Traces for the gold items of a campaign of the traces `ids`, in an order drawn by chance; [] at rate 0.
 
-    As many as one who labels the whole queue needs, and a few more. They have a reference answer and scores, where
-    those are shown, as the traces have them: or who labels could tell them. Raises `UserError` where there is none.
+    As many as one who labels the whole queue needs, and a few more. None reads as a trace of the queue does, and
+    they have a reference answer and scores, where those are shown, as the traces have them: or who labels could
+    tell them. Raises `UserError` where there is none.
     """
     if not plan.gold_rate:
         return []
     rng = random.Random(f"gold {plan.seed}")
-    taken = set(ids)
+    taken = _texts(session, plan.dataset, ids)
     most = math.ceil(len(ids) * plan.gold_rate / (1 - plan.gold_rate)) + _SPARE
     sources = (plan.gold_dataset,) if plan.gold_dataset is not None else (plan.dataset, GALLERY)
     for name in sources:
-        others = [id for id in _with_full_gold(session, name) if id not in taken]
+        others = [id for id, text in _with_full_gold(session, name) if text not in taken]
         for having in _shown_beside(session, plan):
             others = _alike(others, ids, having)
         if others:
@@ -135,17 +136,25 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     )
 
 
-def _with_full_gold(session: Session, dataset: str) -> list[int]:
-    """The traces in which gold tells of every step up to the first error, or of every step, whether it is valid."""
+def _texts(session: Session, dataset: str, ids: Sequence[int]) -> set[str]:
+    """The texts of these traces of a dataset."""
+    chosen = set(ids)
+    texts = select(TraceRow.id, TraceRow.text_digest).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+    return {text for id, text in session.execute(texts.where(DatasetRow.name == dataset)) if id in chosen}
+
+
+def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
+    """The traces in which gold tells of every step up to the first error, or of every step, whether it is valid;
+    each with its text."""
     last = func.coalesce(TraceRow.first_error, TraceRow.n_steps)
     silent = exists().where(StepRow.trace_id == TraceRow.id, StepRow.position <= last, StepRow.valid.is_(None))
     complete = (
-        select(TraceRow.id)
+        select(TraceRow.id, TraceRow.text_digest)
         .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
         .where(DatasetRow.name == dataset, TraceRow.has_gold, ~silent)
         .order_by(TraceRow.position)
     )
-    return list(session.scalars(complete))
+    return [(id, text) for id, text in session.execute(complete)]
 
 
 def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:

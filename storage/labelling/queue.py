@@ -30,11 +30,11 @@ from stepsight.storage.labelling.slots import (
     load_slot,
     lock_person,
     renew,
-    renumber,
     take,
 )
 from stepsight.storage.labelling.suggestions import add_suggestions
 from stepsight.storage.people.exposures import note_exposure
+from stepsight.storage.people.server_secret import keyed_digest, load_secret
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
@@ -45,11 +45,12 @@ Availability = Literal["held", "new", "nothing"]
 @dataclass(frozen=True)
 class Assignment:
     """A slot held by a person, with the trace to label. The trace comes without gold, and without its id and what
-    else the source says of it, by which a hidden gold item could be told; `answer` is the reference answer, where
-    the campaign shows it and the source has one. `expires` is None where it has ended. `guideline` is the version
-    in force."""
+    else the source says of it, by which a hidden gold item could be told; who labels knows the slot by its
+    `public_id`. `answer` is the reference answer, where the campaign shows it and the source has one. `expires` is
+    None where it has ended. `guideline` is the version in force."""
 
     slot_id: int
+    public_id: str
     item_id: int
     campaign: Campaign
     trace: StoredTrace
@@ -87,7 +88,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
         free = _find_free(session, campaign, user)
         if free is None:
             return None
-        slot_id = _draw_gold(session, campaign, user) or _unmarked(session, *free)
+        slot_id = _draw_gold(session, campaign, user) or free
         take(session, slot_id, user, campaign.lease)
         return _assignment(session, campaign, slot_id)
 
@@ -102,10 +103,10 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
         return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
 
 
-def last_submitted(store: Store, campaign_id: int, user: User) -> int | None:
-    """The slot that a person submitted last in a campaign; None where they have submitted none."""
+def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
+    """The public id of the slot that a person submitted last in a campaign; None where they have submitted none."""
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
-    newest = select(SlotRow.id).where(*mine).order_by(SlotRow.ended.desc(), SlotRow.id.desc())
+    newest = select(SlotRow.public_id).where(*mine).order_by(SlotRow.ended.desc(), SlotRow.id.desc())
     with store.read() as session:
         return session.scalar(newest.limit(1))
 
@@ -142,7 +143,9 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
         stored, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
     )
     answer = find_answer(stored.meta) if campaign.shows_answer else None
-    return Assignment(slot.id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline)
+    return Assignment(
+        slot.id, slot.public_id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline
+    )
 
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
@@ -156,25 +159,20 @@ def _own(campaign: Campaign, user: User) -> Select[int]:
     return held.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
-def _find_free(session: Session, campaign: Campaign, user: User) -> tuple[int, str] | None:
-    """The first slot by place that anybody may take, of a trace that the person has not had; and its state."""
+def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
+    """The first slot by place that anybody may take, of a trace that the person has not had. One whose text they
+    have had in the campaign, as another trace, comes when nothing else is left."""
     free = _free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True)
-    row = session.execute(free).one_or_none()
-    return None if row is None else (row.id, row.state)
+    slot_id = session.scalar(free.where(~_had_text(campaign, user)))
+    return session.scalar(free) if slot_id is None else slot_id
 
 
-def _unmarked(session: Session, slot_id: int, state: str) -> int:
-    """The slot under an id that does not tell it from one of a hidden gold item. One that somebody had keeps its
-    own, which the log refers to."""
-    return renumber(session, slot_id) if state == FREE else slot_id
-
-
-def _free(campaign: Campaign, user: User) -> Select[int, str]:
+def _free(campaign: Campaign, user: User) -> Select[int]:
     mine = aliased(SlotRow)
     had = exists().where(mine.item_id == ItemRow.id, mine.user_id == user.id)
     anybodys = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
     return (
-        select(SlotRow.id, SlotRow.state)
+        select(SlotRow.id)
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, anybodys, ~had, _unchanged())
         .order_by(ItemRow.place, SlotRow.number)
@@ -182,16 +180,23 @@ def _free(campaign: Campaign, user: User) -> Select[int, str]:
     )
 
 
+def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
+    """A condition on items of a campaign: that the person had their text in it."""
+    mine, same = aliased(SlotRow), aliased(ItemRow)
+    of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
+    return exists().where(*of_text, mine.item_id == same.id, mine.user_id == user.id)
+
+
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
-    """A new slot of a hidden gold item that the person has not had, as often as the campaign says; when one comes
-    depends on nothing but the seed, the person and how many traces they had."""
+    """A new slot of a hidden gold item whose text the person has not had, as often as the campaign says; when one
+    comes depends on the person and how many traces they had, and on a secret: or they could work it out."""
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0
-    rng = random.Random(f"{campaign.seed} {user.id} {count}")
+    rng = random.Random(keyed_digest(load_secret(session), "gold", campaign.id, campaign.seed, user.id, count))
     if rng.random() >= campaign.gold_rate:
         return None
-    had = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.user_id == user.id)
-    fresh = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, ~had, _unchanged())
+    gold = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
+    fresh = gold.where(~_had_text(campaign, user))
     items = session.scalars(fresh.order_by(ItemRow.place)).all()
     return add_slot(session, campaign.id, rng.choice(items)) if items else None
 

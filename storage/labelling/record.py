@@ -33,8 +33,8 @@ from stepsight.storage.labelling.slots import (
     load_slot,
     lock_person,
     renew,
+    visible_to,
 )
-from stepsight.storage.people.exposures import WHAT, exposures_of
 from stepsight.storage.people.users import User
 
 
@@ -194,7 +194,6 @@ def _check_complete(slot: Slot, annotation: Annotation) -> None:
 
 
 def _insert(session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent) -> AnnotationEvent:
-    seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     values: dict[str, Any] = {
         "item_id": slot.item_id,
         "slot_id": slot.id,
@@ -211,7 +210,7 @@ def _insert(session: Session, slot: Slot, annotation: Annotation, user: User, ev
         "guideline": slot.guideline,
         "view": slot.view,
         "revealed": annotation.revealed if slot.stepwise else None,
-        "visible": {what: what in seen for what in WHAT},
+        "visible": visible_to(session, slot, user),
     }
     statement = insert(EventRow).values(campaign_id=slot.campaign_id, digest=slot.digest, **values)
     return AnnotationEvent(id=session.scalars(statement.returning(EventRow.id)).one(), **values)

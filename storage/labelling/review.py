@@ -7,15 +7,13 @@ from sqlalchemy import select
 
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.storage.database.labelling_schema import ExposureRow, SlotRow
-from stepsight.storage.database.schema import now
+from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.plan import AfterSubmission
 from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
-from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, exposures_of, is_unblinded
+from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, is_unblinded, keep_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
@@ -149,13 +147,6 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
 
 
 def _note(store: Store, user: User, review: Review) -> None:
-    """Whoever takes the annotation back, or gets the trace in another campaign, even a later one, has seen this."""
-    trace_id = review.trace.trace_id
+    """Whoever takes the annotation back, or gets the text in another campaign, even a later one, has seen this."""
     present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
-    with store.read() as session:
-        seen = exposures_of(session, user.id, trace_id)
-    new = [what for what, there in present.items() if there and what not in seen]
-    if new:
-        rows = [{"user_id": user.id, "trace_id": trace_id, "what": what, "moment": now()} for what in new]
-        with store.write() as session:
-            insert_once(session, ExposureRow, rows, "user_id", "trace_id", "what")
+    keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

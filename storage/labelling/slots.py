@@ -8,15 +8,16 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, delete, func, insert, select, update
+from sqlalchemy import Select, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range, now
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.plan import CampaignView, Shows, shown_beside
+from stepsight.storage.people.exposures import OWN, WHAT, exposures_of, has_labelled_text
 from stepsight.storage.people.users import User
 
 FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
@@ -28,6 +29,7 @@ class Slot:
     be labelled, `current_digest` as it is now; `guideline` is the version in force."""
 
     id: int
+    public_id: str
     state: str
     user_id: int | None
     expires: datetime | None
@@ -84,6 +86,25 @@ def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
     return Slot(**row)
 
 
+def find_slot(store: Store, public_id: str) -> int:
+    """The database id of the slot with that public one. Raises `NotFoundError`."""
+    with store.read() as session:
+        slot_id = session.scalar(select(SlotRow.id).where(SlotRow.public_id == public_id))
+    if slot_id is None:
+        raise NotFoundError(
+            f"There is no assignment {public_id!r}.",
+            "Links of before an update may lead nowhere. Start labelling: a trace that you hold comes first.",
+        )
+    return slot_id
+
+
+def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
+    """What of the trace of a slot a person has seen beside the text, for the log; and whether they had labelled the
+    same text before."""
+    seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
+    return {what: what in seen for what in WHAT} | {OWN: has_labelled_text(session, user.id, slot.item_id)}
+
+
 def check_owner(slot: Slot, user: User) -> None:
     """Raises `ForbiddenError` where nobody has the slot, `ConflictError` where it is not this person's any more,
     or never was: only the log could tell."""
@@ -133,22 +154,6 @@ def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
     return session.scalars(insert(SlotRow).values(**row, state=FREE).returning(SlotRow.id)).one()
 
 
-def renumber(session: Session, slot_id: int) -> int:
-    """Give a free slot, which nothing refers to yet, the newest id of all, and return that.
-
-    Slots of hidden gold items are made when somebody gets one: were the others known by the ids that they got with
-    the campaign, who labels could tell them apart.
-    """
-    old = session.execute(
-        select(SlotRow.campaign_id, SlotRow.item_id, SlotRow.number).where(SlotRow.id == slot_id)
-    ).one()
-    # Before the old one goes: SQLite gives the highest id anew once its row is deleted.
-    new_id = add_slot(session, old.campaign_id, old.item_id)
-    session.execute(delete(SlotRow).where(SlotRow.id == slot_id))
-    _set(session, new_id, number=old.number)
-    return new_id
-
-
 def _set(session: Session, slot_id: int, **values: Any) -> None:
     session.execute(update(SlotRow).where(SlotRow.id == slot_id).values(**values))
 
@@ -167,7 +172,7 @@ def _slots() -> Select[Any]:
         "n_steps": TraceRow.n_steps,
         "guideline": version.scalar_subquery(),
     }
-    of_slot = ("id", "state", "user_id", "expires", "campaign_id", "item_id")
+    of_slot = ("id", "public_id", "state", "user_id", "expires", "campaign_id", "item_id")
     names = [field.name for field in fields(Slot)]
     of_campaign = [name for name in names if name not in (*of_slot, *columns)]
     return (

@@ -18,8 +18,7 @@ from stepsight.storage.judgments.calibrations import find_thresholds
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.labelling.annotation import SUGGEST, needed_steps, read_events
 from stepsight.storage.labelling.review import ShownScores, shown_scores
-from stepsight.storage.labelling.slots import LEASED, Slot, load_slot
-from stepsight.storage.people.exposures import WHAT, exposures_of
+from stepsight.storage.labelling.slots import LEASED, Slot, load_slot, visible_to
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 
@@ -75,7 +74,6 @@ def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
 
 
 def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None]) -> None:
-    seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     row = {
         "campaign_id": slot.campaign_id,
         "item_id": slot.item_id,
@@ -89,6 +87,6 @@ def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | Non
         "digest": slot.digest,
         "guideline": slot.guideline,
         "view": slot.view,
-        "visible": {what: what in seen for what in WHAT},
+        "visible": visible_to(session, slot, user),
     }
     session.execute(insert(EventRow).values(**row))

@@ -1,8 +1,8 @@
-"""Exposures: what people have seen of traces whose labels they may still give or change, and what they may see.
+"""Exposures: what people have seen of texts whose labels they may still give or change, and what they may see.
 
 In a blind campaign the scores of evaluators, marks on equations that fail, the gold and the labels of others are
 hidden from annotators until they have submitted a trace. Whoever sees any of it elsewhere is exposed, which is
-noted for good.
+noted for good: of the text, problem and steps, since it is the same in another dataset, or entered by hand.
 """
 
 from collections.abc import Collection
@@ -10,14 +10,19 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import in_range, now
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, ExposureRow, ItemRow, SlotRow
+from stepsight.storage.database.schema import TraceRow, in_range, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 
 SCORES, GOLD, LABELS, EQUATIONS = WHAT = ("scores", "gold", "labels", "equations")
 """What can be seen: of evaluators, of the benchmark, of other people; and which equations fail, on a labelling page
 that marks them. On other pages they stand beside scores."""
+
+OWN = "own"
+"""What an annotation event tells beside that: that the person had labelled the same text before, as another trace
+or in another campaign. It was blind all the same."""
 
 # PostgreSQL and SQLite both take some tens of thousands of values in a statement.
 _MOST = 5_000
@@ -26,24 +31,54 @@ _MOST = 5_000
 def note_exposure(store: Store, user_id: int, trace_ids: Collection[int], *what: str) -> None:
     """Note that a person is about to see `what` of these traces: for good, and before it is shown.
 
-    Only traces of open campaigns are noted, also those that the person has submitted: an annotation can be taken
+    Only texts of open campaigns are noted, also those that the person has submitted: an annotation can be taken
     back and changed. Where no campaign is open, this costs one short query.
     """
     if not trace_ids or not _is_any_open(store):
         return
-    rows = [
-        {"user_id": user_id, "trace_id": trace_id, "what": one, "moment": now()}
-        for trace_id, one in sorted(_new(store, user_id, trace_ids, what))
-    ]
-    if rows:
-        with store.write() as session:
-            insert_once(session, ExposureRow, rows, "user_id", "trace_id", "what")
+    ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
+    texts: set[str] = set()
+    for start in range(0, len(ids), _MOST):
+        wanted = select(TraceRow.text_digest).where(TraceRow.id.in_(ids[start : start + _MOST]))
+        with store.read() as session:
+            texts.update(session.scalars(wanted.where(_in_open_campaign(TraceRow.text_digest))))
+    _keep(store, user_id, texts, what)
+
+
+def note_text(store: Store, user_id: int, trace: Trace, *what: str) -> None:
+    """`note_exposure` for a text that somebody entered, which need not be in the store."""
+    if not _is_any_open(store):
+        return
+    wanted = select(ItemRow.text_digest).where(ItemRow.text_digest == trace.text_digest)
+    with store.read() as session:
+        text = session.scalar(wanted.where(_in_open_campaign(ItemRow.text_digest)).limit(1))
+    if text is not None:
+        _keep(store, user_id, {text}, what)
+
+
+def keep_exposure(store: Store, user_id: int, trace: Trace, *what: str) -> None:
+    """`note_exposure` of a trace, also where no open campaign has its text: a later one may."""
+    _keep(store, user_id, {trace.text_digest}, what)
 
 
 def exposures_of(session: Session, user_id: int, trace_id: int) -> frozenset[str]:
-    """What a person has seen of a trace on other pages than the labelling page."""
-    seen = select(ExposureRow.what).where(ExposureRow.user_id == user_id, ExposureRow.trace_id == trace_id)
+    """What a person has seen of the text of a trace on other pages than the labelling page."""
+    text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()
+    seen = select(ExposureRow.what).where(ExposureRow.user_id == user_id, ExposureRow.text_digest == text)
     return frozenset(session.scalars(seen))
+
+
+def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
+    """Whether a person has labelled the text of an item as another item: in another campaign, or twice in one."""
+    item = aliased(ItemRow)
+    text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
+    earlier = (
+        select(EventRow.id)
+        .join(item, item.id == EventRow.item_id)
+        .where(item.text_digest == text, item.id != item_id, EventRow.user_id == user_id)
+        .where(EventRow.slot_id.is_not(None), EventRow.kind.in_(("label", "submit")))
+    )
+    return session.scalar(earlier.limit(1)) is not None
 
 
 def is_blind(campaign: type[CampaignRow]) -> ColumnElement[bool]:
@@ -59,18 +94,19 @@ def is_something_hidden(store: Store) -> bool:
 
 
 def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
-    """A condition on a column of traces: that the person has submitted the trace, has it ahead in no open blind
-    campaign, and no open campaign hides it after submission too. They may then see its gold and the labels of
+    """A condition on a column of traces: that the person has submitted the trace, has its text ahead in no open
+    blind campaign, and no open campaign hides it after submission too. They may then see its gold and the labels of
     others."""
     # The column may be one of these tables itself.
-    item, slot, campaign = aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
-    theirs = exists().where(slot.item_id == item.id, slot.user_id == user_id, slot.state == "submitted")
-    submitted = exists().where(item.trace_id == trace_id, theirs)
-    blind = exists().where(campaign.id == item.campaign_id, campaign.closed.is_(None), is_blind(campaign))
-    kept = exists().where(
-        campaign.id == item.campaign_id, campaign.closed.is_(None), campaign.after_submission == "nothing"
-    )
-    return submitted & ~exists().where(item.trace_id == trace_id, (blind & ~theirs) | kept)
+    mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
+    state = (slot.user_id == user_id, slot.state == "submitted")
+    submitted = exists().where(mine.trace_id == trace_id, slot.item_id == mine.id, *state)
+    theirs = exists().where(slot.item_id == item.id, *state)
+    is_open = (campaign.id == item.campaign_id, campaign.closed.is_(None))
+    blind = exists().where(*is_open, is_blind(campaign))
+    kept = exists().where(*is_open, campaign.after_submission == "nothing")
+    same_text = (mine.trace_id == trace_id, item.text_digest == mine.text_digest)
+    return submitted & ~exists().where(*same_text, (blind & ~theirs) | kept)
 
 
 def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
@@ -85,18 +121,23 @@ def _is_any_open(store: Store) -> bool:
         return session.scalar(select(CampaignRow.id).where(CampaignRow.closed.is_(None)).limit(1)) is not None
 
 
-def _new(store: Store, user_id: int, trace_ids: Collection[int], what: Collection[str]) -> set[tuple[int, str]]:
-    """The traces of open campaigns, each with what of it was not seen before."""
-    ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
-    in_open = select(ItemRow.trace_id).distinct().join(CampaignRow, CampaignRow.id == ItemRow.campaign_id)
-    in_open = in_open.where(CampaignRow.closed.is_(None))
-    seen = select(ExposureRow.trace_id, ExposureRow.what).where(ExposureRow.user_id == user_id)
-    new: set[tuple[int, str]] = set()
-    with store.read() as session:
-        for start in range(0, len(ids), _MOST):
-            part = ids[start : start + _MOST]
-            due = session.scalars(in_open.where(ItemRow.trace_id.in_(part)))
-            new |= {(trace_id, one) for trace_id in due for one in what}
-            rows = session.execute(seen.where(ExposureRow.trace_id.in_(part)))
-            new -= {(row.trace_id, row.what) for row in rows}
-    return new
+def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+    """A condition on a column of texts: that an open campaign has the text."""
+    # The column may be one of these tables itself.
+    item, campaign = aliased(ItemRow), aliased(CampaignRow)
+    return exists().where(item.text_digest == text, campaign.id == item.campaign_id, campaign.closed.is_(None))
+
+
+def _keep(store: Store, user_id: int, texts: Collection[str], what: Collection[str]) -> None:
+    """Keep what of the texts was not seen before."""
+    every = sorted(texts)
+    new = {(text, one) for text in every for one in what}
+    seen = select(ExposureRow.text_digest, ExposureRow.what).where(ExposureRow.user_id == user_id)
+    for start in range(0, len(every), _MOST):
+        part = seen.where(ExposureRow.text_digest.in_(every[start : start + _MOST]))
+        with store.read() as session:
+            new -= {(row.text_digest, row.what) for row in session.execute(part)}
+    rows = [{"user_id": user_id, "text_digest": text, "what": one, "moment": now()} for text, one in sorted(new)]
+    if rows:
+        with store.write() as session:
+            insert_once(session, ExposureRow, rows, "user_id", "text_digest", "what")

@@ -189,6 +189,7 @@ def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any
         "position": position,
         "problem": trace.problem,
         "digest": trace.digest,
+        "text_digest": trace.text_digest,
         "n_steps": len(trace.steps),
         "n_substeps": len(trace.substeps),
         "first_error": trace.first_error,

@@ -102,7 +102,7 @@ class Annotator:
         assert state["submitted"]
         self.labels[slot] = tuple(labels)
 
-    def _act(self, slot: int, kind: str, step: int | None, new: Any) -> dict[str, Any]:
+    def _act(self, slot: str, kind: str, step: int | None, new: Any) -> dict[str, Any]:
         time.sleep(self._chance.expovariate(1 / self.pause))
         body = {"kind": kind, "key": str(uuid4()), "step": step, "new": new, "seconds": 0.5, "guideline": 1}
         start = time.perf_counter()
@@ -213,7 +213,10 @@ def faults(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) ->
     found += [f"in the log and not acknowledged: {log[key]}" for key in log.keys() - said.keys()]
     if len(events) != len(log):
         found.append(f"{len(events)} events under {len(log)} keys")
-    answers = {answer.slot_id: answer.labels for answer in iterate_annotations(store, campaign.id)}
+    with store.read() as session:
+        of_campaign = select(SlotRow.id, SlotRow.public_id).where(SlotRow.campaign_id == campaign.id)
+        public = dict(session.execute(of_campaign).all())
+    answers = {public[answer.slot_id]: answer.labels for answer in iterate_annotations(store, campaign.id)}
     thought = {slot: labels for one in annotators for slot, labels in one.labels.items()}
     if answers != thought:
         found.append(f"{len(answers)} answers are not the {len(thought)} that were given")

@@ -59,7 +59,8 @@ def _summary(ratings: CampaignRatings) -> str:
         f"{ratings.campaign.name}: {ratings.annotations:,} annotations; {len(ratings.queue.traces):,} traces and"
         f" {len(ratings.hidden.traces):,} hidden gold items\n"
         f"{ratings.exposed:,} annotations by people who had seen scores, marked equations, gold or labels"
-        f" are {left}"
+        f" are {left}\n"
+        f"{ratings.labelled_before:,} annotations by people who had labelled the same text before"
     )
 
 
@@ -72,6 +73,7 @@ def _as_json(agreement: CampaignAgreement) -> dict[str, object]:
         "traces": len(ratings.queue.traces),
         "hidden_gold_items": len(ratings.hidden.traces),
         "exposed": {"answers": ratings.exposed, "included": ratings.with_exposed},
+        "labelled_before": ratings.labelled_before,
         "changed_traces": ratings.changed,
         "tables": {table.name: _rows(table) for table in agreement.tables},
     }

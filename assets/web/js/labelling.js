@@ -44,7 +44,7 @@ const lap = () => {
 class Labelling {
   constructor(section) {
     const { slot, person, campaign, guideline, steps, annotation, after } = section.dataset;
-    Object.assign(this, { section, person, campaign, after, slot: Number(slot), guideline: Number(guideline), steps: Number(steps) });
+    Object.assign(this, { section, person, campaign, after, slot, guideline: Number(guideline), steps: Number(steps) });
     this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
     // The annotation as the server told it last, and the events it stored since the page was opened, by id; the events

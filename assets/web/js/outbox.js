@@ -47,7 +47,7 @@ const read = (at) => quietly(() => ({ ...JSON.parse(localStorage.getItem(at)), a
 const keptEvents = (person, slot) => keysBelow(`${EVENTS}.${person}.${slot}.`).map(read).filter((event) => event?.key);
 
 /** The slots at which a person has such events. */
-export const keptSlots = (person) => [...new Set(keysBelow(`${EVENTS}.${person}.`).map((key) => Number(key.split(".")[3])))];
+export const keptSlots = (person) => [...new Set(keysBelow(`${EVENTS}.${person}.`).map((key) => key.split(".")[3]))];
 
 // A slot goes to somebody else once its lease ran out, who may sit at the same browser.
 const textKey = (person, slot, field) => `${TEXTS}.${person}.${slot}.${field}`;

@@ -77,7 +77,7 @@ document.addEventListener("click", (event) => {
 // The page to label on sends its own.
 const sendOthers = () => {
   const { person, slot } = page().dataset;
-  for (const other of keptSlots(person)) if (page().id !== "labelling" || other !== Number(slot)) sendRest(person, other);
+  for (const other of keptSlots(person)) if (page().id !== "labelling" || other !== slot) sendRest(person, other);
 };
 
 const next = () => document.querySelector("#review a.next");

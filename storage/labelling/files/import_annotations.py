@@ -21,7 +21,7 @@ from stepsight.storage.labelling.files.rows import ImportedAnnotation, ImportedD
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import KIND, Decision, read_decisions
 from stepsight.storage.labelling.slots import FREE, SUBMITTED
-from stepsight.storage.people.exposures import WHAT
+from stepsight.storage.people.exposures import OWN, WHAT
 from stepsight.storage.people.users import LOCAL, Role, User
 
 EventValues = dict[str, Any]
@@ -35,7 +35,7 @@ def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[Ev
     same annotation of another trace.
     """
     key = digest(about.encode() + annotation.content)[:32]
-    visible = {what: what in annotation.exposed for what in WHAT}
+    visible = {what: what in annotation.exposed for what in WHAT} | {OWN: annotation.labelled_before}
     every = {
         "moment": annotation.submitted,
         "guideline": annotation.guideline,
@@ -210,7 +210,8 @@ class AnnotationImporter:
             return item
         last = self._session.scalar(select(func.max(ItemRow.place)).where(mine))
         place = 0 if last is None else last + 1
-        item = ItemRow(campaign_id=campaign.id, trace_id=trace.id, digest=trace.digest, place=place, chosen=chosen)
+        digests = {"digest": trace.digest, "text_digest": trace.text_digest}
+        item = ItemRow(campaign_id=campaign.id, trace_id=trace.id, place=place, chosen=chosen, **digests)
         self._session.add(item)
         self._session.flush()
         return item

@@ -147,7 +147,7 @@ class EventImporter:
 
     def _item(self, line: ItemLine) -> None:
         traces = (
-            select(TraceRow.id, TraceRow.digest, TraceRow.n_steps)
+            select(TraceRow.id, TraceRow.digest, TraceRow.text_digest, TraceRow.n_steps)
             .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
             .where(DatasetRow.name == line.dataset, TraceRow.external_id == line.trace)
         )
@@ -160,8 +160,9 @@ class EventImporter:
                 f"the trace {line.trace!r} of {line.dataset!r} is another one than was labelled.",
                 "Its text or gold differs. Import the file that was labelled.",
             )
-        values = {"campaign_id": self._id, "trace_id": trace.id, "digest": trace.digest, "place": line.item}
-        item_id = self._insert(ItemRow, values | {"chosen": line.chosen})
+        values = {"campaign_id": self._id, "trace_id": trace.id, "place": line.item, "chosen": line.chosen}
+        digests = {"digest": trace.digest, "text_digest": trace.text_digest}
+        item_id = self._insert(ItemRow, values | digests)
         self._steps[line.item] = item_id, trace.n_steps, trace.digest
         for slot in line.slots:
             self._slot(line.item, item_id, slot)

@@ -58,6 +58,8 @@ class ImportedAnnotation(LabelRow):
     corrections: StepTexts
     flag: Text | None
     exposed: Annotated[frozenset[Annotated[str, choice(WHAT)]], Strict(False)]
+    # Files of before have none.
+    labelled_before: bool = False
     guideline: Version
     submitted: Moment
     seconds: Number

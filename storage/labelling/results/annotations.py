@@ -15,6 +15,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import AnnotationEvent, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.slots import SUBMITTED
+from stepsight.storage.people.exposures import OWN, WHAT
 
 # Annotations whose events are in memory at once.
 _BATCH = 200
@@ -28,7 +29,8 @@ class SubmittedAnnotation:
     the first `neg`, those are None. `first`, in a stepwise campaign, are those given before the next step was seen,
     else the same. `errors` has the kinds of error of steps that are `neg`, by 0-based step, as `comments` and
     `corrections` have texts. `exposed` is what of `scores`, `gold`, `labels` of others and marked `equations` the
-    person had seen when a label was given or the annotation first submitted. `digest` is of the trace as it was
+    person had seen of the text when a label was given or the annotation first submitted; `labelled_before`: by then
+    they had labelled the same text in another campaign or as another trace. `digest` is of the trace as it was
     labelled, `chosen` how it came to be in the campaign, as in `ItemRow`. `guideline` is the version at submission,
     `seconds` what the page measured in all.
     """
@@ -50,6 +52,7 @@ class SubmittedAnnotation:
     corrections: Mapping[int, str]
     flag: str | None
     exposed: frozenset[str]
+    labelled_before: bool
     guideline: int
     submitted: datetime
     seconds: float
@@ -130,6 +133,7 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         return None
     end = needed_steps(annotation.labels, after_error)
     labels = _cut(annotation.labels, end)
+    seen = _seen(log)
     submission = next(event for event in reversed(log) if event.kind == "submit")
     return SubmittedAnnotation(
         **about,
@@ -139,7 +143,8 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         comments=dict(_by_step(annotation.comments)),
         corrections=dict(_by_step(annotation.corrections)),
         flag=annotation.flag,
-        exposed=_exposed(log),
+        exposed=seen.intersection(WHAT),
+        labelled_before=OWN in seen,
         guideline=submission.guideline,
         submitted=submission.moment,
         seconds=sum(event.seconds or 0.0 for event in log),
@@ -154,7 +159,7 @@ def _by_step(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
     return ((step, text) for step, text in enumerate(texts) if text is not None)
 
 
-def _exposed(log: Iterable[AnnotationEvent]) -> frozenset[str]:
+def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:
     """What was seen at a label or the first submission: an annotation that is taken back after gold was shown, and
     submitted again without another label, is still the one made before."""
     seen: set[str] = set()

@@ -244,14 +244,15 @@ def _labels(
 
 
 def _is_ahead(store: Store, trace_id: int, viewer: User | None) -> bool:
-    """Whether a person has begun with a trace in a blind campaign that is open, and not submitted it."""
+    """Whether a person has begun with the text of a trace in an open blind campaign, and not submitted it."""
     if viewer is None:
         return False
+    text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()
     begun = (
         select(SlotRow.id)
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
-        .where(ItemRow.trace_id == trace_id, SlotRow.user_id == viewer.id, SlotRow.state != SUBMITTED)
+        .where(ItemRow.text_digest == text, SlotRow.user_id == viewer.id, SlotRow.state != SUBMITTED)
         .where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
     )
     with store.read() as session:

@@ -14,6 +14,7 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
+from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
 _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, name in enumerate(RATING_NAMES)}}
@@ -71,8 +72,9 @@ class CampaignRatings:
     were chosen to test people.
 
     Of `annotations`, `exposed` were given by people who had seen scores, marked equations, gold or others' labels;
-    these are in the arrays only where `with_exposed`. `changed` counts traces that are no longer what was labelled:
-    they have no gold here.
+    these are in the arrays only where `with_exposed`. `labelled_before` were given by people who had labelled the
+    same text before; they are blind, and in the arrays. `changed` counts traces that are no longer what was
+    labelled: they have no gold here.
     """
 
     campaign: Campaign
@@ -80,17 +82,21 @@ class CampaignRatings:
     hidden: RatedTraces
     annotations: int
     exposed: int
+    labelled_before: int
     with_exposed: bool
     changed: int
 
 
 def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
     """The submitted annotations of a campaign; with `exposed` also by people who had seen what it hides. People who
-    are not to be `named` are annotator 1, 2 and so on."""
+    are not to be `named` are annotator 1, 2 and so on, in an order that does not tell who is who."""
     collected = _Collected()
     for annotation in iterate_annotations(store, campaign.id):
         collected.add(annotation, kept=exposed or not annotation.exposed)
     people = collected.list_people()
+    if not named:
+        places = shuffle_people(store, [user for user, _ in people], "campaign", campaign.id)
+        people.sort(key=lambda person: places.index(person[0]))
     names = tuple(name if named else f"annotator {row + 1}" for row, (_, name) in enumerate(people))
     rows = {user: row for row, (user, _) in enumerate(people)}
     later = _later_steps(store, campaign) if campaign.view == "stepwise" else {}
@@ -100,19 +106,21 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
         _arrays(traces[kind], list(collected.items[kind].values()), names, rows, later, gold)
         for kind in (False, True)
     )
-    return CampaignRatings(campaign, queue, hidden, collected.annotations, collected.exposed, exposed, changed)
+    counts = (collected.annotations, collected.exposed, collected.labelled_before)
+    return CampaignRatings(campaign, queue, hidden, *counts, exposed, changed)
 
 
 class _Collected:
     """Annotations as they come: of each kind of item, hidden gold or not, by item."""
 
     def __init__(self) -> None:
-        self.annotations = self.exposed = 0
+        self.annotations = self.exposed = self.labelled_before = 0
         self.items: dict[bool, dict[int, list[SubmittedAnnotation]]] = {False: {}, True: {}}
 
     def add(self, annotation: SubmittedAnnotation, *, kept: bool) -> None:
         self.annotations += 1
         self.exposed += bool(annotation.exposed)
+        self.labelled_before += annotation.labelled_before
         if kept:
             self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
 

@@ -5,7 +5,7 @@ from alembic import op
 from alembic.op import f
 
 revision = "0017_homes"
-down_revision = "0015_whole_steps"
+down_revision = "0016_texts_seen"
 branch_labels = None
 depends_on = None
 

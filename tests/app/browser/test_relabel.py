@@ -20,6 +20,7 @@ from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.labelling.slots import find_slot
 from stepsight.storage.people.logins import log_in, log_out
 from stepsight.storage.people.users import Role, add_user, local_user
 from stepsight.storage.traces.queries import get_trace
@@ -503,7 +504,7 @@ def test_a_trace_that_somebody_else_took(store, opened):
         start(page, made)
         page.keyboard.press("3")
         saved(page)
-        expire(store, int(slot_of(page)))
+        expire(store, find_slot(store, slot_of(page)))
         assert assign_next(store, made.id, person(store, "a quick one")) is not None
         page.keyboard.press("1")
         expect(page.locator(".notice")).to_contain_text("somebody else has it now")
@@ -575,7 +576,7 @@ def test_an_answer_taken_back_goes_on_where_it_was(store, page):
 def test_a_trace_that_is_skipped_goes_to_somebody_else(store, page):
     made = campaign(store, trace(1, "odd"), trace(1, "even"))
     start(page, made)
-    slot = int(slot_of(page))
+    slot = find_slot(store, slot_of(page))
     page.keyboard.press("x")
     page.keyboard.press("Enter")
     expect(page.locator(".said")).to_have_text("Give a short reason.")
@@ -700,7 +701,7 @@ def test_what_one_types_is_not_shown_to_who_comes_next_to_the_same_browser(evalu
         page.keyboard.type("What Ada thinks.")
         context = page.context
         page.close()
-        expire(store, int(slot))
+        expire(store, find_slot(store, slot))
         other = context.new_page()
         log_in_on(other, base, "bob")
         start(other, made)

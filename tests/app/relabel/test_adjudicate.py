@@ -13,6 +13,7 @@ from stepsight.app.relabel.adjudicate import (
 )
 from stepsight.app.relabel.campaigns import choose_html
 from stepsight.core.errors import UserError
+from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.campaigns import Campaign
@@ -110,21 +111,36 @@ def test_a_decision_and_those_before_it(
 def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, list[User]]) -> None:
     (one, two) = read_adjudication(sqlite_store, made[0].id).disagreements
     orders = set()
-    for seed in range(30):
-        drawn = replace(made[0], seed=seed)
+    for more in range(30):
         for shown in (one, two):
-            dealt = with_letters(drawn, shown.item_id, shown.annotations)
+            item = shown.item_id + 10 * more
+            dealt = with_letters(sqlite_store, item, shown.annotations)
             assert [letter for letter, _ in dealt] == ["A", "B", "C"]
             # The same at every look.
-            assert dealt == with_letters(drawn, shown.item_id, tuple(reversed(shown.annotations)))
+            assert dealt == with_letters(sqlite_store, item, tuple(reversed(shown.annotations)))
             orders.add(tuple(answer.user for _, answer in dealt))
     # Three people can stand in six orders, and in 60 deals all of them come up.
     assert len(orders) == 6
 
 
+def test_letters_cannot_be_worked_out_from_ids(sqlite_store: Store, made: tuple[Campaign, list[User]]) -> None:
+    """Nor from seeds and names: with another secret of the server the same people stand in another order."""
+    (one, _) = read_adjudication(sqlite_store, made[0].id).disagreements
+
+    def orders() -> list[list[str]]:
+        dealt = [with_letters(sqlite_store, item, one.annotations) for item in range(20)]
+        return [[annotation.user for _, annotation in letters] for letters in dealt]
+
+    first = orders()
+    assert first == orders()
+    with sqlite_store.write() as session:
+        session.execute(update(ServerSecretRow).values(secret=b"another"))
+    assert orders() != first
+
+
 def test_more_people_than_letters(made: tuple[Campaign, list[User]], sqlite_store: Store) -> None:
     (one, _) = read_adjudication(sqlite_store, made[0].id).disagreements
-    dealt = with_letters(made[0], one.item_id, [replace(one.annotations[0], user_id=n) for n in range(28)])
+    dealt = with_letters(sqlite_store, one.item_id, [replace(one.annotations[0], user_id=n) for n in range(28)])
     assert [letter for letter, _ in dealt][-3:] == ["Z", "A2", "B2"]
 
 

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from stepsight.app.web.rights import COOKIE
 from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow
+from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.people.exposures import note_exposure
@@ -156,8 +157,10 @@ def test_who_looks_at_the_labels_of_a_trace_has_seen_them(client, sqlite_store, 
 
     def seen() -> set[tuple[int, str]]:
         with sqlite_store.read() as session:
-            rows = session.execute(select(ExposureRow).where(ExposureRow.user_id == eve.id)).scalars()
-            return {(row.trace_id, row.what) for row in rows}
+            texts = select(TraceRow.id, ExposureRow.what).join(
+                TraceRow, TraceRow.text_digest == ExposureRow.text_digest
+            )
+            return {tuple(row) for row in session.execute(texts.where(ExposureRow.user_id == eve.id))}
 
     shown(client, "", cookie=cookie)
     # A table of figures tells nothing of a trace.

@@ -20,6 +20,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
 from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
+from stepsight.storage.labelling.slots import find_slot
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import iterate_traces
@@ -51,7 +52,7 @@ class Browser:
     def claim(self, of: Campaign) -> tuple[int, Any]:
         return self.ask("POST", f"/relabel/campaigns/{of.id}/claim")
 
-    def do(self, slot: int, kind: str, step: int | None = None, new: Any = None, **other: Any) -> tuple[int, Any]:
+    def do(self, slot: str, kind: str, step: int | None = None, new: Any = None, **other: Any) -> tuple[int, Any]:
         body = {"kind": kind, "key": key(), "step": step, "new": new} | other
         return self.ask("POST", f"/relabel/slots/{slot}/events", body)
 
@@ -126,7 +127,7 @@ def test_who_lost_the_trace_gets_nothing_of_who_has_it(store: Store, client: Tes
     slot = ann.claim(made)[1]["slot"]
     body = {"kind": "label", "key": key(), "step": 0, "new": "pos"}
     ann.ask("POST", f"/relabel/slots/{slot}/events", body)
-    expire(store, slot)
+    expire(store, find_slot(store, slot))
     bob = Browser(client, store, person(store, "bob"))
     assert bob.claim(made)[1]["state"]["labels"] == [None]
     bob.do(slot, "label", 0, "unsure")
@@ -205,10 +206,16 @@ def test_what_is_not_there(store: Store, ann: Browser) -> None:
     for wrong in (0, 99, 2**40, 2**70):
         assert ann.ask("POST", f"/relabel/campaigns/{wrong}/claim")[0] == 404
         assert ann.ask("GET", f"/relabel/slots/{wrong}")[0] == 404
-        assert ann.do(wrong, "label", 0, "pos")[0] == 404
+        assert ann.do(str(wrong), "label", 0, "pos")[0] == 404
+    # The numbers by which an earlier version knew it.
+    with store.read() as session:
+        number = session.scalars(select(SlotRow.id)).first()
+    status, told = ann.ask("GET", f"/relabel/slots/{number}")
+    assert (status, told["error"]) == (404, f"There is no assignment '{number}'.")
+    assert "a trace that you hold comes first" in told["hint"]
     assert ann.ask("GET", "/relabel/slots/first")[0] == 404
     with store.read() as session:
-        free = session.scalars(select(SlotRow.id)).first()
+        free = session.scalars(select(SlotRow.public_id)).first()
     assert free is not None
     status, told = ann.do(free, "label", 0, "pos")
     assert (status, told["error"]) == (403, "Nobody has taken this trace.")

@@ -195,4 +195,4 @@ def test_who_only_looks_has_no_form(sqlite_store: Store, traces: list[StoredTrac
 
 def test_a_number_of_thousands_of_digits_is_not_there(client: TestClient) -> None:
     assert client.get(f"/relabel/disputes/{'9' * 5000}", headers=PAGE).status_code == 404
-    assert client.post(f"/relabel/slots/{'9' * 13}/undo", json={}).status_code == 404
+    assert client.post(f"/relabel/campaigns/{'9' * 13}/claim").status_code == 404

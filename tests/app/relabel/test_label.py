@@ -29,7 +29,7 @@ def test_a_whole_trace(sqlite_store):
     do(sqlite_store, task.slot_id, ann, "label", 0, "neu")
     page = page_of(sqlite_store, task, ann)
     assert (page["data-slot"], page["data-person"], page["data-guideline"], page["data-steps"]) == (
-        str(task.slot_id), str(ann.id), "1", "2",
+        task.public_id, str(ann.id), "1", "2",
     )  # fmt: skip
     assert json.loads(page["data-annotation"])["labels"] == ["neu", None]
     rows = page.one("ol", cls="steps").all("li")

@@ -11,6 +11,7 @@ from stepsight.app.web.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import close_campaign, get_campaign, guideline_text, list_campaigns
+from stepsight.storage.labelling.slots import find_slot
 from stepsight.storage.people.logins import log_in
 from stepsight.storage.people.users import Role, add_user, local_user
 from tests.app.client import PAGE, asking
@@ -36,10 +37,10 @@ def client(shared, evaluators) -> Iterator[TestClient]:
         yield asked
 
 
-def slot_of(html: str) -> int:
-    found = re.search(r'data-slot="(\d+)"', html)
+def slot_of(html: str) -> str:
+    found = re.search(r'data-slot="([0-9a-f]{16})"', html)
     assert found is not None
-    return int(found[1])
+    return found[1]
 
 
 def test_labelling_goes_from_the_campaign_to_a_slot_and_on(store, evaluators):
@@ -55,7 +56,7 @@ def test_labelling_goes_from_the_campaign_to_a_slot_and_on(store, evaluators):
         label_all(store, take(store, made, me), me, ["pos", "neg"])
         assert 'id="review"' in client.get(f"/relabel/label?slot={slot}", headers=PAGE).text
         other = slot_of(client.get(f"/relabel/label?campaign={made.id}", headers=PAGE).text)
-        do(store, other, me, "skip", None, "odd")
+        do(store, find_slot(store, other), me, "skip", None, "odd")
         assert "You skipped this trace" in client.get(f"/relabel/label?slot={other}", headers=PAGE).text
         left = client.get(f"/relabel/label?campaign={made.id}", headers=PAGE).text
         assert [part in left for part in ("Nothing is left for you", "look again later")] == [True, True]
@@ -64,10 +65,11 @@ def test_labelling_goes_from_the_campaign_to_a_slot_and_on(store, evaluators):
 def test_parts_of_the_page(shared, client):
     made = campaign(shared, None, name="in parts", view="stepwise")
     me = local_user(shared)
-    slot = take(shared, made, me).slot_id
+    task = take(shared, made, me)
+    slot = task.public_id
     assert client.get(f"/relabel/label/steps?slot={slot}&from=1").text == ""
-    do(shared, slot, me, "label", 0, "pos")
-    do(shared, slot, me, "reveal", None, 2)
+    do(shared, task.slot_id, me, "label", 0, "pos")
+    do(shared, task.slot_id, me, "reveal", None, 2)
     assert 'data-step="1"' in client.get(f"/relabel/label/steps?slot={slot}&from=1").text
     assert "version 1" in client.get(f"/relabel/label/guideline?campaign={made.id}").text
 
@@ -77,7 +79,7 @@ def test_no_address_shows_marks_on_equations_where_they_are_off(shared, client):
     made = {
         on: campaign(shared, None, name=f"marks {on}", dataset="slips", shows_equations=on) for on in (True, False)
     }
-    slots = {on: take(shared, one, local_user(shared)).slot_id for on, one in made.items()}
+    slots = {on: take(shared, one, local_user(shared)).public_id for on, one in made.items()}
     asked = "shows_equations=1&equations=yes&shows=scores"
     for on, slot in slots.items():
         for path in (f"/relabel/label?slot={slot}&{asked}", f"/relabel/label/steps?slot={slot}&from=0&{asked}"):

@@ -49,7 +49,7 @@ def test_own_gold_and_other_labels_side_by_side(sqlite_store):
         "You agree with the gold on 0 of 2 steps. First error: you step 1, gold step 2, not the same."
     )
     assert page.one(cls="next")["href"] == f"/relabel/label?campaign={made.id}"
-    assert page.one("button")["data-reopen"] == f"/relabel/slots/{task.slot_id}/events"
+    assert page.one("button")["data-reopen"] == f"/relabel/slots/{task.public_id}/events"
     close_campaign(sqlite_store, made.id)
     assert page_of(sqlite_store, task.slot_id, ann).all("button") == []
 

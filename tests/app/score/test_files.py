@@ -10,6 +10,7 @@ from stepsight.app.score.form import ScoreForm
 from stepsight.core.judgment import judgment_record
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
 from tests.app.client import let_in
 
 TRACE = Trace.of("What is 2 + 3?", ["=2 + 3", ["So, 5.", '+1 "quoted"\nline']])
@@ -17,8 +18,9 @@ FORM = ScoreForm.of(TRACE, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))
 
 
 @pytest.fixture(scope="module")
-def client(evaluators):
-    return TestClient(let_in(score_files(evaluators)))
+def client(tmp_path_factory, evaluators):
+    with open_store(str(tmp_path_factory.mktemp("files") / "store.db")) as store:
+        yield TestClient(let_in(score_files(store, evaluators)))
 
 
 def test_the_json_file_holds_what_the_command_writes(client, evaluators):
@@ -81,8 +83,8 @@ def test_what_makes_no_sense_is_refused_with_the_reason(client, path, query, mes
     assert answer.json()["hint"]
 
 
-def test_of_one_that_gives_validity_only_the_rest_is_left_out(mixed):
-    client = TestClient(let_in(score_files(mixed)))
+def test_of_one_that_gives_validity_only_the_rest_is_left_out(sqlite_store, mixed):
+    client = TestClient(let_in(score_files(sqlite_store, mixed)))
     query = {"s": ScoreForm.of(TRACE, ["math-shepherd", "tiny"], Thresholds(0.5, 0.0)).token()}
     theirs, ours = json.loads(client.get(JSON_PATH, params=query).text)["judgments"]
     assert [list(step) for step in theirs["steps"]] == [["validity"]] * 3

@@ -7,6 +7,7 @@ from sqlalchemy import delete, select
 
 from stepsight.app.web.rights import COOKIE, note_shown
 from stepsight.storage.database.labelling_schema import ExposureRow
+from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
@@ -116,7 +117,8 @@ def test_who_is_not_logged_in_is_not_noted(sqlite_store):
 
 def _noted(store):
     with store.read() as session:
-        return session.execute(select(ExposureRow.trace_id, ExposureRow.what, ExposureRow.user_id)).all()
+        texts = select(TraceRow.id.label("trace_id"), ExposureRow.what, ExposureRow.user_id)
+        return session.execute(texts.join(TraceRow, TraceRow.text_digest == ExposureRow.text_digest)).all()
 
 
 def _ada(store):

@@ -321,10 +321,18 @@ def _copy(store: Store, connection: Connection) -> None:
             if table.name not in METADATA.tables:
                 continue
             model = METADATA.tables[table.name]
-            found = now.execute(select(model)).mappings()
+            # Before 0016 exposures were of traces.
+            by_trace = table.name == "exposures" and "trace_id" in table.columns
+            trace = METADATA.tables["traces"]
+            wanted = select(model)
+            if by_trace:
+                wanted = select(model, trace.c.id.label("trace_id")).join_from(
+                    model, trace, trace.c.text_digest == model.c.text_digest
+                )
+            found = now.execute(wanted).mappings()
             rows = [{column.name: row[column.name] for column in table.columns} for row in found]
             if rows:
-                connection.execute(insert(model), rows)
+                connection.execute(insert(table), rows)
             if rows and "id" in rows[0] and connection.dialect.name == "postgresql":
                 sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
                 connection.execute(text(f"SELECT setval({sequence}, max(id)) FROM {table.name}"))

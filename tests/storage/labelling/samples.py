@@ -9,8 +9,10 @@ from sqlalchemy import update
 
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import SlotRow
+from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign
 from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
@@ -23,6 +25,9 @@ from tests.storage.samples import add
 
 DATASET = "sums"
 GUIDELINE = "Say of each step whether it is right."
+NOTHING = {"scores": False, "gold": False, "labels": False, "equations": False, "own": False}
+"""What the log tells of somebody who sees a text for the first time, and it alone."""
+SECRET = b"of the tests"
 _KEYS = count(1)
 
 TWO = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 3.", "Done."]], ["pos", "neg"], id="two")
@@ -50,6 +55,9 @@ def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: A
         add(store, traces, DATASET)
     given: dict[str, Any] = {"name": "first", "dataset": DATASET, "guideline": GUIDELINE, "ordering": "file"}
     given["error_kinds"] = PRMBENCH_KINDS
+    with store.write() as session:
+        # What is drawn by chance is the same in every run.
+        insert_once(session, ServerSecretRow, [{"name": "pseudonyms", "secret": SECRET}], "name")
     return create_campaign(store, CampaignPlan(**(given | changes)), person(store, "boss", Role.ADMIN))
 
 

@@ -13,11 +13,9 @@ from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.people.exposures import is_something_hidden, is_unblinded
-from tests.storage.labelling.samples import TWO, campaign, label_all, people, person, take, together
+from tests.storage.labelling.samples import NOTHING, TWO, campaign, label_all, people, person, take, together
 from tests.storage.labelling.test_suggestions import events
 from tests.storage.samples import evaluator
-
-NOTHING = {"scores": False, "gold": False, "labels": False, "equations": False}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, update
@@ -10,12 +11,14 @@ from sqlalchemy.exc import IntegrityError
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
+from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow, now
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import assign_next, next_availability, open_slot
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
     ONE,
@@ -161,23 +164,73 @@ def test_hidden_gold_items_come_as_often_as_the_campaign_says(store: Store) -> N
     )
 
 
-def test_no_turn_is_known_by_its_number(store: Store) -> None:
+def test_no_turn_is_known_by_its_public_id(store: Store) -> None:
     add(store, [*SHORT, *KNOWN], "sums")
     made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
-    with store.read() as session:
-        last = session.scalars(select(func.max(SlotRow.id))).one()
     user = person(store, "ann")
-    numbers, problems = [], []
+    ids: dict[str, list[str]] = {"Know": [], "Task": []}
     while (task := assign_next(store, made.id, user)) is not None:
-        numbers.append(task.slot_id)
-        problems.append(task.trace.problem[:4])
+        ids[task.trace.problem[:4]].append(task.public_id)
         label_all(store, task, user, ["pos"])
-    assert set(problems) == {"Know", "Task"}
-    assert numbers == list(range(last + 1, last + 1 + len(numbers)))
+    gold, others = ids.values()
+    assert (len(others), len(gold) > 10) == (30, True)
+    # Those of each kind lie among those of the other, though slots of gold items are made late.
+    assert min(gold) < max(others)
+    assert min(others) < max(gold)
+    assert gold != sorted(gold)
+    assert others != sorted(others)
+
+
+def test_which_turns_are_hidden_gold_cannot_be_worked_out_from_ids_and_seeds(
+    tmp_path: Path, sqlite_template: Path
+) -> None:
+    """Of two stores that are alike to the last id, and differ in the secret alone."""
+    turns: list[list[object]] = []
+    for secret in (b"one", b"another"):
+        path = tmp_path / f"{secret.decode()}.db"
+        path.write_bytes(sqlite_template.read_bytes())
+        with open_store(str(path)) as store:
+            add(store, [*SHORT, *KNOWN], "sums")
+            with store.write() as session:
+                session.add(ServerSecretRow(name="pseudonyms", secret=secret))
+            made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
+            user = person(store, "ann")
+            turns.append([made.id, made.seed, user.id])
+            while (task := assign_next(store, made.id, user)) is not None:
+                turns[-1].append(task.trace.problem[:4])
+                label_all(store, task, user, ["pos"])
+    one, other = turns
+    assert one[:3] == other[:3]
+    assert one[3:] != other[3:]
+
+
+def test_a_text_that_a_person_had_comes_last(store: Store) -> None:
+    """As another trace of the same campaign, with other line breaks and other gold."""
+    again = Trace.of("What is  1 + 1?", ["It is a sum. So 3.", "Done."], ["neg", "neg"], id="again")
+    made = campaign(store, [TWO, again, THREE])
+    ann, ben = people(store, 2)
+    seen = []
+    while (task := assign_next(store, made.id, ann)) is not None:
+        seen.append(task.trace.steps[-1].text)
+        label_all(store, task, ann, ["pos"] * len(task.trace.steps))
+    assert seen == ["So 3.\nDone.", "So 4.", "Done."]
+    before = [answer.labelled_before for answer in iterate_annotations(store, made.id)]
+    assert before == [False, True, False]
+    # For somebody else it is a trace as any other.
+    more = campaign(store, None, name="second", overlap=2)
+    label_all(store, take(store, more, ann), ann, ["pos", "pos"])
+    assert take(store, more, ben).trace.steps[-1].text == "So 3.\nDone."
+
+
+def test_no_hidden_gold_item_reads_as_a_trace_of_the_queue(store: Store) -> None:
+    copies = [Trace.of(one.problem, ["One."], ["pos"], id=f"copy of {one.id}") for one in SHORT]
+    add(store, SHORT, "sums")
+    add(store, [*copies, *KNOWN[:3]], "known")
+    made = campaign(store, None, gold_rate=0.5, gold_dataset="known")
     with store.read() as session:
-        places = session.execute(select(SlotRow.number, SlotRow.state, ItemRow.chosen).join(ItemRow)).all()
-    # One slot of each trace of the queue, as before.
-    assert [tuple(row) for row in places if row.chosen != "gold"] == [(0, "submitted", "ordered")] * 30
+        problems = select(TraceRow.problem).join(ItemRow, ItemRow.trace_id == TraceRow.id)
+        gold = session.scalars(problems.where(ItemRow.campaign_id == made.id, ItemRow.chosen == "gold")).all()
+    assert sorted(gold) == ["Known 0", "Known 1", "Known 2"]
 
 
 def test_a_turn_that_returns_keeps_its_number(store: Store) -> None:

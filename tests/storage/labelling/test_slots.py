@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import func, select
@@ -16,9 +17,9 @@ from stepsight.storage.labelling.slots import (
     check_open,
     check_owner,
     end,
+    find_slot,
     load_slot,
     renew,
-    renumber,
     take,
 )
 from tests.storage.labelling.samples import ONE, TWO, campaign, people
@@ -75,16 +76,26 @@ def test_a_skipped_one_is_replaced(store: Store, slot: Slot) -> None:
     assert [tuple(row) for row in rows] == [(0, "skipped"), (1, "free")]
 
 
-def test_a_free_one_gets_the_newest_id_and_nothing_else(store: Store, slot: Slot) -> None:
+def test_public_ids_tell_neither_order_nor_gaps(store: Store) -> None:
+    made = campaign(store, [ONE, TWO], overlap=50)
     with store.write() as session:
-        newest = add_slot(session, slot.campaign_id, slot.item_id)
-        # The newest one, too, which SQLite would give its own id again.
-        renumbered = renumber(session, newest)
-        again = renumber(session, slot.id)
-    assert newest < renumbered < again
+        # As a hidden gold item's is made, long after the others.
+        late = [add_slot(session, made.id, item) for item in (1, 2)]
     with store.read() as session:
-        rows = session.execute(select(SlotRow.id, SlotRow.number, SlotRow.state).order_by(SlotRow.number)).all()
-    assert [tuple(row) for row in rows] == [(again, 0, "free"), (renumbered, 1, "free")]
+        ids = session.execute(select(SlotRow.id, SlotRow.public_id).order_by(SlotRow.id)).all()
+    public = [row.public_id for row in ids]
+    assert len(set(public)) == len(ids) == 102
+    assert all(len(one) == 16 and set(one) <= set("0123456789abcdef") for one in public)
+    # Of 102 in a random order, hardly ever more than 80 or fewer than 20 are larger than the one before.
+    assert 20 < sum(one < other for one, other in pairwise(public)) < 80
+    assert [find_slot(store, row.public_id) for row in ids[-2:]] == late
+
+
+@pytest.mark.parametrize("link", ["1", "", "00000000", "x" * 300])
+def test_a_link_of_before_is_told_where_to_go_on(store: Store, slot: Slot, link: str) -> None:
+    assert slot.id == 1
+    with pytest.raises(NotFoundError, match=r"There is no assignment '.*Start labelling: a trace that you hold"):
+        find_slot(store, link)
 
 
 def test_slots_that_are_added_at_once_get_numbers_of_their_own(store: Store, slot: Slot) -> None:

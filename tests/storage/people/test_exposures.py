@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy import event, select
 
+from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.results.annotations import iterate_annotations
@@ -26,7 +27,7 @@ def seen(store, user, trace):
 
 def count(store):
     with store.read() as session:
-        return len(session.scalars(select(ExposureRow.trace_id)).all())
+        return len(session.scalars(select(ExposureRow.text_digest)).all())
 
 
 def test_what_somebody_sees_of_a_trace_to_be_labelled_is_noted_once(store):
@@ -43,7 +44,7 @@ def test_what_somebody_sees_of_a_trace_to_be_labelled_is_noted_once(store):
 
 
 def test_nothing_is_noted_where_there_is_nothing_to_label(store):
-    outside, *_ = add(store, TRACES, "other")
+    outside, *_ = add(store, [Trace.of("What is 4 + 4?", ["It is 8."], id="other")], "other")
     traces = add(store, TRACES)
     ids = [trace.trace_id for trace in traces]
     ada = person(store, "ada")

@@ -4,7 +4,8 @@
      "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
         {"annotator": "ada", "view": "whole", "labels": ["pos", "unsure"], "first": ["pos", "unsure"],
          "errors": [null, null], "comments": [null, "which sum?"], "corrections": [null, null], "flag": null,
-         "exposed": [], "guideline": 1, "submitted": "2026-03-01T09:30:00+00:00", "seconds": 41.5}],
+         "exposed": [], "labelled_before": false, "guideline": 1, "submitted": "2026-03-01T09:30:00+00:00",
+         "seconds": 41.5}],
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
 Lists have an entry per step, null where there is none; `step` is 0-based. A row of one annotator has no `how` and
@@ -52,6 +53,7 @@ def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
         "corrections": _spread(annotation.corrections, steps),
         "flag": annotation.flag,
         "exposed": sorted(annotation.exposed),
+        "labelled_before": annotation.labelled_before,
         "guideline": annotation.guideline,
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,

@@ -11,7 +11,7 @@ def test_the_log_holds_every_column() -> None:
     """Those that are numbers of the database are told by name, place or key instead."""
     columns = {
         CampaignRow: ({*SETTINGS, "name"}, {"id", "dataset_id", "evaluator_id", "created_by"}),
-        SlotRow: ({*SLOT}, {"id", "campaign_id", "item_id", "user_id"}),
+        SlotRow: ({*SLOT}, {"id", "public_id", "campaign_id", "item_id", "user_id"}),
         EventRow: ({*EVENT, "kind"}, {"id", "campaign_id", "item_id", "slot_id", "user_id", "of"}),
         EvaluatorRow: ({*EVALUATOR}, {"id", "created"}),
     }

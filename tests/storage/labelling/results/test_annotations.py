@@ -33,9 +33,9 @@ def answers(store: Store, of: Campaign) -> list[SubmittedAnnotation]:
     return list(iterate_annotations(store, of.id))
 
 
-def expose(store: Store, user: User, trace_id: int, what: str) -> None:
+def expose(store: Store, user: User, trace: Trace, what: str) -> None:
     with store.write() as session:
-        session.add(ExposureRow(user_id=user.id, trace_id=trace_id, what=what))
+        session.add(ExposureRow(user_id=user.id, text_digest=trace.text_digest, what=what))
 
 
 def test_an_answer_says_all_that_was_said(store: Store) -> None:
@@ -140,17 +140,17 @@ def test_what_was_seen_before_or_between_labels_counts(store: Store) -> None:
     made = campaign(store, [THREE], overlap=4)
     before, between, last, after = people(store, 4)
     tasks = {user: take(store, made, user) for user in (before, between, last, after)}
-    expose(store, before, tasks[before].trace.trace_id, "gold")
+    expose(store, before, tasks[before].trace, "gold")
     for user, task in tasks.items():
         do(store, task.slot_id, user, "label", 0, "pos")
         do(store, task.slot_id, user, "label", 1, "pos")
         if user is between:
-            expose(store, user, task.trace.trace_id, "scores")
+            expose(store, user, task.trace, "scores")
         do(store, task.slot_id, user, "label", 2, "pos")
         if user is last:
-            expose(store, user, task.trace.trace_id, "labels")
+            expose(store, user, task.trace, "labels")
         do(store, task.slot_id, user, "submit")
-    expose(store, after, tasks[after].trace.trace_id, "gold")
+    expose(store, after, tasks[after].trace, "gold")
     exposed = {answer.user_id: answer.exposed for answer in answers(store, made)}
     assert exposed == {
         before.id: frozenset({"gold"}),

@@ -31,6 +31,7 @@ def annotation(labels: Sequence[str | None], user: str = "ada", **other: object)
         "corrections": {},
         "flag": None,
         "exposed": frozenset(),
+        "labelled_before": False,
         "guideline": 1,
         "submitted": MOMENT,
         "seconds": 1.5,

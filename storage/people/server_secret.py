@@ -1,0 +1,52 @@
+"""A secret of the server: what rests on it nobody can work out who knows every id, name and seed.
+
+It is made when it is first asked for, kept in the store and in its backups, and never shown.
+"""
+
+import hmac
+import secrets
+from collections.abc import Iterable
+from hashlib import sha256
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from stepsight.storage.database.people_schema import ServerSecretRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.upsert import insert_once
+
+_NAME = "pseudonyms"
+_BYTES = 32
+_WANTED = select(ServerSecretRow.secret).where(ServerSecretRow.name == _NAME)
+
+
+def read_secret(store: Store) -> bytes:
+    """The secret, made where there is none yet."""
+    with store.read() as session:
+        secret = session.scalar(_WANTED)
+    if secret is not None:
+        return secret
+    with store.write() as session:
+        return load_secret(session)
+
+
+def load_secret(session: Session) -> bytes:
+    """`read_secret` within a session that writes."""
+    secret = session.scalar(_WANTED)
+    if secret is None:
+        # Somebody else may be making one: what is stored first holds.
+        insert_once(session, ServerSecretRow, [{"name": _NAME, "secret": secrets.token_bytes(_BYTES)}], "name")
+        secret = session.scalars(_WANTED).one()
+    return secret
+
+
+def keyed_digest(secret: bytes, *about: object) -> bytes:
+    """What `about` comes to under the secret: always the same, and telling nothing of it."""
+    return hmac.digest(secret, " ".join(map(str, about)).encode(), sha256)
+
+
+def shuffle_people(store: Store, user_ids: Iterable[int], *about: object) -> list[int]:
+    """The people in an order that is always the same for the same `about`, such as a campaign and an item, and has
+    nothing to do with that for another one, nor with who they are."""
+    secret = read_secret(store)
+    return sorted(set(user_ids), key=lambda user_id: keyed_digest(secret, *about, user_id))
