@@ -59,3 +59,23 @@ def test_digest_tells_substeps_from_steps_and_depends_on_gold():
 def test_what_cannot_be_a_trace_is_refused(problem, steps, labels, message):
     with pytest.raises(UserError, match=message):
         Trace.of(problem, steps, labels)
+
+
+def test_a_text_is_the_same_however_it_is_cut_broken_and_labelled():
+    text = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 3.", "Done."]], ["pos", "neg"], id="one")
+    same = [
+        Trace.of("What is 1 + 1?", ["It is a sum.", "So 3.\nDone."], id="other"),
+        Trace.of(" What is\n1 + 1?", ["It is a  sum. So 3.", "\tDone.\n"], meta={"source": "else"}),
+    ]
+    assert {trace.text_digest for trace in same} == {text.text_digest}
+    assert len({trace.digest for trace in (text, *same)}) == 3
+
+
+def test_another_text_has_another_digest():
+    texts = [
+        Trace.of("What is 1 + 1?", ["It is 2."]),
+        Trace.of("What is 1 + 1?", ["It is 3."]),
+        Trace.of("What is 1 + 1? It", ["is 2."]),
+        Trace.of("What is 1 + 1?", ["It is 2.", "Done."]),
+    ]
+    assert len({trace.text_digest for trace in texts}) == len(texts)

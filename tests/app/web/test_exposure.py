@@ -1,10 +1,12 @@
 """What people look at is noted where they may have to label it: by the real pages and routes."""
 
+import json
 import secrets
 
 import pytest
 from sqlalchemy import delete, select
 
+from stepsight.app.score.form import ScoreForm
 from stepsight.app.web.rights import COOKIE, note_shown
 from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.schema import TraceRow
@@ -45,11 +47,12 @@ def look(store, client):
     ada = find_user(store, "ada")
     made = campaign(store, None, name=secrets.token_hex(4))
 
-    def look(path, status=200):
+    def look(path, status=200, body=None):
         with store.write() as session:
             session.execute(delete(ExposureRow))
         login = {"cookie": f"{COOKIE}={open_login(store, ada)}"}
-        assert client.get(path, headers=login).status_code == status
+        asked = client.get(path, headers=login) if body is None else client.post(path, json=body, headers=login)
+        assert asked.status_code == status
         found = _noted(store)
         assert {row.user_id for row in found} <= {ada.id}
         noted = {}
@@ -96,6 +99,38 @@ def test_a_list_notes_the_traces_it_shows_and_no_others(look):
 )
 def test_a_page_notes_what_it_shows(look, address, noted, status):
     assert look(address, status) == dict.fromkeys(noted, BOTH)
+
+
+ENTERED = {"problem": "What is 1 + 1?", "steps": ["It is a sum. So 1 + 1 = 3.", "Done."]}
+"""The text of trace 1, cut otherwise."""
+OTHER = ENTERED | {"steps": ["It is a sum. So 1 + 1 = 2.", "Done."]}
+
+
+def token(entered, *evaluators):
+    return ScoreForm(entered["problem"], json.dumps(entered["steps"]), evaluators).token()
+
+
+@pytest.mark.parametrize(("entered", "noted"), [(ENTERED, {1: {"scores"}}), (OTHER, {})])
+def test_a_text_that_is_entered_is_noted_where_it_is_to_be_labelled(look, evaluators, entered, noted):
+    name = evaluators.names[0]
+    assert look("/api/v1/score", body=entered) == noted
+    for path in ("/score/result.json", "/score/result.csv", "/evidence", "/evidence/file", "/evidence/left-out"):
+        assert look(f"{path}?s={token(entered, name)}") == noted, path
+    form = {"problem": entered["problem"], "solution": json.dumps(entered["steps"]), "evaluators": [name]}
+    assert look("/gradio_api/run/score", body={"data": [form]}) == noted
+    opened = {"data": [f"?s={token(entered, name)}", None]}
+    assert look("/gradio_api/run/open", body=opened) == noted
+
+
+def test_the_solution_that_one_is_compared_with_is_noted_too(look, evaluators):
+    one, other = (token(entered, evaluators.names[0]) for entered in (ENTERED, OTHER))
+    body = {"data": [f"?s={other}&before={one}", None]}
+    assert look("/gradio_api/run/open", body=body) == {1: {"scores"}}
+
+
+def test_a_text_that_is_refused_is_not_noted(look):
+    assert look("/api/v1/score", 422, body=ENTERED | {"mode": "sideways"}) == {}
+    assert look("/gradio_api/run/open", body={"data": ["?s=nothing", None]}) == {}
 
 
 def test_the_gallery_of_evidence_notes_the_traces_it_shows(look):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from alembic import command, op
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, delete, insert, inspect, select, text
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -24,9 +24,9 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database import migrate as revisions
-from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.labelling_schema import EventRow, ExposureRow, ItemRow, SlotRow
 from stepsight.storage.database.location import locate
-from stepsight.storage.database.schema import CalibrationRow, JudgmentRow, LeftOutRow, ProfileRow, now
+from stepsight.storage.database.schema import CalibrationRow, JudgmentRow, LeftOutRow, ProfileRow, TraceRow, now
 from stepsight.storage.database.store import NEWEST_REVISION, Store, open_store
 from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.jobs import Task, list_jobs
@@ -44,7 +44,7 @@ from stepsight.storage.people.logins import open_login, user_of
 from stepsight.storage.people.overview import list_people
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
-from tests.storage.labelling.samples import campaign, do, person, take
+from tests.storage.labelling.samples import campaign, do, expire, person, take
 from tests.storage.people.samples import user
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, judge, many
 
@@ -307,6 +307,67 @@ def test_steps_of_several_sub_steps_are_judged_online_when_they_are_whole(
         assert fresh[*key, "online"] != old[*key, "online"]
 
 
+def test_exposures_of_before_belong_to_texts_and_what_campaigns_showed_is_one(
+    address: str, sqlite_store: Store
+) -> None:
+    """Before 0016 they belonged to traces, and slots were known by their numbers."""
+    (one, other) = add(sqlite_store, [ERROR, CLEAN])
+    again = Trace.of(ERROR.problem, [" ".join(ERROR.substeps)], id="again")
+    (copy,) = add(sqlite_store, [again], "copies")
+    ada, ben, cleo = (person(sqlite_store, name) for name in ("ada", "ben", "cleo"))
+    shown = {"shows": "scores", "evaluator": evaluator(sqlite_store).id, "shows_equations": True}
+    made = campaign(sqlite_store, None, name="shows", **shown)
+    blind = campaign(sqlite_store, None, name="blind", dataset="copies")
+    task = take(sqlite_store, made, ada)
+    do(sqlite_store, task.slot_id, ada, "label", 0, "pos")
+    # Somebody else has the slot now: only the log tells that she had it.
+    expire(sqlite_store, task.slot_id)
+    take(sqlite_store, made, ben)
+    held = take(sqlite_store, blind, cleo)
+    with sqlite_store.write() as session:
+        session.execute(delete(ExposureRow))
+    note_exposure(sqlite_store, cleo.id, [other.trace_id], "gold")
+    with at_revision(address, "0015_whole_steps") as connection:
+        _copy(sqlite_store, connection)
+        # Of both traces of the text, at two moments.
+        connection.execute(
+            text(
+                "INSERT INTO exposures (user_id, trace_id, what, moment) VALUES (:user, :trace, 'labels', :moment)"
+            ),
+            [
+                {"user": cleo.id, "trace": one.trace_id, "moment": "2026-02-01 00:00:00+00:00"},
+                {"user": cleo.id, "trace": copy.trace_id, "moment": "2026-01-01 00:00:00+00:00"},
+            ],
+        )
+    with open_store(address) as upgraded:
+        with upgraded.read() as session:
+            seen = {
+                (user.name, trace.id): exposures_of(session, user.id, trace.trace_id)
+                for user in (ada, ben, cleo)
+                for trace in (one, copy, other)
+            }
+            moments = session.execute(select(ExposureRow.what, ExposureRow.moment).filter_by(user_id=cleo.id)).all()
+            slots = session.execute(select(SlotRow.id, SlotRow.public_id)).all()
+            texts = session.execute(select(TraceRow.id, TraceRow.text_digest)).all()
+            items = session.execute(select(ItemRow.trace_id, ItemRow.text_digest)).all()
+        both = {"scores", "equations"}
+        assert {key: what for key, what in seen.items() if what} == {
+            ("ada", "error"): both, ("ada", "again"): both,
+            ("ben", "error"): both, ("ben", "again"): both,
+            ("cleo", "error"): {"labels"}, ("cleo", "again"): {"labels"}, ("cleo", "clean"): {"gold"},
+        }  # fmt: skip
+        assert {row.moment for row in moments if row.what == "labels"} == {datetime(2026, 1, 1, tzinfo=UTC)}
+        digests = {trace.trace_id: trace.text_digest for trace in (one, other, copy)}
+        assert dict(texts) == dict(items) == digests
+        assert len({row.public_id for row in slots}) == len(slots) == 3
+        assert {len(row.public_id) for row in slots} == {16}
+        # What goes on counts: the label in the blind campaign of the copies is not blind.
+        do(upgraded, held.slot_id, cleo, "label", 0, "pos")
+        do(upgraded, held.slot_id, cleo, "submit")
+        (annotation,) = iterate_annotations(upgraded, blind.id)
+        assert annotation.exposed == {"labels"}
+
+
 def _rows_of(store: Store, evaluator_id: int, trace_id: int) -> list[JudgmentRow]:
     with store.read() as session:
         return list(session.scalars(select(JudgmentRow).filter_by(evaluator_id=evaluator_id, trace_id=trace_id)))
@@ -321,14 +382,12 @@ def _copy(store: Store, connection: Connection) -> None:
             if table.name not in METADATA.tables:
                 continue
             model = METADATA.tables[table.name]
-            # Before 0016 exposures were of traces.
-            by_trace = table.name == "exposures" and "trace_id" in table.columns
-            trace = METADATA.tables["traces"]
             wanted = select(model)
-            if by_trace:
-                wanted = select(model, trace.c.id.label("trace_id")).join_from(
-                    model, trace, trace.c.text_digest == model.c.text_digest
-                )
+            if table.name == "exposures":
+                # Before 0016 they were of traces.
+                trace = METADATA.tables["traces"]
+                same = trace.c.text_digest == model.c.text_digest
+                wanted = select(model, trace.c.id.label("trace_id")).join_from(model, trace, same)
             found = now.execute(wanted).mappings()
             rows = [{column.name: row[column.name] for column in table.columns} for row in found]
             if rows:
