@@ -184,7 +184,7 @@ def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
     """A condition on items of a campaign: that the person had their text in it."""
     mine, same = aliased(SlotRow), aliased(ItemRow)
     of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
-    return exists().where(*of_text, mine.item_id == same.id, mine.user_id == user.id)
+    return exists().where(*of_text, exists().where(mine.item_id == same.id, mine.user_id == user.id))
 
 
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:

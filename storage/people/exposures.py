@@ -72,13 +72,12 @@ def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
     """Whether a person has labelled the text of an item as another item: in another campaign, or twice in one."""
     item = aliased(ItemRow)
     text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
-    earlier = (
-        select(EventRow.id)
-        .join(item, item.id == EventRow.item_id)
-        .where(item.text_digest == text, item.id != item_id, EventRow.user_id == user_id)
-        .where(EventRow.slot_id.is_not(None), EventRow.kind.in_(("label", "submit")))
-    )
-    return session.scalar(earlier.limit(1)) is not None
+    others = session.scalars(select(item.id).where(item.text_digest == text, item.id != item_id)).all()
+    # Events are looked up by the items, which are few: a person may have very many.
+    person = EventRow.user_id + 0 == user_id
+    earlier = select(EventRow.id).where(EventRow.item_id.in_(others), person, EventRow.slot_id.is_not(None))
+    labels = earlier.where(EventRow.kind.in_(("label", "submit")))
+    return bool(others) and session.scalar(labels.limit(1)) is not None
 
 
 def is_blind(campaign: type[CampaignRow]) -> ColumnElement[bool]:
@@ -99,9 +98,12 @@ def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnEleme
     others."""
     # The column may be one of these tables itself.
     mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
-    state = (slot.user_id == user_id, slot.state == "submitted")
-    submitted = exists().where(mine.trace_id == trace_id, slot.item_id == mine.id, *state)
-    theirs = exists().where(slot.item_id == item.id, *state)
+
+    def is_submitted(one: type[ItemRow]) -> ColumnElement[bool]:
+        return exists().where(slot.item_id == one.id, slot.user_id == user_id, slot.state == "submitted")
+
+    submitted = exists().where(mine.trace_id == trace_id, is_submitted(mine))
+    theirs = is_submitted(item)
     is_open = (campaign.id == item.campaign_id, campaign.closed.is_(None))
     blind = exists().where(*is_open, is_blind(campaign))
     kept = exists().where(*is_open, campaign.after_submission == "nothing")
