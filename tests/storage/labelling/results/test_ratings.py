@@ -1,7 +1,9 @@
 import numpy as np
+from sqlalchemy import update
 
 from stepsight.core.metrics.ratings import NO_ERROR, RATING_NAMES, UNLABELLED
 from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.people.exposures import note_exposure
 from tests.storage.labelling.samples import THREE, TRACES, TWO, campaign, do, label_all, people, person, take
@@ -113,6 +115,19 @@ def test_people_need_not_be_named(store):
     for name in ("ada", "bo"):
         answer(store, of, person(store, name), ["pos", "neg"])
     assert read_ratings(store, of, named=False).queue.last.people == ("annotator 1", "annotator 2")
+
+
+def test_people_without_names_do_not_stand_by_name(store):
+    of = campaign(store, (TWO,), overlap=2)
+    answer(store, of, person(store, "ada"), ["pos", "neg"])
+    answer(store, of, person(store, "bo"), ["pos", "pos"])
+    orders = set()
+    for number in range(20):
+        with store.write() as session:
+            session.execute(update(ServerSecretRow).values(secret=bytes([number])))
+        orders.add(tuple(read_ratings(store, of, named=False).queue.last.codes[:, 1].tolist()))
+    assert orders == {(NEG, POS), (POS, NEG)}
+    assert read_ratings(store, of).queue.last.codes[:, 1].tolist() == [NEG, POS]
 
 
 def test_some_traces_in_another_order(store):
