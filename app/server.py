@@ -1,15 +1,17 @@
 """The HTTP server: the pages, the files they need, and the headers that keep them private."""
 
+import asyncio
 import logging
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from types import FrameType
 
 # Before Gradio is imported anywhere, or it calls home.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-import gradio as gr
 import uvicorn
 from fastapi import FastAPI, Request
 from starlette.middleware.cors import CORSMiddleware
@@ -50,7 +52,7 @@ from stepsight.app.web.access import Access
 from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.gate import Gate
-from stepsight.app.web.gradio_page import FirstResponse, interface, plain_style
+from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
 from stepsight.app.web.login import login_routes
 from stepsight.app.web.standings import Standings
@@ -84,8 +86,6 @@ def build_app(
     computed for so many `seconds`.
     """
     score = ScorePage(store, evaluators, read_only=read_only)
-    demo = interface("StepSight", score.events)
-    demo.queue(default_concurrency_limit=8, max_size=64, api_open=False)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
     # Innermost, for who may see the page.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
@@ -120,19 +120,7 @@ def build_app(
     application.include_router(bundle_files())
     application.include_router(plain_style())
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
-    mounted: FastAPI = gr.mount_gradio_app(
-        application,
-        demo,
-        path="/",
-        favicon_path=str(asset("web") / "icon.svg"),
-        footer_links=[],
-        run_history=False,
-        show_error=False,
-        enable_monitoring=False,
-        max_file_size="1mb",
-        ssr_mode=False,
-    )
-    return mounted
+    return mount(application, interface("StepSight", score.events))
 
 
 def _guard(
@@ -195,7 +183,24 @@ def serve(application: FastAPI, listener: socket.socket, proxies: Sequence[str] 
 
 
 class _Server(uvicorn.Server):
-    """Ends quietly: every open page holds a stream, and cutting one would print a traceback."""
+    """Wakes once a second, for the date in its answers, and when a signal comes. Ends quietly: cutting an answer
+    that is not complete would print a traceback."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._signalled = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def main_loop(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._signalled.wait(), 1.0)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._signalled.set)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

@@ -6,10 +6,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 from stepsight.storage.database.location import VARIABLE
 
+_COMMAND = (sys.executable, "-m", "stepsight.app.jobs.worker")
 # Seconds that a worker gets to end by itself, and the longest pause before one that ended is started again.
 _PATIENCE = 5.0
 _LONGEST_PAUSE = 60.0
@@ -39,6 +41,13 @@ class Supervisor:
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
+    def wake(self) -> None:
+        """Have the worker look for a job at once."""
+        # One that has ended looks when it is started again.
+        with self._lock, suppress(OSError, ValueError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(b"\n")
+
     def __enter__(self) -> "Supervisor":
         self._thread.start()
         return self
@@ -49,6 +58,8 @@ class Supervisor:
         self._over.set()
         with self._lock:
             process = self._process
+            if process is not None:
+                _close(process)
         if process is not None:
             _end(process)
         self._thread.join(_PATIENCE)
@@ -63,8 +74,8 @@ class Supervisor:
             began = time.monotonic()
             self._listen(self._process)
             self._process.wait()
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+            with self._lock:
+                _close(self._process)
             self._over.wait(pause)
             lasted = time.monotonic() - began > _LONGEST_PAUSE
             pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
@@ -80,18 +91,27 @@ class Supervisor:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # A session of its own: Ctrl-C in the terminal is for the server, which then ends the worker.
-        return subprocess.Popen(
-            [sys.executable, "-m", "stepsight.app.jobs.worker", *self._arguments],
+        process = subprocess.Popen(
+            [*_COMMAND, *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,
             env=self._environment,
             start_new_session=True,
         )
+        assert process.stdin is not None
+        # One that does not read has been woken often enough.
+        os.set_blocking(process.stdin.fileno(), False)
+        return process
+
+
+def _close(process: "subprocess.Popen[bytes]") -> None:
+    """Close its standard input, with which it ends."""
+    assert process.stdin is not None
+    process.stdin.close()
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    assert process.stdin is not None
-    process.stdin.close()
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:

@@ -2,12 +2,14 @@
 
 python -m stepsight.app.jobs.worker --device cuda --dtype bfloat16
 
-ends when its standard input does: with the server that started it, however that ended.
+ends when its standard input does: with the server that started it, however that ended. Whatever comes there before
+has it look for a job at once.
 """
 
 import argparse
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
@@ -17,6 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from stepsight.app.jobs.orders import Orders
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
@@ -41,8 +44,8 @@ if TYPE_CHECKING:
     from stepsight.core.scoring.scorer import Scorer
 
 _LOG = logging.getLogger("stepsight.worker")
-# Seconds between looks for a job, between heartbeats, and after a database failed.
-_POLL = 1.0
+# Seconds between looks for a job that another process queued, between heartbeats, and after a database failed.
+_POLL = 5.0
 _BEAT = 2.0
 _PATIENCE = 5.0
 # Seconds that others get to give memory up.
@@ -60,8 +63,8 @@ class _LostError(Exception):
 
 
 class Worker:
-    """Works jobs of some `tasks` off, one at a time. `stop` asks it to end at the next trace or part of a file; the
-    job is then queued again.
+    """Works jobs of some `tasks` off, one at a time. Told by `orders` to stop, it ends at the next trace or part of
+    a file; the job is then queued again.
 
     `place` is for evaluators that are not shipped; None is the processor. `ask_room` is called with the bytes of
     memory that an evaluator lacks here, for others to give theirs up; a moment later it is looked again.
@@ -70,7 +73,7 @@ class Worker:
     def __init__(
         self,
         store: Store,
-        stop: threading.Event | None = None,
+        orders: Orders | None = None,
         place: Placement | None = None,
         tasks: Collection[Task] = tuple(Task),
         ask_room: Callable[[int], None] | None = None,
@@ -79,24 +82,30 @@ class Worker:
         self.place = place
         self.tasks = tasks
         self.ask_room = ask_room
-        self.stop = stop or threading.Event()
+        self.orders = orders or Orders()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._loaded: tuple[str, Scorer] | None = None
         self._worked = time.monotonic()
 
     def run(self) -> None:
-        """Work until asked to stop."""
-        while not self.stop.is_set():
-            try:
-                if self.work_one():
-                    self._worked = time.monotonic()
-                else:
-                    self._rest()
-                    self.stop.wait(_POLL)
-            except UserError as error:
-                # The database fails: a job that was held is taken up again when its heartbeat is old.
-                _LOG.warning("%s", error)
-                self.stop.wait(_PATIENCE)
+        """Work until asked to stop. A job that this process queues is taken up at once."""
+        with jobs.on_queued(self.store, self.orders.look):
+            while not self.orders.is_stopping:
+                self._run_one()
+
+    def _run_one(self) -> None:
+        """Work one job off, or rest until there may be one."""
+        looks = self.orders.looks
+        try:
+            if self.work_one():
+                self._worked = time.monotonic()
+            else:
+                self._rest()
+                self.orders.wait(_POLL, looks)
+        except UserError as error:
+            # The database fails: a job that was held is taken up again when its heartbeat is old.
+            _LOG.warning("%s", error)
+            self.orders.wait(_PATIENCE)
 
     def _rest(self) -> None:
         """Hold no evaluator of many bytes for jobs that do not come: the server may need the room."""
@@ -109,7 +118,7 @@ class Worker:
         job = jobs.take_job(self.store, self.name, tasks=self.tasks)
         if job is None:
             return False
-        with _Hold(self.store, job, self.name, self.stop) as hold:
+        with _Hold(self.store, job, self.name, self.orders) as hold:
             try:
                 hold.finish(State.DONE, self._work(job, hold))
             except _LostError:
@@ -234,7 +243,7 @@ class Worker:
         needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
         if self.ask_room is not None and not has_room(needed):
             self.ask_room(needed)
-            while not has_room(needed) and time.monotonic() < until and not self.stop.wait(0.1):
+            while not has_room(needed) and time.monotonic() < until and not self.orders.wait(0.1):
                 pass
         check_memory(fetched.name, needed)
 
@@ -242,8 +251,8 @@ class Worker:
 class _Hold:
     """A job held by its heartbeat, which a thread writes. `lost` tells that it is no longer the worker's."""
 
-    def __init__(self, store: Store, job: Job, worker: str, stop: threading.Event) -> None:
-        self._store, self._job, self._worker, self._stop = store, job, worker, stop
+    def __init__(self, store: Store, job: Job, worker: str, orders: Orders) -> None:
+        self._store, self._job, self._worker, self._orders = store, job, worker, orders
         self._done, self._left_out, self._reason = job.done, 0, ""
         self._total = 0
         self.lost = threading.Event()
@@ -268,7 +277,7 @@ class _Hold:
     def watch(self, judgments: Iterator[Judgment]) -> Iterator[Judgment]:
         """The judgments as they come, counted, as long as the job is ours and nobody asks to stop."""
         for judgment in judgments:
-            if self._stop.is_set():
+            if self._orders.is_stopping:
                 raise _StoppedError
             self._wait()
             yield judgment
@@ -276,7 +285,7 @@ class _Hold:
 
     def watch_bytes(self, done: int, total: int) -> None:
         """Count the bytes of an import or a fetch, as long as the job is ours and nobody asks to stop."""
-        if self._stop.is_set():
+        if self._orders.is_stopping:
             raise _StoppedError
         if self.lost.is_set():
             raise _LostError
@@ -306,7 +315,7 @@ class _Hold:
     def _wait(self) -> None:
         """Go on only while the heartbeat is fresh: with an old one, somebody else may have taken the job up."""
         while time.monotonic() - self._last > jobs.LEASE.total_seconds() / 2 and not self.lost.wait(0.05):
-            if self._stop.is_set():
+            if self._orders.is_stopping:
                 raise _StoppedError
         if self.lost.is_set():
             raise _LostError
@@ -333,8 +342,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_placement(parser)
     args = parser.parse_args(argv)
     logging.basicConfig(format="stepsight: %(message)s", level=logging.WARNING)
-    stop = threading.Event()
-    threading.Thread(target=_end_with_input, args=(stop,), daemon=True).start()
+    orders = Orders()
+    threading.Thread(target=_follow_input, args=(orders,), daemon=True).start()
+    # In a thread of its own, since a signal comes in the midst of what holds the same lock.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=orders.stop).start())
     if hasattr(os, "nice"):
         # The pages come first.
         os.nice(10)
@@ -343,13 +354,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         place = read_placement(args) if is_placed(args) else None
         # Who adds a file does not wait for a dataset to be judged, nor for gigabytes.
         beside = [
-            threading.Thread(target=Worker(store, stop, place, (task,), _ask_server).run, name=task.value)
+            threading.Thread(target=Worker(store, orders, place, (task,), _ask_server).run, name=task.value)
             for task in Task
             if task != Task.JUDGE
         ]
         for thread in beside:
             thread.start()
-        Worker(store, stop, place, (Task.JUDGE,), _ask_server).run()
+        Worker(store, orders, place, (Task.JUDGE,), _ask_server).run()
         for thread in beside:
             thread.join()
     return 0
@@ -361,9 +372,11 @@ def _ask_server(needed: int) -> None:
         print(needed, flush=True)
 
 
-def _end_with_input(stop: threading.Event) -> None:
-    sys.stdin.buffer.read()
-    stop.set()
+def _follow_input(orders: Orders) -> None:
+    """Look for a job whenever something comes on standard input, and stop where it ends."""
+    while os.read(sys.stdin.fileno(), 4096):
+        orders.look()
+    orders.stop()
 
 
 if __name__ == "__main__":

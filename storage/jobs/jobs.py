@@ -5,11 +5,13 @@ A worker holds its job by a heartbeat. One whose heartbeat stopped is taken up b
 should it come back, finds that the job is no longer its own. What was judged is in the store and is not done again.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Select, Update, case, func, or_, select, update
 from sqlalchemy.orm import Session
@@ -23,6 +25,8 @@ from stepsight.storage.database.store import NotFoundError, Store
 LEASE = timedelta(seconds=30)
 """After how long without a heartbeat a job is anybody's."""
 
+# Who is told, of which store, that a job was queued.
+_LISTENERS: WeakKeyDictionary[Store, list[Callable[[], None]]] = WeakKeyDictionary()
 # How often in a row a worker may end over a job without having judged a trace.
 _ATTEMPTS = 3
 _COLUMNS = (
@@ -108,13 +112,33 @@ class Job:
         return max(0, self.total - passed) / self.rate if self.rate else None
 
 
+@contextmanager
+def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
+    """Within the block, `call` is called after a job was queued by this process, in the thread that queued it."""
+    listeners = _LISTENERS.setdefault(store, [])
+    listeners.append(call)
+    try:
+        yield
+    finally:
+        listeners.remove(call)
+
+
+@contextmanager
+def _queueing(store: Store) -> Iterator[Session]:
+    """A session that queues a job; those who listen are told once it is committed."""
+    with store.write() as session:
+        yield session
+    for call in tuple(_LISTENERS.get(store, ())):
+        call()
+
+
 def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, fingerprint: str, mode: Mode) -> Job:
     """Put a job at the end of the queue. One that is queued or running for the same thing is given instead.
 
     Raises `NotFoundError` where there is no such dataset, `UserError` where the name cannot be stored.
     """
     check_name(evaluator, "the name of the evaluator")
-    with store.write() as session:
+    with _queueing(store) as session:
         _lock_dataset(session, dataset_id)
         row = session.scalars(_same(dataset_id, fingerprint, mode)).one_or_none()
         if row is None:
@@ -129,7 +153,7 @@ def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, finge
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
     """Put an import or a fetch, of so many bytes in all, at the end of the queue. One that is queued or running for
     the same is given instead."""
-    with store.write() as session:
+    with _queueing(store) as session:
         same = select(JobRow).where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
         row = next((row for row in session.scalars(same) if row.request == request), None)
         if row is None:
@@ -180,7 +204,7 @@ def resume_job(store: Store, job_id: int) -> Job:
 
     Raises `NotFoundError`, and `UserError` where it is not failed or cancelled, or another one does the same.
     """
-    with store.write() as session:
+    with _queueing(store) as session:
         job = _get(session, job_id)
         if job.dataset_id is not None:
             _lock_dataset(session, job.dataset_id)
@@ -203,13 +227,17 @@ def take_job(
 
     No two workers get the same one. A job over which three workers in a row have ended fails.
     """
+    free = or_(
+        JobRow.state == State.QUEUED,
+        (JobRow.state == State.RUNNING) & (JobRow.heartbeat < now() - lease),
+    )
+    oldest = select(JobRow).where(free, JobRow.task.in_(tasks)).order_by(JobRow.id).limit(1)
+    # Who finds none waits for nobody who writes.
+    with store.read() as session:
+        if session.scalars(oldest.with_only_columns(JobRow.id)).one_or_none() is None:
+            return None
     with store.write() as session:
         while True:
-            free = or_(
-                JobRow.state == State.QUEUED,
-                (JobRow.state == State.RUNNING) & (JobRow.heartbeat < now() - lease),
-            )
-            oldest = select(JobRow).where(free, JobRow.task.in_(tasks)).order_by(JobRow.id).limit(1)
             row = session.scalars(oldest.with_for_update(skip_locked=True)).one_or_none()
             if row is None:
                 return None

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 from filelock import FileLock
 
-from stepsight.app import server
 from stepsight.app.commands.cli import main
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
+from stepsight.app.web import gradio_page
 from stepsight.storage.database.store import open_store
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
 
@@ -21,7 +21,7 @@ def pages_are_only_mounted() -> Iterator[None]:
     """Gradio builds a server where the layout ends and another where the queue is set, which nobody asks: ours
     mounts the page, for which Gradio builds a third."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server.gr.blocks, "App", SimpleNamespace(create_app=lambda *_, **__: None))
+        patch.setattr(gradio_page.gr.blocks, "App", SimpleNamespace(create_app=lambda *_, **__: None))
         yield
 
 

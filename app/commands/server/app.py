@@ -20,6 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.storage.database.location import locate
 from stepsight.storage.database.store import open_store
+from stepsight.storage.jobs.jobs import on_queued
 from stepsight.storage.people.users import has_users
 
 
@@ -96,7 +97,9 @@ def run(args: argparse.Namespace) -> None:
             seconds=args.request_seconds,
         )
         if users or not public:
-            stack.enter_context(Supervisor(address, placement_arguments(args), evaluators.give_room))
+            supervisor = Supervisor(address, placement_arguments(args), evaluators.give_room)
+            stack.enter_context(supervisor)
+            stack.enter_context(on_queued(store, supervisor.wake))
         print(_greeting(store.name, listener, public=public, users=users), file=sys.stderr)
         serve(application, listener, args.proxy)
 

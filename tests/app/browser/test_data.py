@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import Store, open_store
@@ -26,13 +27,13 @@ LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
 @contextmanager
 def working(store: Store) -> Iterator[None]:
     """A worker beside the server."""
-    stop = threading.Event()
-    thread = threading.Thread(target=Worker(store, stop).run, daemon=True)
+    orders = Orders()
+    thread = threading.Thread(target=Worker(store, orders).run, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        stop.set()
+        orders.stop()
         thread.join(30)
 
 

@@ -7,6 +7,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
@@ -52,16 +53,16 @@ def fresh(tmp_path, hub, tiny):
 
 
 def working(store):
-    stop = threading.Event()
+    orders = Orders()
     threads = [
-        threading.Thread(target=Worker(store, stop, tasks=(task,)).run, daemon=True)
+        threading.Thread(target=Worker(store, orders, tasks=(task,)).run, daemon=True)
         for task in (Task.FETCH, Task.JUDGE)
     ]
     for thread in threads:
         thread.start()
 
     def end():
-        stop.set()
+        orders.stop()
         for thread in threads:
             thread.join(60)
 

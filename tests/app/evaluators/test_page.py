@@ -9,6 +9,7 @@ import pytest
 from safetensors.torch import load_file
 
 from stepsight.app.evaluators import shelf, speed
+from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
@@ -162,10 +163,10 @@ def slowly(hub):
 
 
 def at_work(store):
-    stop = threading.Event()
-    thread = threading.Thread(target=Worker(store, stop, tasks=(Task.FETCH,)).run, daemon=True)
+    orders = Orders()
+    thread = threading.Thread(target=Worker(store, orders, tasks=(Task.FETCH,)).run, daemon=True)
     thread.start()
-    return stop, thread
+    return orders, thread
 
 
 def wait_for(condition, seconds=60.0):
@@ -189,9 +190,9 @@ def test_a_worker_that_ends_in_the_middle_leaves_no_evaluator_and_the_next_goes_
 ):
     slowly(hub)
     job = fetch(client).json()["job"]
-    stop, thread = at_work(sqlite_store)
+    orders, thread = at_work(sqlite_store)
     wait_for(lambda: partial() > 20_000)
-    stop.set()
+    orders.stop()
     thread.join(30)
     assert get_job(sqlite_store, job).state == State.QUEUED
     assert (find_fetched(SMALL), evaluators.names) == (None, ["tiny"])
@@ -209,7 +210,7 @@ def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeyp
     monkeypatch.setattr("stepsight.app.jobs.worker._BEAT", 0.1)
     slowly(hub)
     job = fetch(client).json()["job"]
-    stop, thread = at_work(sqlite_store)
+    orders, thread = at_work(sqlite_store)
     wait_for(lambda: partial() > 20_000)
     page = page_of(client)
     (meter,) = page.all("div", cls="meter")
@@ -222,7 +223,7 @@ def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeyp
     hub.pause = 0.0
     resume_job(sqlite_store, job)
     wait_for(lambda: get_job(sqlite_store, job).state == State.DONE)
-    stop.set()
+    orders.stop()
     thread.join(30)
 
 

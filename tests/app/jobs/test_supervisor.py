@@ -4,12 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
 
+from stepsight.app.jobs import supervisor
+from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.storage.jobs.jobs import State, get_job
+from stepsight.core.judgment import Mode
+from stepsight.storage.jobs.jobs import State, get_job, on_queued
 from tests.app.processes import is_alive, silence, start, until, worker_of
 from tests.conftest import ROOT
 from tests.storage.samples import add, many
@@ -44,3 +48,20 @@ def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_
     found = get_job(sqlite_store, job.id)
     # It ended by itself, and gave the job back unless it had just finished it.
     assert found.state in (State.QUEUED, State.DONE)
+
+
+SELDOM = "from stepsight.app.jobs import worker; worker._POLL = 600; worker.main()"
+
+
+def test_a_worker_that_looks_seldom_takes_a_job_of_its_server_up_at_once(sqlite_store, tiny, monkeypatch):
+    monkeypatch.setattr(supervisor, "_COMMAND", (sys.executable, "-c", SELDOM))
+    add(sqlite_store, many(3))
+    first = start(sqlite_store, tiny)
+    with Supervisor(sqlite_store.name) as keeper, on_queued(sqlite_store, keeper.wake):
+        until(lambda: get_job(sqlite_store, first.id).state == State.DONE)
+        # By now it rests.
+        time.sleep(1)
+        second = start(sqlite_store, tiny, Mode.OFFLINE)
+        until(lambda: get_job(sqlite_store, second.id).state == State.DONE, 60)
+    # Nobody is there to be woken any more.
+    keeper.wake()

@@ -17,6 +17,7 @@ import torch
 from sqlalchemy import select
 
 import stepsight.app.jobs.worker
+from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
@@ -192,9 +193,9 @@ def test_a_cancelled_job_stops_keeps_what_is_judged_and_goes_on_when_resumed(sql
 def test_a_worker_that_is_asked_to_stop_gives_its_job_back(sqlite_store, tiny, slowly):
     add(sqlite_store, many(200))
     job = start(sqlite_store, tiny)
-    stop = threading.Event()
-    thread = during(sqlite_store, job, 5, stop.set)
-    Worker(sqlite_store, stop).run()
+    orders = Orders()
+    thread = during(sqlite_store, job, 5, orders.stop)
+    Worker(sqlite_store, orders).run()
     thread.join()
     found = get_job(sqlite_store, job.id)
     assert (found.state, found.worker) == (State.QUEUED, None)
